@@ -1,0 +1,71 @@
+"""Errors a caller can act on. Every message says what happened and what to do next."""
+
+
+class KgqaError(Exception):
+    """Base of all errors raised on purpose. The CLI prints the message and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class SettingsError(KgqaError):
+    """A setting is unknown, has the wrong type, or stands where it is not allowed."""
+
+    exit_code = 2
+
+
+class SchemaError(KgqaError):
+    """A schema file cannot be read or contradicts itself."""
+
+
+class InvalidTerm(KgqaError):
+    """Text that should become an IRI or literal cannot stand in a SPARQL query."""
+
+
+class QuestionError(KgqaError):
+    """The question cannot be asked as it is: empty, too long, or its topic is not in the graph."""
+
+
+class ModelUnavailable(KgqaError):
+    """An embedding or language model that was asked for by name cannot be used here."""
+
+
+class StoreError(KgqaError):
+    """Base of what a `Store` raises."""
+
+
+class StoreTimeout(StoreError):
+    """The query ran past its time limit and was ended. No part of its result is given."""
+
+
+class PartialResult(StoreError):
+    """The result is longer than the row or byte cap. No part of it is given."""
+
+
+class QueryRejected(StoreError):
+    """The query is not valid SPARQL, or is not allowed here (SERVICE, LOAD, an update where one reads)."""
+
+
+class StoreUnavailable(StoreError):
+    """There is no usable store at this place: missing, not a graph, no permission, unreachable."""
+
+
+class StoreBusy(StoreUnavailable):
+    """Another process is writing to this store."""
+
+
+class StoreIncomplete(StoreUnavailable):
+    """A load into this store was interrupted before anything was usable."""
+
+
+class StoreCrashed(StoreError):
+    """The engine died on this query. The query is not tried again."""
+
+
+class LoadError(StoreError):
+    """A file could not be loaded. What was in the graph before is unchanged."""
+
+
+class Interrupted(KgqaError):
+    """Ctrl-C. The message says what was kept."""
+
+    exit_code = 130

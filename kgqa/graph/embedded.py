@@ -1,0 +1,384 @@
+"""The zero-setup store: pyoxigraph on disk, its queries in worker processes that can be killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreTimeout, StoreUnavailable
+from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.graph.process import Worker
+from kgqa.graph.results import decode_tsv
+from kgqa.graph.sparql_text import prepare
+from kgqa.graph.store import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_TIMEOUT,
+    LoadReport,
+    MalformedLine,
+    OnError,
+    Progress,
+    Rows,
+)
+
+MAX_RESULT_BYTES = 512 << 20
+MAX_QUERY_BYTES = 4 << 20
+
+
+class EmbeddedStore:
+    """A graph folder opened for reading, or, with `writable`, for updates too.
+
+    Readers use up to `workers` processes, one query at a time each. With `writable` one worker holds the
+    engine and all reads and updates of this process go through it; other processes are kept out.
+
+    Raises:
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool = False,
+        create: bool = False,
+        workers: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        self.folder = GraphFolder(Path(path))
+        self.writable = writable
+        self.timeout = timeout
+        self._size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
+        self._slots = threading.BoundedSemaphore(self._size)
+        self._guard = threading.Lock()
+        self._idle: list[Worker] = []
+        self._closed = False
+        self._locks: list[Lock] = []
+        if create and not self.folder.exists():
+            _create_empty(self.folder)
+        self._meta = self.folder.meta()
+        self._take_locks()
+        self._finalizer = weakref.finalize(self, _close, self._idle, self._locks)
+        self._give_back(self._start())  # the process starts while the caller goes on
+
+    # --- the Store protocol
+
+    @property
+    def fingerprint(self) -> str:
+        if self._meta.stale:
+            self._rehash()
+        return self._meta.fingerprint
+
+    @property
+    def meta(self) -> GraphMeta:
+        """What the folder says of this graph: triples, schema, settings, files."""
+        if self._meta.stale:
+            self._rehash()
+        return self._meta
+
+    def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
+        request = {
+            "op": "select",
+            "query": self._prepared(query),
+            "max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows,
+            "max_bytes": MAX_RESULT_BYTES,
+        }
+        return decode_tsv(self._call(request, timeout))
+
+    def ask(self, query: str, *, timeout: float | None = None) -> bool:
+        return self._call({"op": "ask", "query": self._prepared(query)}, timeout) == b"1"
+
+    def update(self, update: str, *, timeout: float | None = None) -> None:
+        if not self.writable:
+            raise QueryRejected("This graph is open for reading only: open it with writable=True to change it.")
+        text = self._prepared(update)
+        if not self._meta.stale:  # noted before, so that a crash in between is seen
+            self._meta = self.folder.amend(stale=True)
+        self._call({"op": "update", "update": text}, timeout)
+
+    def load(
+        self,
+        files: Iterable[str | Path],
+        *,
+        on_error: OnError = "fail",
+        progress: Callable[[Progress], None] | None = None,
+        format: str | None = None,
+    ) -> LoadReport:
+        if self.writable:
+            raise StoreUnavailable("Load through a store that is not open for updates; it takes its own lock.")
+        report = load_files(self.folder.path, files, on_error=on_error, progress=progress, format=format)
+        self._reopen()
+        return report
+
+    def close(self) -> None:
+        if self.writable and self._meta.stale and not self._closed:
+            self._rehash()
+        self._closed = True
+        self._finalizer()
+
+    def __enter__(self) -> EmbeddedStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- workers
+
+    def worker_pids(self) -> list[int]:
+        """Processes that wait for work now; for those who watch over them."""
+        with self._guard:
+            return [worker.pid for worker in self._idle]
+
+    def _prepared(self, query: str) -> str:
+        if len(query) > MAX_QUERY_BYTES:
+            raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
+        return prepare(query)
+
+    def _take_locks(self) -> None:
+        if self.writable:
+            self._locks.append(self.folder.write_lock())
+        try:
+            lock = self.folder.read_lock(self._meta.generation, exclusive=self.writable)
+        except BaseException:
+            self._drop_locks()
+            raise
+        if lock:
+            self._locks.append(lock)
+
+    def _drop_locks(self) -> None:
+        while self._locks:
+            self._locks.pop().release()
+
+    def _start(self) -> Worker:
+        store = str(self.folder.store_dir(self._meta.generation))
+        mode = "write" if self.writable else "read"
+        return Worker({"path": store, "mode": mode}, tuple(lock.fd for lock in self._locks))
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._guard:
+            if self._closed:
+                worker.kill()
+            else:
+                self._idle.append(worker)
+
+    @contextmanager
+    def _worker(self, timeout: float):
+        if self._closed:
+            raise StoreUnavailable(f"The graph at {self.folder.path} has been closed.")
+        if not self._slots.acquire(timeout=timeout):
+            raise StoreTimeout(f"All {self._size} workers were busy for {timeout:g} s.")
+        worker = None
+        try:
+            with self._guard:
+                while self._idle and worker is None:
+                    worker = self._idle.pop()
+                    if not worker.alive:  # killed from outside while it had nothing to do
+                        worker.kill()
+                        worker = None
+            worker = worker or self._start()
+            yield worker
+        finally:
+            if worker is not None and worker.alive:
+                self._give_back(worker)
+            self._slots.release()
+
+    def _call(self, request: dict[str, Any], timeout: float | None) -> bytes:
+        limit = self.timeout if timeout is None else timeout
+        started = time.monotonic()
+        with self._worker(limit) as worker:
+            return worker.call(request, timeout=max(0.001, limit - (time.monotonic() - started)))
+
+    # --- bookkeeping
+
+    def _rehash(self) -> None:
+        if not self.writable:
+            raise StoreUnavailable(
+                f"{self.folder.path} was changed and not closed properly. Open it once for writing, or load it again."
+            )
+        data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
+        self.folder.save_hashes(self._meta.generation, data)
+        self._meta = self.folder.amend(stale=False, triples=int(data.size), fingerprint=fingerprint(data))
+
+    def _reopen(self) -> None:
+        with self._guard:
+            idle, self._idle[:] = list(self._idle), []
+        for worker in idle:
+            worker.kill()
+        self._drop_locks()
+        self._meta = self.folder.meta()
+        self._take_locks()
+
+
+def _close(idle: list[Worker], locks: list[Lock]) -> None:
+    while idle:
+        idle.pop().kill()
+    while locks:
+        locks.pop().release()
+
+
+def _make_folder(folder: GraphFolder) -> None:
+    path = folder.path
+    try:
+        if path.exists() and not path.is_dir():
+            raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
+        if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
+            if {item.name for item in path.iterdir()} - {"write.lock", "schema.toml"}:
+                raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"No permission to write to {path}: {error.strerror}.") from error
+
+
+def _create_empty(folder: GraphFolder) -> None:
+    _make_folder(folder)
+    lock = folder.write_lock()
+    try:
+        folder.prepare_generation(1, None)
+        worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
+        worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
+        worker.kill()
+        empty = np.empty(0, dtype="<u8")
+        folder.save_hashes(1, empty)
+        folder.publish(GraphMeta(generation=1, fingerprint=fingerprint(empty), triples=0))
+    finally:
+        lock.release()
+
+
+def load_files(
+    path: Path,
+    files: Iterable[str | Path] = (),
+    *,
+    on_error: OnError = "fail",
+    progress: Callable[[Progress], None] | None = None,
+    format: str | None = None,
+    resume: bool = False,
+    restart: bool = False,
+) -> LoadReport:
+    """Load RDF files into a graph folder, made if it is not there. One transaction: all files or none.
+
+    Args:
+        resume: go on with an interrupted load instead of starting one; `files` is not used.
+        restart: throw an interrupted load away first. Without either, an interrupted load is an error.
+        format: the ending that stands for the format, where the files' names do not tell.
+
+    Raises:
+        LoadError: a file is missing, malformed or cut short; the graph is as it was.
+        StoreBusy: another load is running. StoreUnavailable: no permission, or not a graph's folder.
+        KeyboardInterrupt: Ctrl-C; the load can be resumed.
+    """
+    from kgqa.graph.loading import Journal, file_job
+
+    started = time.monotonic()
+    folder = GraphFolder(Path(path))
+    jobs = [file_job(Path(file), format) for file in files]
+    if not resume and not jobs:
+        raise LoadError("There is no file to load.")
+    _make_folder(folder)
+    lock = folder.write_lock()
+    try:
+        base = folder.meta() if folder.exists() else None
+        if base is not None and base.stale:
+            raise StoreUnavailable(f"{path} was changed and not closed properly. Open it once for writing first.")
+        if resume:
+            journal = Journal.read(folder)
+            on_error = journal.on_error  # type: ignore[assignment]
+            _check_unchanged(journal.files, folder, file_job)
+        else:
+            if folder.journal_file.exists() and not restart:
+                raise LoadError(
+                    f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
+                )
+            generation = (base.generation if base else 0) + 1
+            folder.prepare_generation(generation, base.generation if base else None)
+            journal = Journal(generation, base.generation if base else None, on_error, jobs)
+            journal.save(folder)
+        result = _run_worker(folder, lock, progress, discard_on_error=journal)
+        hashes = folder.load_hashes(journal.generation)
+        history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
+        meta = GraphMeta(
+            generation=journal.generation,
+            fingerprint=fingerprint(hashes),
+            triples=result["triples"],
+            schema=base.schema if base else "",
+            settings=base.settings if base else {},
+            files=history,
+        )
+        folder.publish(meta)
+    finally:
+        lock.release()
+    return LoadReport(
+        files=len(journal.files),
+        lines=result["lines"],
+        added=result["added"],
+        triples=result["triples"],
+        malformed=result["malformed"],
+        examples=tuple(MalformedLine(**example) for example in result["examples"]),
+        fingerprint=meta.fingerprint,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def discard_interrupted(path: Path) -> bool:
+    """Throw an interrupted load away; the graph stays as it was before it. Gives whether there was one."""
+    folder = GraphFolder(Path(path))
+    lock = folder.write_lock()
+    try:
+        if not folder.journal_file.exists():
+            return False
+        _discard(folder)
+        return True
+    finally:
+        lock.release()
+
+
+def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
+    for job in jobs:
+        if look(Path(job.path), job.format).sha256 != job.sha256:
+            raise LoadError(
+                f"{job.path} has changed since the interrupted load. Begin again: "
+                f"kgqa graph load FILE --restart --into {folder.path}"
+            )
+
+
+def _run_worker(folder: GraphFolder, lock: Lock, progress, *, discard_on_error) -> dict[str, Any]:
+    import json
+
+    worker = Worker(None, (lock.fd,))
+    try:
+        payload = worker.call(
+            {"op": "load", "folder": str(folder.path)},
+            timeout=None,
+            progress=(lambda fields: progress(Progress(**fields))) if progress else None,
+        )
+        return json.loads(payload)
+    except StoreCrashed as error:
+        raise LoadError(
+            f"The loading process died ({error}). What was in the graph before is unchanged. "
+            f"Go on where it stopped: kgqa graph load --resume --into {folder.path}"
+        ) from error
+    except (LoadError, QueryRejected, StoreUnavailable) as error:
+        worker.kill()
+        _discard(folder)
+        if isinstance(error, LoadError):
+            raise
+        raise LoadError(f"The load failed: {error} Nothing of it was kept.") from error
+    finally:
+        worker.kill()
+
+
+def _discard(folder: GraphFolder) -> None:
+    from kgqa.graph.loading import Journal
+
+    try:
+        generation = Journal.read(folder).generation
+        shutil.rmtree(folder.path / f"gen-{generation}", ignore_errors=True)
+    except LoadError:
+        pass
+    folder.journal_file.unlink(missing_ok=True)

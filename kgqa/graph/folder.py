@@ -1,0 +1,246 @@
+"""A graph on disk: one folder, numbered generations inside, one file that says which of them counts.
+
+    mygraph/
+      graph.json        which generation is current, its fingerprint, schema and settings; replaced atomically
+      schema.toml       only when the user gave a schema of their own
+      loading.json      only while a load runs, or after one was interrupted
+      write.lock        held by the one process that loads or updates
+      gen-3/store/      the engine's files
+      gen-3/triples.u64 sorted hashes of all triples: duplicates, counts and the fingerprint come from it
+      gen-3/read.lock   held (shared) by everyone who reads this generation
+
+A load builds the next generation from hard links to the current one, so readers are not disturbed, and an
+interrupted or failed load leaves the graph as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class GraphMeta:
+    """The content of graph.json. `settings` holds what belongs to the graph, such as its walk rule."""
+
+    generation: int
+    fingerprint: str
+    triples: int
+    schema: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    files: tuple[dict[str, Any], ...] = ()
+    stale: bool = False
+    format: int = FORMAT
+
+
+class Lock:
+    """An advisory lock on an open file. It lives as long as any process has the file open, so a worker that
+    is given the descriptor keeps it, and a killed process leaves none behind."""
+
+    def __init__(self, path: Path, *, exclusive: bool) -> None:
+        """Raises BlockingIOError when somebody else holds it, OSError when the file cannot be opened."""
+        if exclusive:
+            flags = os.O_RDWR | os.O_CREAT
+        else:
+            flags = os.O_RDONLY
+        self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self.fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self.fd)
+            raise
+        if exclusive:
+            os.ftruncate(self.fd, 0)
+            os.write(self.fd, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class GraphFolder:
+    """Reads and writes the bookkeeping of one graph folder; knows nothing of the engine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def store_dir(self, generation: int) -> Path:
+        return self.path / f"gen-{generation}" / "store"
+
+    @property
+    def schema_file(self) -> Path:
+        return self.path / "schema.toml"
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / "loading.json"
+
+    def exists(self) -> bool:
+        return (self.path / "graph.json").is_file()
+
+    def meta(self) -> GraphMeta:
+        """What graph.json says.
+
+        Raises:
+            StoreUnavailable: there is no graph here; the message says what to do.
+            StoreIncomplete: the very first load was interrupted.
+        """
+        if not self.path.exists():
+            raise StoreUnavailable(f"There is no graph at {self.path}. Make one: kgqa graph load FILE --into {self.path}")
+        if not self.path.is_dir():
+            raise StoreUnavailable(
+                f"{self.path} is a file, not a graph folder. Load it first: kgqa graph load {self.path} --into GRAPH"
+            )
+        try:
+            data = json.loads((self.path / "graph.json").read_text(encoding="utf-8"))
+            if data["format"] != FORMAT:
+                raise StoreUnavailable(
+                    f"{self.path} was written by another version of kgqa (format {data['format']}). Load the data again."
+                )
+            data["files"] = tuple(data["files"])
+            meta = GraphMeta(**data)
+        except FileNotFoundError:
+            if self.journal_file.exists():
+                raise StoreIncomplete(
+                    f"The load into {self.path} was interrupted before it was complete. "
+                    f"Go on with it: kgqa graph load --resume --into {self.path}"
+                ) from None
+            raise StoreUnavailable(
+                f"{self.path} is a folder but no graph: it has no graph.json. "
+                f"Make one in a folder of its own: kgqa graph load FILE --into GRAPH"
+            ) from None
+        except PermissionError as error:
+            raise StoreUnavailable(f"No permission to read {self.path}: {error.strerror}.") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({error}). Load the data again.") from error
+        if not self.store_dir(meta.generation).is_dir():
+            raise StoreUnavailable(f"{self.path} has lost its data (gen-{meta.generation}). Load it again.")
+        return meta
+
+    def publish(self, meta: GraphMeta) -> None:
+        """Make this generation the graph, atomically, and remove what nobody reads any more."""
+        write_json(self.path / "graph.json", asdict(meta))
+        self.journal_file.unlink(missing_ok=True)
+        for old in self.path.glob("gen-*"):
+            if old.name != f"gen-{meta.generation}":
+                self._remove_if_unused(old)
+
+    def amend(self, **changes: Any) -> GraphMeta:
+        """Change single entries of graph.json (schema, settings, fingerprint after an update)."""
+        meta = replace(self.meta(), **changes)
+        write_json(self.path / "graph.json", asdict(meta))
+        return meta
+
+    def _remove_if_unused(self, generation: Path) -> None:
+        try:
+            lock = Lock(generation / "read.lock", exclusive=True)
+        except BlockingIOError:
+            return  # somebody still reads it; the next load tries again
+        except OSError:
+            lock = None
+        shutil.rmtree(generation, ignore_errors=True)
+        if lock:
+            lock.release()
+
+    def write_lock(self) -> Lock:
+        """The lock for loading and updating.
+
+        Raises:
+            StoreBusy: another process has it.
+            StoreUnavailable: no permission.
+        """
+        try:
+            return Lock(self.path / "write.lock", exclusive=True)
+        except BlockingIOError:
+            raise StoreBusy(
+                f"Another process{self._holder()} is writing to {self.path}. Wait until it is done and try again."
+            ) from None
+        except OSError as error:
+            raise StoreUnavailable(f"No permission to write to {self.path}: {error.strerror}.") from error
+
+    def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
+        """The lock for reading a generation; None where locks cannot be had (a read-only medium).
+
+        Raises:
+            StoreBusy: it is being updated, or, for `exclusive`, it is being read.
+        """
+        try:
+            return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
+        except BlockingIOError:
+            doing = "is reading" if exclusive else "is updating"
+            raise StoreBusy(f"Another process {doing} {self.path}. Wait until it is done and try again.") from None
+        except OSError as error:
+            if exclusive:
+                raise StoreUnavailable(f"No permission to write to {self.path}: {error.strerror}.") from error
+            if error.errno in (errno.ENOENT, errno.EACCES, errno.EROFS, errno.ENOLCK, errno.ENOTSUP):
+                return None
+            raise
+
+    def _holder(self) -> str:
+        try:
+            return f" ({int((self.path / 'write.lock').read_text())})"
+        except (OSError, ValueError):
+            return ""
+
+    def prepare_generation(self, generation: int, base: int | None) -> None:
+        """Make a new generation, from hard links to `base` where there is one."""
+        target = self.path / f"gen-{generation}"
+        shutil.rmtree(target, ignore_errors=True)
+        (target / "store").mkdir(parents=True)
+        (target / "read.lock").touch()
+        if base is None:
+            return
+        source = self.path / f"gen-{base}"
+        for file in (source / "store").iterdir():
+            # the engine never changes an .sst file, only makes new ones: those may be shared
+            (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
+
+    def triples_file(self, generation: int) -> Path:
+        return self.path / f"gen-{generation}" / "triples.u64"
+
+    def load_hashes(self, generation: int) -> np.ndarray:
+        """The sorted uint64 hashes of all triples of a generation."""
+        return np.fromfile(self.triples_file(generation), dtype="<u8")
+
+    def save_hashes(self, generation: int, sorted_hashes: np.ndarray) -> None:
+        sorted_hashes.astype("<u8", copy=False).tofile(self.triples_file(generation))
+
+
+def fingerprint(sorted_hashes: np.ndarray) -> str:
+    """A 16-digit hexadecimal hash of a set of triples: count, sum and exclusive or of their hashes."""
+    count = int(sorted_hashes.size)
+    low = int((sorted_hashes & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64)) if count else 0
+    high = int((sorted_hashes >> np.uint64(32)).sum(dtype=np.uint64)) if count else 0
+    mixed = int(np.bitwise_xor.reduce(sorted_hashes)) if count else 0
+    return hashlib.sha256(f"{count} {low} {high} {mixed}".encode()).hexdigest()[:16]
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a JSON file so that a reader sees either the old or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without hard links
+        shutil.copy2(source, target)

@@ -1,0 +1,155 @@
+"""N-Triples and N-Quads, line by line: checked, put into one canonical form, and hashed.
+
+The engine's own recovery from a malformed line loses the good line after it, so every line is judged here
+before the engine sees it. Blocks whose lines are all canonical already, as dumps usually are, pass on one
+regular expression; other lines are rewritten, and what is still unclear goes through the engine's parser
+one line at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+from urllib.parse import quote
+
+import pyoxigraph as ox
+
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 16 << 20
+GENID = "urn:kgqa:genid:"
+
+_IRI_CHARS = rb"[A-Za-z0-9\-._~:/?@!$&'()*+,;=]"
+_RUN = _IRI_CHARS + rb"*+(?:%[0-9A-Fa-f]{2}" + _IRI_CHARS + rb"*+)*+"
+_IRI = rb"<[A-Za-z][A-Za-z0-9+.\-]*+:" + _RUN + rb"(?:#" + _RUN + rb")?>"
+_TEXT = rb'"(?:[^"\\\x00-\x1f\x7f]++|\\["\\nr])*+"'
+_TAG = rb"@[a-z]{1,8}(?:-[a-z0-9]{1,8})*+"
+_TYPE = rb"\^\^(?!<http://www\.w3\.org/2001/XMLSchema#string>)" + _IRI
+_OBJECT = rb"(?:" + _IRI + rb"|" + _TEXT + rb"(?:" + _TAG + rb"|" + _TYPE + rb")?)"
+_TRIPLES = re.compile(rb"(?:" + _IRI + rb" " + _IRI + rb" " + _OBJECT + rb" \.\n)*+")
+_QUADS = re.compile(rb"(?:" + _IRI + rb" " + _IRI + rb" " + _OBJECT + rb"(?: " + _IRI + rb")? \.\n)*+")
+_LOOSE = re.compile(
+    rb"[ \t]*(" + _IRI + rb")[ \t]+(" + _IRI + rb")[ \t]+(" + _OBJECT + rb")[ \t]*(?:(" + _IRI + rb")[ \t]*)?\.[ \t]*\r?\n?"
+)
+_IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
+
+
+def blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Read a stream as blocks of whole lines, the last one ended with a newline.
+
+    A line longer than MAX_LINE_BYTES is given in one piece of that length at most, the rest of it dropped;
+    cut off in its middle it is malformed, and reported as such.
+    """
+    rest = b""
+    while True:
+        data = stream.read(BLOCK_BYTES)
+        if not data:
+            if rest:
+                yield rest + b"\n"
+            return
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield rest + data[:cut]
+            rest = data[cut:]
+        elif len(rest) < MAX_LINE_BYTES:
+            rest += data
+
+
+class LineReader:
+    """Turns blocks of lines into canonical ones.
+
+    Args:
+        tag: hex digits that stand for the file; blank nodes become IRIs of this tag and their label, so that
+            the same file gives the same nodes however often it is loaded.
+        format: N_TRIPLES or N_QUADS.
+        malformed: called with the line number (from 1) and the parser's message.
+    """
+
+    def __init__(self, tag: str, format: ox.RdfFormat, malformed: Callable[[int, str], None]) -> None:
+        self._tag = tag
+        self._format = format
+        self._quads = format == ox.RdfFormat.N_QUADS
+        self._malformed = malformed
+        self.line = 0
+        """Lines read so far, good or bad."""
+        self.strict = False
+        """Whether every line goes through the engine's parser: for when the engine did not accept a block."""
+
+    def canonical(self, block: bytes) -> list[bytes]:
+        """The good lines of a block in canonical form, each ending in ` .\\n`; bad ones are reported."""
+        if not self.strict and _is_utf8(block):
+            match = (_QUADS if self._quads else _TRIPLES).match(block)
+            if match and match.end() == len(block):
+                lines = block.splitlines(keepends=True)  # canonical lines hold no other line break
+                self.line += len(lines)
+                return lines
+        good = []
+        for line in _lines(block):
+            self.line += 1
+            try:
+                fixed = self._one(line)
+            except (SyntaxError, ValueError) as error:
+                self._malformed(self.line, _reason(error))
+                continue
+            if fixed:
+                good.append(fixed)
+        return good
+
+    def _one(self, line: bytes) -> bytes | None:
+        if _IGNORED.fullmatch(line):
+            return None
+        if not self.strict and _is_utf8(line):
+            match = _LOOSE.fullmatch(line)
+            if match and (self._quads or not match[4]):
+                return b" ".join(term for term in match.groups() if term) + b" .\n"
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+        quads = list(ox.parse(line, format=self._format))
+        return b"".join(self._skolem(quad) for quad in quads) if quads else None
+
+    def _skolem(self, quad: ox.Quad) -> bytes:
+        return quad_line(quad, lambda node: f"{GENID}{self._tag}:{quote(node.value, safe='')}")
+
+
+def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:
+    """A quad as one canonical N-Quads line, blank nodes named by `genid`.
+
+    Raises:
+        ValueError: a triple stands inside the triple (RDF 1.2), which kgqa does not read.
+    """
+
+    def term(value):
+        if isinstance(value, ox.BlankNode):
+            return ox.NamedNode(genid(value))
+        if isinstance(value, ox.Triple):
+            raise ValueError("a triple inside a triple is not supported")
+        return value
+
+    terms = [term(quad.subject), quad.predicate, term(quad.object)]
+    if not isinstance(quad.graph_name, ox.DefaultGraph):
+        terms.append(term(quad.graph_name))
+    return (" ".join(str(item) for item in terms) + " .\n").encode("utf-8")
+
+
+def hashes(lines: Iterable[bytes]) -> bytes:
+    """Eight bytes a line: what fingerprints and the count of distinct triples are made of."""
+    blake2b = hashlib.blake2b
+    return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
+
+
+def _lines(block: bytes) -> list[bytes]:
+    return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    text = str(getattr(error, "msg", None) or error)
+    return re.sub(r"^Parser error (?:at|between) line [^:]*: ", "", text)[:200]

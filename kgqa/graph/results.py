@@ -1,0 +1,67 @@
+"""SPARQL result tables in TSV (SPARQL 1.1 Query Results CSV and TSV Formats, section 4), decoded to typed terms."""
+
+from __future__ import annotations
+
+import re
+
+from kgqa.graph.store import Row, Rows
+from kgqa.model import XSD_STRING, Entity, Literal, Value
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?\Z', re.DOTALL)
+_ESCAPE = re.compile(r'\\([tnrbf"\\])')
+_PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
+
+
+def decode_tsv(data: bytes) -> Rows:
+    """Decode a whole TSV result.
+
+    Raises:
+        ValueError: the text is no such table.
+    """
+    header, _, body = data.decode("utf-8").partition("\n")
+    variables = tuple(name.lstrip("?") for name in header.split("\t")) if header else ()
+    rows: list[Row] = []
+    if body:
+        if not body.endswith("\n"):
+            raise ValueError("the result breaks off in the middle of a row")
+        # not splitlines(): other Unicode line breaks may stand inside literals
+        lines = body[:-1].split("\n")
+        seen: dict[str, Entity] = {}
+        append = rows.append
+        for line in lines:
+            row = []
+            for field in line.split("\t"):
+                if field[:1] == "<":
+                    entity = seen.get(field)
+                    if entity is None:
+                        entity = seen[field] = Entity(field[1:-1])
+                    row.append(entity)
+                else:
+                    row.append(_term(field))
+            append(tuple(row))
+    return Rows(variables, rows)
+
+
+def _term(field: str) -> Value | None:
+    if not field:
+        return None
+    if field[0] == '"':
+        match = _LITERAL.match(field)
+        if not match:
+            raise ValueError(f"not a literal: {field[:80]}")
+        text = match[1]
+        if "\\" in text:
+            text = _ESCAPE.sub(lambda m: _PLAIN[m[1]], text)
+        return Literal(text, match[3] or XSD_STRING, match[2] or "")
+    if field in ("true", "false"):
+        return Literal(field, _XSD + "boolean")
+    if field.startswith("_:"):
+        return Entity(field)
+    if re.fullmatch(r"[+-]?[0-9]+", field):
+        return Literal(field, _XSD + "integer")
+    if re.fullmatch(r"[+-]?[0-9]*\.[0-9]*", field):
+        return Literal(field, _XSD + "decimal")
+    if re.fullmatch(r"[+-]?[0-9.]+[eE][+-]?[0-9]+", field):
+        return Literal(field, _XSD + "double")
+    raise ValueError(f"not an RDF term: {field[:80]}")

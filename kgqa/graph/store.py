@@ -1,0 +1,129 @@
+"""The `Store` protocol: what kgqa asks of anything that answers SPARQL, and how to open one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from kgqa.model import Value
+
+Row = tuple[Value | None, ...]
+DEFAULT_MAX_ROWS = 1_000_000
+DEFAULT_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A whole result: the variables without `?`, and one tuple a row, None where a variable is unbound."""
+
+    variables: tuple[str, ...]
+    rows: list[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedLine:
+    """A line that is no RDF: where it stands (`line` counts from 1) and what the parser said of it."""
+
+    file: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What a load did. `added` counts triples that were not there before; `malformed` the lines left out,
+    of which `examples` gives the first few."""
+
+    files: int
+    lines: int
+    added: int
+    triples: int
+    malformed: int
+    examples: tuple[MalformedLine, ...]
+    fingerprint: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a load is: bytes read of the current file, as on disk, and lines of RDF so far."""
+
+    file: str
+    bytes_done: int
+    bytes_total: int
+    lines: int
+    stage: Literal["reading", "loading", "finishing"] = "loading"
+
+
+OnError = Literal["fail", "skip"]
+
+
+@runtime_checkable
+class Store(Protocol):
+    """A SPARQL dataset. A result is whole or an exception: never cut short.
+
+    `timeout` is in seconds, None for the store's own default. All methods may be called from several threads.
+    """
+
+    fingerprint: str
+    """Changes whenever the triples change; the same triples give the same fingerprint in any order."""
+
+    def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
+        """Run a SELECT query.
+
+        Raises:
+            StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.
+        """
+        ...
+
+    def ask(self, query: str, *, timeout: float | None = None) -> bool:
+        """Run an ASK query. Raises as `select` does."""
+        ...
+
+    def update(self, update: str, *, timeout: float | None = None) -> None:
+        """Run a SPARQL update, where the store was opened for writing. Raises as `select` does."""
+        ...
+
+    def load(
+        self,
+        files: Iterable[str | Path],
+        *,
+        on_error: OnError = "fail",
+        progress: Callable[[Progress], None] | None = None,
+    ) -> LoadReport:
+        """Add the triples of RDF files. What is there already stays as it is. Raises LoadError as well."""
+        ...
+
+    def close(self) -> None:
+        """End workers and let go of locks. Closing twice is fine."""
+        ...
+
+
+def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
+    """Open the store at a folder.
+
+    Args:
+        place: a folder made by `kgqa graph load`.
+        writable: whether `update` is allowed; then no other process may have the store open.
+        create: make an empty store where there is none.
+
+    Raises:
+        StoreUnavailable: nothing there that is a store, or no permission.
+        StoreBusy: another process writes to it.
+    """
+    from kgqa.errors import StoreUnavailable
+    from kgqa.graph.embedded import EmbeddedStore
+
+    if str(place).startswith(("http://", "https://")):
+        raise StoreUnavailable(
+            f"{place} is a web address; this version opens graphs in folders. Load a dump with `kgqa graph load`."
+        )
+    return EmbeddedStore(Path(place), writable=writable, create=create)

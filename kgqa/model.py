@@ -1,0 +1,243 @@
+"""The nouns everything else speaks: entities, paths, questions, answers. Frozen, typed, JSON both ways.
+
+A relation path is entity-agnostic (Tournament on Path, Xiang & Wu 2026, section 3.2): two walks are the
+same path if and only if they start at the same topic and take the same sequence of relations. That is what
+`RelationPath.__eq__` compares, so a set of paths is a set of equivalence classes of walks.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any, Literal as OneOf, TypeVar, Union
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+Direction = OneOf["out", "in"]
+Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]
+Grounding = OneOf["graph", "model", "none"]
+QueryClass = OneOf["exact", "restricted", "superset", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node named by an IRI."""
+
+    iri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value: text with a datatype IRI or a language tag, never both (a language implies rdf:langString)."""
+
+    value: str
+    datatype: str = XSD_STRING
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        if self.language and self.datatype == XSD_STRING:
+            object.__setattr__(self, "datatype", RDF_LANG_STRING)
+
+
+Value = Union[Entity, Literal]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge of a path: `out` follows the relation from subject to object, `in` against it."""
+
+    relation: str
+    direction: Direction = "out"
+
+    def reversed(self) -> Step:
+        return Step(self.relation, "in" if self.direction == "out" else "out")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPath:
+    """A topic entity and a sequence of steps; equality is path equivalence (ToP, section 3.2)."""
+
+    topic: Entity
+    steps: tuple[Step, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def then(self, *steps: Step) -> RelationPath:
+        return RelationPath(self.topic, self.steps + steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A path and the words that stand for it in a ranking. `approximate`: found on a capped frontier."""
+
+    path: RelationPath
+    words: str
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and, where known, the entities it is about. `id` is free text that batches keep."""
+
+    text: str
+    topics: tuple[Entity, ...] = ()
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """One edge of the graph as it is stored."""
+
+    subject: Entity
+    relation: str
+    object: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value with what a person calls it: `id` is the short id of the schema, `name` a label or the id.
+
+    For a literal `id` is empty and `name` its text.
+    """
+
+    value: Value
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A path an answer came from: its words, its ends, and some walks along it.
+
+    `walks`: each a tuple of the named nodes from topic to end, at most a few an answer; `walks_shown` of
+    `walks_total` distinct ends are illustrated. `score` is the chooser's, comparable within one question only.
+    """
+
+    path: RelationPath
+    words: str
+    walks: tuple[tuple[Named, ...], ...] = ()
+    triples: tuple[Triple, ...] = ()
+    score: float | None = None
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a question cost. `seconds` is wall time; the rest are counts."""
+
+    hops: int = 0
+    candidates: int = 0
+    comparisons: int = 0
+    queries: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One decision in a trace: `kind` (expanded, filtered, match, ...), seconds since the start, details."""
+
+    kind: str
+    at: float
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for a question, and why.
+
+    `grounding` is `graph` when every answer is an end of the evidence; `query_class` says how the query
+    relates to the answers when it is run again: `exact`, `restricted`, `superset` or `none`. `notes` are
+    for the reader (ambiguous topic, no language model); `defects` are broken promises, normally empty.
+    """
+
+    question: Question
+    status: Status
+    answers: tuple[Named, ...] = ()
+    paths: tuple[Evidence, ...] = ()
+    sparql: str = ""
+    query_class: QueryClass = "none"
+    grounding: Grounding = "none"
+    method: str = ""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    defects: tuple[str, ...] = ()
+    topics: tuple[Named, ...] = ()
+    usage: Usage = Usage()
+    trace: tuple[Event, ...] = ()
+    approximate: bool = False
+
+    def _repr_html_(self) -> str:
+        """Shown by a notebook. Everything from the graph is escaped."""
+        rows = "".join(f"<li><b>{escape(a.name)}</b> <code>{escape(a.id)}</code></li>" for a in self.answers)
+        paths = "".join(f"<li>{escape(evidence.words)}</li>" for evidence in self.paths)
+        parts = [f"<p>{escape(self.question.text)}</p>"]
+        parts.append(f"<ul>{rows}</ul>" if rows else f"<p><i>{escape(self.status)}: {escape(self.reason)}</i></p>")
+        if paths:
+            parts.append(f"<p>by way of</p><ul>{paths}</ul>")
+        if self.sparql:
+            parts.append(f"<details><summary>SPARQL</summary><pre>{escape(self.sparql)}</pre></details>")
+        return f'<div class="kgqa-answer">{"".join(parts)}</div>'
+
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """Turn any model object into plain JSON data; `from_json` turns it back into an equal object."""
+    if is_dataclass(value) and not isinstance(value, type):
+        data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+        if isinstance(value, (Entity, Literal)):  # the two members of the union `Value` tell themselves apart
+            data["kind"] = "entity" if isinstance(value, Entity) else "literal"
+        return data
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """Build a `kind` from what `to_json` gave.
+
+    Raises:
+        ValueError: the data has not the shape of `kind`.
+    """
+    try:
+        return _build(kind, data)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+@lru_cache(maxsize=None)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _build(kind: Any, data: Any) -> Any:
+    origin = typing.get_origin(kind)
+    if kind == Value:
+        return _build(Entity if data["kind"] == "entity" else Literal, data)
+    if origin in (Union, types.UnionType):
+        if data is None:
+            return None
+        return _build(next(a for a in typing.get_args(kind) if a is not type(None)), data)
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(_build(item, each) for each in data)
+    if origin is OneOf:
+        if data not in typing.get_args(kind):
+            raise TypeError(f"{data!r} is none of {typing.get_args(kind)}")
+        return data
+    if is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: _build(hints[name], data[name]) for name in hints if name in data})
+    if kind is float and isinstance(data, int):
+        return float(data)
+    if isinstance(kind, type) and not isinstance(data, kind):
+        raise TypeError(f"{data!r} is not {kind.__name__}")
+    return data

@@ -1,0 +1,292 @@
+"""What a graph's IRIs, names, mediators and noise look like: one TOML file a graph family, no code.
+
+The bundled files are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema says nothing about
+one particular graph's content; what must be looked up there (which types are mediators) is named here by
+the predicate that tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from kgqa.errors import SchemaError
+from kgqa.model import Entity
+
+WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
+WALK_RULES: tuple[str, ...] = get_args(WalkRule)
+Wording = Literal["dotted", "label"]
+
+STANDARD_PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
+_MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Schema:
+    """One schema file, prefixes expanded. All tuples of strings are full IRIs or IRI prefixes."""
+
+    name: str
+    title: str
+    prefixes: dict[str, str]
+    source: str
+    detect: tuple[str, ...] = ()
+    fallback: bool = False
+    id_base: str = ""
+    id_pattern: str = ""
+    label: tuple[str, ...] = ()
+    alias: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ("en", "")
+    types: tuple[str, ...] = ()
+    domain: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    domain_from_name: bool = False
+    wording: Wording = "label"
+    inverse: tuple[str, ...] = ()
+    labelled_as: tuple[tuple[str, str], ...] = ()
+    noise_prefixes: tuple[str, ...] = ()
+    noise_except: tuple[str, ...] = ()
+    mediator_types: tuple[str, ...] = ()
+    mediator_marked_by: tuple[str, str] | None = None
+    mediator_iri_prefixes: tuple[str, ...] = ()
+    mediator_object_of: tuple[str, ...] = ()
+    mediator_subject_of: tuple[str, ...] = ()
+    mediator_pairs: tuple[tuple[str, str, str], ...] = ()
+    walks: WalkRule = "topic-not-end"
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits of the file's text: what is derived under this schema is kept under it."""
+        return hashlib.sha256(self.source.encode()).hexdigest()[:16]
+
+    @cached_property
+    def _by_length(self) -> list[tuple[str, str]]:
+        return sorted(self.prefixes.items(), key=lambda item: -len(item[1]))
+
+    def short_id(self, iri: str) -> str:
+        """The shortest id that `iri()` takes back: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
+        if self.id_base and iri.startswith(self.id_base):
+            rest = iri[len(self.id_base) :]
+            if rest and ":" not in rest and "/" not in rest:
+                return rest
+        for prefix, namespace in self._by_length:
+            rest = iri[len(namespace) :]
+            if iri.startswith(namespace) and rest and not re.search(r"[/#:\s]", rest):
+                return f"{prefix}:{rest}"
+        return iri
+
+    def iri(self, text: str) -> str:
+        """The IRI that `text` names: a full IRI, `<IRI>`, `prefix:local`, or an id such as `m.0abc`.
+
+        Raises:
+            SchemaError: it names none in this schema.
+        """
+        text = text.strip()
+        if text.startswith("<") and text.endswith(">"):
+            text = text[1:-1]
+        prefix, colon, local = text.partition(":")
+        if colon and prefix in self.prefixes and not local.startswith("//"):
+            text = self.prefixes[prefix] + local
+        elif self.id_base and re.fullmatch(r"[\w.\-]+", text):
+            text = self.id_base + text
+        if not _IRI.match(text):
+            hint = f"an id such as {self.id_pattern!r}, " if self.id_pattern else ""
+            raise SchemaError(f"{text[:80]!r} is no id of a {self.title} graph: give {hint}a prefixed name or a full IRI.")
+        return text
+
+    def is_noise(self, relation: str) -> bool:
+        """Whether exploration leaves this relation alone: names, types, bookkeeping."""
+        if relation in self.noise_except:
+            return False
+        return relation.startswith(self.noise_prefixes) or relation in self.label or relation in self.alias
+
+    def label_subject(self, relation: str) -> str:
+        """The IRI that carries this relation's own label (wdt:P36 is named by wd:P36)."""
+        for namespace, target in self.labelled_as:
+            if relation.startswith(namespace) and "/" not in relation[len(namespace) :]:
+                return target + relation[len(namespace) :]
+        return relation
+
+    def domain_in_name(self, relation: str) -> str | None:
+        """The subject's type where the relation's name holds it (`people.person.gender`: people.person)."""
+        if not self.domain_from_name or "." not in relation[len(self.id_base) :]:
+            return None
+        return relation.rsplit(".", 1)[0]
+
+
+_KEYS = {
+    "detect": {"predicates", "fallback"},
+    "ids": {"base", "pattern"},
+    "names": {"label", "alias", "languages"},
+    "types": {"predicates", "domain", "range", "domain_from_name"},
+    "relations": {"wording", "inverse", "labelled_as"},
+    "noise": {"prefixes", "except"},
+    "mediators": {"types", "marked_by", "iri_prefixes", "object_of", "subject_of", "pairs"},
+    "walks": {"rule"},
+}
+
+
+def parse_schema(text: str, *, where: str = "schema") -> Schema:
+    """Read a schema from TOML text.
+
+    Raises:
+        SchemaError: not TOML, an unknown key, or a value of the wrong kind; the message names the key.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"{where} is not valid TOML: {error}") from error
+    unknown = set(data) - set(_KEYS) - {"name", "title", "prefixes"}
+    for section, keys in _KEYS.items():
+        table = data.get(section, {})
+        if not isinstance(table, dict):
+            raise SchemaError(f"{where}: [{section}] must be a table.")
+        unknown |= {f"{section}.{key}" for key in set(table) - keys}
+    if unknown:
+        raise SchemaError(f"{where}: unknown key {', '.join(sorted(unknown))}. docs/schemas.md lists the keys.")
+    reader = _Reader(data, where)
+    values: dict[str, Any] = {
+        "name": reader.text("", "name"),
+        "title": data.get("title", data.get("name", "")),
+        "prefixes": reader.prefixes,
+        "source": text,
+        "detect": reader.iris("detect", "predicates"),
+        "fallback": reader.flag("detect", "fallback"),
+        "id_base": reader.expand(reader.text("ids", "base", "")),
+        "id_pattern": reader.text("ids", "pattern", ""),
+        "label": reader.iris("names", "label"),
+        "alias": reader.iris("names", "alias"),
+        "languages": reader.strings("names", "languages", ("en", "")),
+        "types": reader.iris("types", "predicates"),
+        "domain": reader.iris("types", "domain"),
+        "range": reader.iris("types", "range"),
+        "domain_from_name": reader.flag("types", "domain_from_name"),
+        "wording": reader.choice("relations", "wording", get_args(Wording), "label"),
+        "inverse": reader.iris("relations", "inverse"),
+        "labelled_as": reader.groups("relations", "labelled_as", 2),
+        "noise_prefixes": reader.iris("noise", "prefixes"),
+        "noise_except": reader.iris("noise", "except"),
+        "mediator_types": reader.iris("mediators", "types"),
+        "mediator_marked_by": reader.marked_by(),
+        "mediator_iri_prefixes": reader.iris("mediators", "iri_prefixes"),
+        "mediator_object_of": reader.iris("mediators", "object_of"),
+        "mediator_subject_of": reader.iris("mediators", "subject_of"),
+        "mediator_pairs": reader.groups("mediators", "pairs", 3),
+        "walks": reader.choice("walks", "rule", WALK_RULES, "topic-not-end"),
+    }
+    assert set(values) == {field.name for field in fields(Schema)}
+    return Schema(**values)
+
+
+class _Reader:
+    """Takes typed values out of the TOML data, with prefixes expanded and errors that name the key."""
+
+    def __init__(self, data: dict[str, Any], where: str) -> None:
+        self._data = data
+        self._where = where
+        given = data.get("prefixes", {})
+        if not isinstance(given, dict) or not all(isinstance(v, str) and _IRI.match(v) for v in given.values()):
+            raise SchemaError(f"{where}: [prefixes] must map names to IRIs.")
+        self.prefixes = {**STANDARD_PREFIXES, **given}
+
+    def _get(self, section: str, key: str, default: Any) -> Any:
+        return (self._data.get(section, {}) if section else self._data).get(key, default)
+
+    def _fail(self, section: str, key: str, wanted: str) -> SchemaError:
+        return SchemaError(f"{self._where}: {section + '.' if section else ''}{key} must be {wanted}.")
+
+    def expand(self, text: str) -> str:
+        prefix, colon, local = text.partition(":")
+        if colon and prefix in self.prefixes:
+            text = self.prefixes[prefix] + local
+        if text and not _IRI.match(text):
+            raise SchemaError(f"{self._where}: {text!r} is neither an IRI nor starts with a declared prefix.")
+        return text
+
+    def text(self, section: str, key: str, default: str | None = None) -> str:
+        value = self._get(section, key, default)
+        if not isinstance(value, str):
+            raise self._fail(section, key, "text")
+        return value
+
+    def flag(self, section: str, key: str) -> bool:
+        value = self._get(section, key, False)
+        if not isinstance(value, bool):
+            raise self._fail(section, key, "true or false")
+        return value
+
+    def choice(self, section: str, key: str, allowed: tuple[str, ...], default: str) -> str:
+        value = self._get(section, key, default)
+        if value not in allowed:
+            raise self._fail(section, key, "one of " + ", ".join(allowed))
+        return value
+
+    def strings(self, section: str, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        value = self._get(section, key, list(default))
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._fail(section, key, "a list of texts")
+        return tuple(value)
+
+    def iris(self, section: str, key: str) -> tuple[str, ...]:
+        return tuple(self.expand(item) for item in self.strings(section, key))
+
+    def groups(self, section: str, key: str, size: int) -> tuple[tuple[str, ...], ...]:
+        value = self._get(section, key, [])
+        if not isinstance(value, list) or not all(
+            isinstance(group, list) and len(group) == size and all(isinstance(i, str) for i in group) for group in value
+        ):
+            raise self._fail(section, key, f"a list of lists of {size} prefixes")
+        return tuple(tuple(self.expand(item) for item in group) for group in value)
+
+    def marked_by(self) -> tuple[str, str] | None:
+        value = self._get("mediators", "marked_by", None)
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) != 2 or not all(isinstance(item, str) for item in value):
+            raise self._fail("mediators", "marked_by", "a list of a predicate and a value")
+        return self.expand(value[0]), value[1]
+
+
+def bundled_schema(name: str) -> Schema:
+    """One of the schemas that come with kgqa, by name."""
+    if name not in BUNDLED:
+        raise SchemaError(f"There is no bundled schema {name!r}: choose from {', '.join(BUNDLED)}, or give a .toml file.")
+    return parse_schema((files("kgqa") / "schemas" / f"{name}.toml").read_text(encoding="utf-8"), where=f"{name}.toml")
+
+
+def load_schema(name_or_file: str | Path) -> Schema:
+    """A bundled schema by name, or any schema by the path of its TOML file.
+
+    Raises:
+        SchemaError: no such name, unreadable file, or not a schema.
+    """
+    if str(name_or_file) in BUNDLED:
+        return bundled_schema(str(name_or_file))
+    path = Path(name_or_file)
+    if path.suffix != ".toml":
+        return bundled_schema(str(name_or_file))
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise SchemaError(f"{path} is larger than {_MAX_BYTES:,} bytes: that is no schema file.")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"The schema file {path} cannot be read: {error}") from error
+    return parse_schema(text, where=str(path))
+
+
+def value_of(entity_or_text: Entity | str, schema: Schema) -> Entity:
+    """An Entity from an Entity or from any text `Schema.iri` understands."""
+    return entity_or_text if isinstance(entity_or_text, Entity) else Entity(schema.iri(entity_or_text))
