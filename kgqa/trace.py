@@ -45,7 +45,7 @@ class Trace:
         self._events: list[Event] = []
         self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
 
-    def event(self, kind: str, **detail: Any) -> None:
+    def event(self, kind: str, /, **detail: Any) -> None:
         """Record a decision. `detail` holds plain JSON values only."""
         event = Event(kind, round(self.elapsed(), 4), detail)
         if self._keep:

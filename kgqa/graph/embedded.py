@@ -260,6 +260,8 @@ def load_files(
     format: str | None = None,
     resume: bool = False,
     restart: bool = False,
+    schema: str | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> LoadReport:
     """Load RDF files into a graph folder, made if it is not there. One transaction: all files or none.
 
@@ -267,6 +269,8 @@ def load_files(
         resume: go on with an interrupted load instead of starting one; `files` is not used.
         restart: throw an interrupted load away first. Without either, an interrupted load is an error.
         format: the ending that stands for the format, where the files' names do not tell.
+        schema: a schema's name, or `schema.toml` for the file of that name in the folder; None keeps what it was.
+        settings: settings that belong to the graph; they are added to those it has.
 
     Raises:
         LoadError: a file is missing, malformed or cut short; the graph is as it was.
@@ -306,8 +310,8 @@ def load_files(
             generation=journal.generation,
             fingerprint=fingerprint(hashes),
             triples=result["triples"],
-            schema=base.schema if base else "",
-            settings=base.settings if base else {},
+            schema=schema or (base.schema if base else ""),
+            settings={**(base.settings if base else {}), **(settings or {})},
             files=history,
         )
         folder.publish(meta)

@@ -1,0 +1,1 @@
+"""From a question to ranked relation paths: linking, masking, the beam."""

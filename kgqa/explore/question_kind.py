@@ -1,0 +1,34 @@
+"""Recognises questions that a relation path cannot answer: counts, superlatives, yes/no. They are declined, not guessed."""
+
+from __future__ import annotations
+
+import re
+
+_COUNT = re.compile(r"\b(how many|how much|number of|what is the (total|count)|count the)\b", re.IGNORECASE)
+_YES_NO = re.compile(
+    r"^\s*(is|are|was|were|am|does|do|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|weren't|doesn't|"
+    r"didn't|hasn't)\b",
+    re.IGNORECASE,
+)
+_SUPERLATIVE = re.compile(
+    r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
+    r"|(?:larg|bigg|small|tall|short|high|low|deep|long|old|young|new|earli|lat|fast|slow|rich|poor|heavi|light|"
+    r"great|strong|weak|near|clos|furth|farth|warm|cold|hott|wid|narrow|steep|busi|happi)est"
+    r"|the\s+(?:first|last)\s+(?!name|names|lady|ladies|language|time|season|person)\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def unsupported_kind(question: str) -> str | None:
+    """What kind of question this is, if it is one that paths alone cannot answer: in words, or None.
+
+    "How much" and "number of" ask for a stored value as often as for a count, but a count is not among the
+    ends of a path, so they are declined as well; so is "who was the first ...", which wants an order in time.
+    """
+    if _COUNT.search(question):
+        return "a count"
+    if _YES_NO.match(question):
+        return "a yes/no question"
+    if match := _SUPERLATIVE.search(question):
+        return f"a superlative ({match[0].strip().lower()})"
+    return None

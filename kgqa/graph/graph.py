@@ -1,0 +1,448 @@
+"""A knowledge graph: a store seen through a schema. What exploration asks, in the query shapes that are fast."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgqa.cache import Cache
+from kgqa.errors import SettingsError
+from kgqa.graph import export, mediators
+from kgqa.graph.mediators import MediatorTable
+from kgqa.graph.names import NameIndex
+from kgqa.graph.patterns import Walk, returns, walk_of
+from kgqa.graph.queries import render
+from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, open_store
+from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value
+from kgqa.schema import BUNDLED, WALK_RULES, Schema, WalkRule, bundled_schema, load_schema
+from kgqa.words import local_words
+
+if TYPE_CHECKING:
+    from kgqa.trace import Trace
+
+LABEL_BATCH = 50
+DEFAULT_FRONTIER_CAP = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The steps that lead on from a path. `approximate`: its frontier was capped, steps may be missing."""
+
+    steps: tuple[Step, ...]
+    approximate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Distinct entities and literals at the end of a path. `approximate`: there are more than were asked for."""
+
+    values: tuple[Value, ...]
+    approximate: bool
+
+
+class KnowledgeGraph:
+    """Explores one dataset of a store.
+
+    Args:
+        store: anything that keeps the `Store` contract.
+        schema: what its IRIs look like; see `detect_schema`.
+        view: graph IRIs to look at; empty for the store's default graph.
+        walks: what a walk may return to; None for the schema's rule. See `patterns.walk_of`.
+        frontier_cap: how many nodes at the end of a path exploration looks on from, at most.
+        cache: where derived tables are kept; None keeps them in memory only.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        schema: Schema,
+        *,
+        view: Sequence[str] = (),
+        walks: WalkRule | None = None,
+        frontier_cap: int = DEFAULT_FRONTIER_CAP,
+        cache: Cache | None = None,
+    ) -> None:
+        self.store = store
+        self.schema = schema
+        self.view = tuple(Entity(iri) for iri in view)
+        self.walks: WalkRule = walks or schema.walks
+        self.frontier_cap = frontier_cap
+        self.cache = cache
+        self.settings: dict[str, Any] = {}
+        """Settings that belong to the graph, as its folder keeps them."""
+        self._trace: Trace | None = None
+        self._labels: dict[Entity, str | None] = {}
+
+    def for_question(self, trace: Trace) -> KnowledgeGraph:
+        """The same graph, its queries charged to one question's budget."""
+        # shared by all questions, charged to none
+        self.prepare()
+        bound = copy.copy(self)
+        bound._trace = trace
+        return bound
+
+    def prepare(self) -> None:
+        """Derive what every question needs from the whole graph, now rather than in the middle of one."""
+        self.relations, self.mediators, self.inverses, self.relation_labels, self._inverse_of  # noqa: B018
+
+    def close(self) -> None:
+        """Let go of the store: its workers end."""
+        self.store.close()
+
+    def __enter__(self) -> KnowledgeGraph:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- exploration
+
+    def next_steps(self, path: RelationPath) -> Expansion:
+        """The steps that lead on from the ends of a path, in both directions, in two queries.
+
+        Noise relations are left out. Of a relation and the inverse of its reverse property only the first is
+        given; of a statement and the claim it stands for only the claim. Literals are ends, never walked through.
+        """
+        found: dict[str, set[str]] = {}
+        frontier = 0
+        for direction in ("out", "in"):
+            counted = direction == "out" and len(path) > 0
+            rows = self._select("relations", **self._expansion_query(path, direction, counted))
+            found[direction] = {row[0].iri for row in rows if row[0] is not None}
+            if counted:
+                frontier = max((int(row[1].value) for row in rows if row[1] is not None), default=0)
+        approximate = frontier > self.frontier_cap
+        return Expansion(self._fold(path, found), approximate)
+
+    def _expansion_query(self, path: RelationPath, direction: str, counted: bool) -> dict[str, Any]:
+        walk = walk_of(path, self.walks, inverse=self.inverse, final=False)
+        returning: list[Entity] = []
+        previous = walk.nodes[-2] if len(path) else None
+        if self.walks == "no-return" and len(path):
+            last = path.steps[-1]
+            known = {last.relation, self.inverse(last.relation), *self._inverse_of.get(last.relation, ())}
+            returning = [
+                Entity(relation)
+                for relation in sorted(r for r in known if r)
+                if returns(Step(relation, direction), last, self.inverse)  # type: ignore[arg-type]
+            ]
+        keep = [walk.end]
+        if returning and not isinstance(previous, Entity):
+            keep.insert(0, previous)
+        return {
+            "walk": walk,
+            "keep": keep,
+            "out": direction == "out",
+            "counted": counted,
+            "cap": self.frontier_cap,
+            "not_node": path.topic if self.walks in ("topic-not-end", "topic-never") else None,
+            "returning": returning,
+            "previous": previous,
+        }
+
+    def _fold(self, path: RelationPath, found: dict[str, set[str]]) -> tuple[Step, ...]:
+        out = {r for r in found["out"] if not self.schema.is_noise(r)}
+        into = {r for r in found["in"] if not self.schema.is_noise(r)}
+        # the inverse of a reverse property says what the property says
+        into -= {twin for r in out for twin in self._twins(r)}
+        if len(path):
+            self._fold_statements(path.steps[-1], out, into)
+        steps = [Step(r, "out") for r in sorted(out)] + [Step(r, "in") for r in sorted(into)]
+        return tuple(steps)
+
+    def _fold_statements(self, last: Step, out: set[str], into: set[str]) -> None:
+        """Drop the exit that makes a statement pair (p:P36/ps:P36) where the graph has the claim (wdt:P36)."""
+        for enter, exit_, direct in self.schema.mediator_pairs:
+            first, second, side = (enter, exit_, out) if last.direction == "out" else (exit_, enter, into)
+            local = last.relation.removeprefix(first)
+            if last.relation.startswith(first) and "/" not in local and direct + local in self.relations:
+                side.discard(second + local)
+
+    def _twins(self, relation: str) -> set[str]:
+        twins = set(self._inverse_of.get(relation, ()))
+        inverse = self.inverses.get(relation)
+        if inverse:
+            twins.add(inverse)
+        return twins
+
+    def ends(self, path: RelationPath, *, limit: int | None = None) -> Ends:
+        """The distinct entities and literals at the end of a path, mediators left out; all of them unless `limit`.
+
+        Raises:
+            PartialResult: more than the store's row cap, without a limit.
+        """
+        rows = self._select("ends", walk=self.walk(path), limit=None if limit is None else limit + 1)
+        values = tuple(row[0] for row in rows if row[0] is not None)
+        if limit is not None and len(values) > limit:
+            return Ends(values[:limit], True)
+        return Ends(values, False)
+
+    def has_ends(self, path: RelationPath) -> bool:
+        """Whether anything stands at the end of a path."""
+        return self._ask("ask_ends", walk=self.walk(path))
+
+    def walks_along(self, path: RelationPath, *, ends: Sequence[Value] = (), limit: int = 100) -> list[tuple[Value, ...]]:
+        """Some walks along a path, each from topic to end; those to `ends`, where given."""
+        walk = self.walk(path)
+        rows = self._select("walks", walk=walk, variables=walk.nodes[1:], ends=list(ends)[:LABEL_BATCH], limit=limit)
+        return [(path.topic, *row) for row in rows]
+
+    def walk(self, path: RelationPath) -> Walk:
+        """The pattern of a whole path, with what keeps mediators out of its ends."""
+        walk = walk_of(path, self.walks, inverse=self.inverse)
+        if path.steps and self.mediators.extent(path.steps[-1]) == "some":
+            walk = replace(walk, **mediators.end_tests(self.schema, self.mediators))
+        return walk
+
+    def on_mediator(self, path: RelationPath) -> bool:
+        """Whether a path ends on mediators only, so that it is no answer and must be walked on."""
+        return bool(path.steps) and self.mediators.extent(path.steps[-1]) == "all"
+
+    # --- single nodes
+
+    def exists(self, entity: Entity) -> bool:
+        """Whether any triple has this entity as its subject or object."""
+        return self._ask("exists", entity=entity)
+
+    def degree(self, entity: Entity) -> int:
+        """Edges that leave or enter an entity, noise included."""
+        total = 0
+        for out in (True, False):
+            total += int(self._select("degree", entity=entity, out=out).rows[0][0].value)
+        return total
+
+    def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
+        """Up to `limit` edges of an entity in each direction, noise left out."""
+        found = []
+        for direction in ("out", "in"):
+            rows = self._select("neighbours", entity=entity, out=direction == "out", limit=limit)
+            found += [(Step(r.iri, direction), node) for r, node in rows if not self.schema.is_noise(r.iri)]
+        return found
+
+    def search(self, text: str, *, limit: int = 20):
+        """Entities whose name or alias matches; best first. See `NameIndex.search`."""
+        return self.names.search(text, limit=limit)
+
+    # --- names
+
+    def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
+        """The label of each entity that has one, in the schema's order of predicates and languages."""
+        wanted = list(dict.fromkeys(entities))
+        missing = [e for e in wanted if e not in self._labels and not e.iri.startswith("_:")]
+        for predicate in self.schema.label:
+            for start in range(0, len(missing), LABEL_BATCH):
+                batch = missing[start : start + LABEL_BATCH]
+                rows = self._select("labels", nodes=batch, predicate=Entity(predicate))
+                self._keep_best(rows)
+            missing = [e for e in missing if not self._labels.get(e)]
+            if not missing:
+                break
+        self._labels.update({e: None for e in missing})
+        return {e: label for e in wanted if (label := self._labels.get(e))}
+
+    def _keep_best(self, rows: Rows) -> None:
+        best: dict[Entity, tuple[int, str]] = {}
+        for node, label in rows:
+            if isinstance(label, Literal):
+                rank = (self._language_rank(label.language), label.value)
+                if node not in best or rank < best[node]:
+                    best[node] = rank
+        self._labels.update({node: label for node, (_, label) in best.items()})
+
+    def _language_rank(self, language: str) -> int:
+        languages = self.schema.languages
+        return languages.index(language) if language in languages else len(languages)
+
+    def named(self, values: Iterable[Value]) -> list[Named]:
+        """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
+        values = list(values)
+        labels = self.labels(v for v in values if isinstance(v, Entity))
+        result = []
+        for value in values:
+            if isinstance(value, Literal):
+                result.append(Named(value, "", value.value))
+            else:
+                short = self.schema.short_id(value.iri)
+                result.append(Named(value, short, labels.get(value) or self._unnamed(value, short)))
+        return result
+
+    def _unnamed(self, entity: Entity, short: str) -> str:
+        return local_words(entity.iri) if short == entity.iri else short
+
+    @cached_property
+    def names(self) -> NameIndex:
+        """The index of names and aliases, built on first use and kept in the cache."""
+        return NameIndex.open(self)
+
+    # --- what is derived from the whole graph once
+
+    @cached_property
+    def mediators(self) -> MediatorTable:
+        data = self._derived("mediators", self._find_mediators)
+        mark = data["mark"]
+        return MediatorTable(data["leads"], Literal(**mark) if mark else None)
+
+    def _find_mediators(self) -> dict[str, Any]:
+        return asdict(mediators.mediator_table(self.schema, self._select_free, self.relations))
+
+    @cached_property
+    def relations(self) -> dict[str, int]:
+        """All relations of the graph and their number of edges, most frequent first."""
+
+        def find() -> dict[str, int]:
+            return {row[0].iri: int(row[1].value) for row in self._select_free("relation_counts")}
+
+        return self._derived("relations", find)
+
+    @cached_property
+    def inverses(self) -> dict[str, str]:
+        """Relation to its reverse property, both ways, where the graph says so."""
+
+        def find() -> dict[str, str]:
+            pairs: dict[str, str] = {}
+            for predicate in self.schema.inverse:
+                for left, right in self._select_free("predicate_pairs", predicate=Entity(predicate)):
+                    if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
+                        pairs.setdefault(left.iri, right.iri)
+                        pairs.setdefault(right.iri, left.iri)
+            return pairs
+
+        return self._derived("inverses", find)
+
+    def inverse(self, relation: str) -> str | None:
+        return self.inverses.get(relation)
+
+    @cached_property
+    def _inverse_of(self) -> dict[str, list[str]]:
+        reverse: dict[str, list[str]] = {}
+        for left, right in self.inverses.items():
+            reverse.setdefault(right, []).append(left)
+        return reverse
+
+    @cached_property
+    def relation_labels(self) -> dict[str, str]:
+        """Relations' own labels, for schemas that name relations (`wording = "label"`)."""
+        if self.schema.wording != "label":
+            return {}
+
+        def find() -> dict[str, str]:
+            subjects = {r: Entity(self.schema.label_subject(r)) for r in self.relations if not self.schema.is_noise(r)}
+            labels = KnowledgeGraph.labels(self, subjects.values())
+            return {r: labels[s] for r, s in subjects.items() if s in labels}
+
+        return self._derived("relation-labels", find)
+
+    def _derived(self, name: str, make) -> Any:
+        """A JSON value derived from the whole graph, kept in the cache by fingerprint, schema and view."""
+        place = self.derived_folder()
+        file = place / f"{name}.json" if place else None
+        if file and file.is_file():
+            try:
+                return json.loads(file.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                pass  # damaged: made anew
+        value = make()
+        if file and self.cache:
+            self.cache.write_text(file, json.dumps(value))
+        return value
+
+    def derived_folder(self) -> Path | None:
+        """Where what is derived from exactly this graph is kept, None without a cache."""
+        if self.cache is None or not self.store.fingerprint:
+            return None
+        view = "".join(f"-{abs(hash_text(e.iri)):x}" for e in self.view)
+        return self.cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}")
+
+    # --- the store, charged
+
+    def _select(self, name: str, **values: Any) -> Rows:
+        query = render(name, view=self.view, **values)
+        return self.store.select(query, timeout=self._charge())
+
+    def _ask(self, name: str, **values: Any) -> bool:
+        return self.store.ask(render(name, view=self.view, **values), timeout=self._charge())
+
+    def _select_free(self, name: str, **values: Any) -> Rows:
+        return self.store.select(render(name, view=self.view, **values))
+
+    def _charge(self) -> float | None:
+        return self._trace.charge_query(None) if self._trace else None
+
+    def run_exported(self, sparql: str) -> tuple[Value, ...]:
+        """Run an exported query past every cache; its one column, in the engine's order."""
+        return tuple(row[0] for row in self.store.select(sparql, timeout=self._charge()) if row[0] is not None)
+
+    def answer_query(self, path: RelationPath, **options: Any) -> str:
+        """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
+        return export.answer_query(self, path, **options)
+
+
+def hash_text(text: str) -> int:
+    """A number of a text that is the same in every process."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
+    """The bundled schema that fits a store: the one with most of its telling predicates there."""
+    graphs = tuple(Entity(iri) for iri in view)
+    best, best_share = None, 0.0
+    for name in BUNDLED:
+        schema = bundled_schema(name)
+        hits = sum(store.ask(render("has_predicate", view=graphs, predicate=Entity(p))) for p in schema.detect)
+        share = hits / len(schema.detect)
+        if share > best_share and not schema.fallback:
+            best, best_share = schema, share
+    return best or bundled_schema("rdfs")
+
+
+def open_graph(
+    place: str | Path | None = None,
+    *,
+    schema: str | Path | Schema | None = None,
+    view: Sequence[str] = (),
+    walks: WalkRule | None = None,
+    frontier_cap: int = DEFAULT_FRONTIER_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    cache: Cache | None = None,
+) -> KnowledgeGraph:
+    """Open a graph folder, or the bundled demo graph when no place is given.
+
+    Args:
+        schema: name of a bundled schema or a TOML file; None for what the folder says, or detection.
+        walks: overrides the graph's own rule.
+        timeout: seconds a single query may take.
+
+    Raises:
+        StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
+    """
+    from kgqa.graph.demo import demo_folder
+
+    cache = cache or Cache.default()
+    store = open_store(place if place is not None else demo_folder(cache), timeout=timeout)
+    meta = getattr(store, "meta", None)
+    settings = dict(meta.settings) if meta else {}
+    try:
+        if isinstance(schema, Schema):
+            chosen = schema
+        elif schema is not None:
+            chosen = load_schema(schema)
+        elif meta and meta.schema:
+            chosen = load_schema(store.folder.schema_file if meta.schema == "schema.toml" else meta.schema)
+        else:
+            chosen = detect_schema(store, view)
+        rule = walks or settings.get("walks")
+        if rule is not None and rule not in WALK_RULES:
+            raise SettingsError(f"walks must be one of {', '.join(WALK_RULES)}, not {rule!r}.")
+    except BaseException:
+        store.close()
+        raise
+    graph = KnowledgeGraph(store, chosen, view=view, walks=rule, frontier_cap=frontier_cap, cache=cache)
+    graph.settings = settings
+    return graph

@@ -1,0 +1,105 @@
+"""Which relations lead to mediators: nodes that only tie others together (a marriage, a performance).
+
+Told by the rules of the schema alone: a type marked as one, the range or domain of the relation, the form of
+an IRI, the namespace of the relation. Whether a node has a name plays no part, here or anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal as OneOf
+
+from kgqa.graph.patterns import MarkTest, TypeTest
+from kgqa.graph.store import Rows
+from kgqa.model import Entity, Literal, Step
+from kgqa.schema import Schema
+
+Extent = OneOf["all", "some", "none"]
+XSD_BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
+
+
+@dataclass(frozen=True)
+class MediatorTable:
+    """For each relation and direction, whether all, some or none of the nodes it leads to are mediators.
+
+    `mark` is the marker's literal as the graph writes it ("true" as text or as a boolean).
+    """
+
+    leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
+    mark: Literal | None = None
+
+    def extent(self, step: Step) -> Extent:
+        return self.leads.get(step.direction, {}).get(step.relation, "none")
+
+
+def mediator_table(schema: Schema, select: Callable[..., Rows], relations: Iterable[str]) -> MediatorTable:
+    """Apply the schema's mediator rules to a graph.
+
+    Args:
+        select: renders a template of queries/ with values and runs it.
+        relations: all relations of the graph.
+    """
+    mark, types = _mediator_types(schema, select)
+    leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
+    if types or schema.mediator_iri_prefixes:
+        found: dict[str, dict[str, int]] = {"out": {}, "in": {}}
+        for relation, enters, count in select("mediator_relations", **_instance_rules(schema, mark)):
+            if relation is not None:
+                found["out" if enters.value == "true" else "in"][relation.iri] = int(count.value)
+        for direction in ("out", "in"):
+            rows = select("relation_ends", out=direction == "out") if found[direction] else ()
+            totals = {relation.iri: int(count.value) for relation, count in rows}
+            for relation, count in found[direction].items():
+                leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
+    for direction, predicates in (("out", schema.range), ("in", schema.domain)):
+        for predicate in predicates if types else ():
+            for relation, type_ in select("predicate_pairs", predicate=Entity(predicate)):
+                if isinstance(type_, Entity) and type_.iri in types:
+                    leads[direction][relation.iri] = "all"
+    for relation in relations:
+        if relation.startswith(schema.mediator_object_of):
+            leads["out"][relation] = "all"
+        if relation.startswith(schema.mediator_subject_of):
+            leads["in"][relation] = "all"
+        if types and schema.domain_in_name(relation) in types:
+            leads["in"][relation] = "all"
+    return MediatorTable(leads, mark)
+
+
+def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
+    """The filters that keep mediators out of the ends of a relation that leads to `some`."""
+    tests: dict[str, tuple[Any, ...]] = {
+        "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),
+        "not_typed": tuple(
+            TypeTest(Entity(predicate), Entity(type_)) for predicate in schema.types for type_ in schema.mediator_types
+        ),
+    }
+    if schema.mediator_marked_by and table.mark:
+        marker = Entity(schema.mediator_marked_by[0])
+        tests["not_marked"] = tuple(MarkTest(Entity(predicate), marker, table.mark) for predicate in schema.types)
+    return tests
+
+
+def _mediator_types(schema: Schema, select: Callable[..., Rows]) -> tuple[Literal | None, set[str]]:
+    types = set(schema.mediator_types)
+    mark = None
+    if schema.mediator_marked_by:
+        marker, value = schema.mediator_marked_by
+        for type_, found in select("marked_types", marker=Entity(marker)):
+            if getattr(found, "value", None) == value or getattr(found, "iri", None) == value:
+                types.add(type_.iri)
+                mark = found
+    return mark, types
+
+
+def _instance_rules(schema: Schema, mark: Literal | None) -> dict[str, Any]:
+    marked_by = schema.mediator_marked_by
+    return {
+        "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
+        "types": [Entity(type_) for type_ in schema.mediator_types],
+        "type_predicates": [Entity(predicate) for predicate in schema.types],
+        "marker": Entity(marked_by[0]) if marked_by and mark else None,
+        "mark": mark,
+    }
+

@@ -1,0 +1,149 @@
+"""An index of names and aliases in SQLite's full-text search: mentions to entities, and `kgqa graph search`.
+
+Built from the label and alias predicates of the schema, and kept in the cache by the graph's fingerprint.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgqa.graph.queries import render
+from kgqa.model import Entity, Literal
+from kgqa.words import local_words, normalise
+
+if TYPE_CHECKING:
+    from kgqa.graph.graph import KnowledgeGraph
+
+MAX_QUERY_CHARS = 1000
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """An entity found by name. `kind` is `label` or `alias`; `exact`: the whole name equals the text."""
+
+    entity: Entity
+    name: str
+    kind: str
+    exact: bool
+
+
+class NameIndex:
+    """Finds entities by name. Thread-safe; `count` is the number of names."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self.count: int = connection.execute("SELECT COUNT(*) FROM names").fetchone()[0]
+        self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
+
+    @classmethod
+    def open(cls, graph: KnowledgeGraph) -> NameIndex:
+        """The index of a graph: from the cache, or built now."""
+        folder = graph.derived_folder()
+        file = folder / f"names-{VERSION}.sqlite" if folder else None
+        if file and file.is_file():
+            try:
+                return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
+            except sqlite3.Error:
+                file.unlink(missing_ok=True)  # damaged: built anew
+        if file is None or not _can_write(file):
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            _fill(connection, _names_of(graph))
+            return cls(connection)
+        temporary = file.with_name(f".{file.name}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        connection = sqlite3.connect(temporary, check_same_thread=False)
+        _fill(connection, _names_of(graph))
+        connection.close()
+        os.replace(temporary, file)
+        return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
+
+    def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
+        """For each normalised text, the entities whose normalised name or alias it is."""
+        found: dict[str, list[NameMatch]] = {}
+        with self._lock:
+            for start in range(0, len(texts), 500):
+                batch = list(texts[start : start + 500])
+                marks = ",".join("?" * len(batch))
+                rows = self._connection.execute(
+                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({marks}) ORDER BY kind = 'alias', iri", batch
+                )
+                for norm, iri, name, kind in rows:
+                    matches = found.setdefault(norm, [])
+                    if all(match.entity.iri != iri for match in matches):
+                        matches.append(NameMatch(Entity(iri), name, kind, True))
+        return found
+
+    def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
+        """Entities whose name holds all words of `text`, the last one perhaps begun only; else any of the words.
+
+        Best first: whole name equal, labels before aliases, then BM25.
+        """
+        words = normalise(text[:MAX_QUERY_CHARS]).split()[:32]
+        if not words:
+            return []
+        quoted = [f'"{word}"' for word in words]
+        for query in (" ".join([*quoted[:-1], quoted[-1] + "*"]), " OR ".join(quoted)):
+            with self._lock:
+                rows = self._connection.execute(
+                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same FROM search JOIN names n ON n.rowid = search.rowid "
+                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri LIMIT ?",
+                    (" ".join(words), query, 10 * limit),
+                ).fetchall()
+            if rows:
+                break
+        best: dict[str, NameMatch] = {}
+        for iri, name, kind, same in rows:
+            best.setdefault(iri, NameMatch(Entity(iri), name, kind, bool(same)))
+        return list(best.values())[:limit]
+
+
+def _can_write(file: Path) -> bool:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(file.parent, os.W_OK)
+
+
+def _fill(connection: sqlite3.Connection, names: Iterator[tuple[str, str, str]]) -> None:
+    connection.executescript(
+        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
+        "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='unicode61 remove_diacritics 2');"
+    )
+
+    def rows() -> Iterator[tuple[str, str, str, str, int]]:
+        for iri, name, kind in names:
+            norm = normalise(name)
+            if norm:
+                yield iri, name, kind, norm, norm.count(" ") + 1
+
+    connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", rows())
+    connection.executescript(
+        "CREATE INDEX by_norm ON names(norm); INSERT INTO search(rowid, norm) SELECT rowid, norm FROM names;"
+    )
+    connection.commit()
+
+
+def _names_of(graph: KnowledgeGraph) -> Iterator[tuple[str, str, str]]:
+    found = False
+    for kind, predicates in (("label", graph.schema.label), ("alias", graph.schema.alias)):
+        for predicate in predicates:
+            query = render("predicate_pairs", view=graph.view, predicate=Entity(predicate))
+            for subject, name in graph.store.select(query, timeout=600.0, max_rows=50_000_000):
+                if isinstance(subject, Entity) and isinstance(name, Literal):
+                    found = True
+                    yield subject.iri, name.value, kind
+    if not found:  # a graph without names: the readable ends of its IRIs are all there is
+        query = render("all_nodes", view=graph.view)
+        for (node,) in graph.store.select(query, timeout=600.0, max_rows=50_000_000):
+            if isinstance(node, Entity) and not node.iri.startswith("_:"):
+                yield node.iri, local_words(node.iri), "iri"

@@ -1,0 +1,100 @@
+"""A relation path as a SPARQL graph pattern: its edges, and the filters its walks must pass.
+
+The same pattern serves exploration, ends and the exported query, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kgqa.graph.queries import Comment, Variable
+from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.schema import WalkRule
+
+Node = Entity | Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    subject: Node
+    relation: Entity
+    object: Node
+    comment: Comment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTest:
+    predicate: Entity
+    type: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class MarkTest:
+    predicate: Entity
+    marker: Entity
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
+    the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    different: tuple[tuple[Node, Node], ...] = ()
+    not_prefixed: tuple[Literal, ...] = ()
+    not_typed: tuple[TypeTest, ...] = ()
+    not_marked: tuple[MarkTest, ...] = ()
+
+    @property
+    def end(self) -> Node:
+        return self.nodes[-1]
+
+
+def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
+    """Whether `step` can go back over the edge that `previous` came by: the same relation the other way, or
+    the inverse relation the same way."""
+    if step.direction != previous.direction:
+        return step.relation == previous.relation
+    return inverse(previous.relation) == step.relation or inverse(step.relation) == previous.relation
+
+
+def walk_of(
+    path: RelationPath,
+    rule: WalkRule,
+    *,
+    inverse: Callable[[str], str | None],
+    final: bool = True,
+    end_name: str = "answer",
+) -> Walk:
+    """The pattern of a path under a walk rule, node by node:
+
+    - `free`: any walk;
+    - `topic-not-end`: the last node is not the topic (only if `final`: an inner node may be);
+    - `topic-never`: no node after the first is the topic;
+    - `no-return`: a step that can go back over the edge just taken must lead to another node.
+    """
+    count = len(path.steps)
+    names: list[Node] = [path.topic]
+    names += [Variable(f"e{index}") for index in range(1, count)]
+    if count:
+        names.append(Variable(end_name if final else f"e{count}"))
+    edges = []
+    for index, step in enumerate(path.steps):
+        here, there = names[index], names[index + 1]
+        subject, object_ = (here, there) if step.direction == "out" else (there, here)
+        edges.append(Edge(subject, Entity(step.relation), object_))
+    different: list[tuple[Node, Node]] = []
+    if rule == "topic-never":
+        different = [(node, path.topic) for node in names[1:]]
+    elif rule == "topic-not-end" and final and count:
+        different = [(names[-1], path.topic)]
+    elif rule == "no-return":
+        different = [
+            (names[index + 2], names[index])
+            for index in range(count - 1)
+            if returns(path.steps[index + 1], path.steps[index], inverse)
+        ]
+    return Walk(tuple(names), tuple(edges), tuple(different))

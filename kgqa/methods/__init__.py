@@ -1,0 +1,1 @@
+"""One module a published method, and `ask`, which runs one."""

@@ -1,0 +1,189 @@
+"""Asks one question: checks it, finds its topics, runs the method, and turns every failure into an answer that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kgqa.cache import Cache
+from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
+from kgqa.explore.linking import Mention, find_mentions
+from kgqa.explore.question_kind import unsupported_kind
+from kgqa.graph.graph import KnowledgeGraph, open_graph
+from kgqa.methods import top
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Entity, Named, Question
+from kgqa.rank.semantic import open_encoder
+from kgqa.schema import value_of
+from kgqa.settings import Settings, resolve
+from kgqa.trace import BudgetExhausted, Trace
+from kgqa.words import clean, display_name, normalise
+
+MAX_QUESTION_CHARS = 4000
+MAX_TOPICS = 5
+
+
+def open_resources(
+    graph: KnowledgeGraph | str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Resources:
+    """Open what questions need, once for many of them.
+
+    Args:
+        graph: an open graph, a graph folder, or None for the demo graph or what the settings say.
+        say: told about slow things that happen once.
+
+    Raises:
+        StoreError, SchemaError, SettingsError, ModelUnavailable: see `open_graph` and `open_encoder`.
+    """
+    settings = settings or resolve()
+    cache = _cache(settings)
+    if not isinstance(graph, KnowledgeGraph):
+        graph = open_graph(
+            graph if graph is not None else settings["graph.path"],
+            schema=settings["graph.schema"],
+            walks=settings["graph.walks"],
+            frontier_cap=settings["graph.frontier_cap"],
+            timeout=settings["graph.timeout"],
+            cache=cache,
+        )
+    settings = settings.with_graph(graph.settings)
+    encoder = open_encoder(cache, say=say) if settings["rank.embeddings"] == "auto" else None
+    return Resources(graph, encoder, settings)
+
+
+def _cache(settings: Settings) -> Cache:
+    folder = settings["cache.folder"]
+    limit = int(settings["cache.limit_gb"] * (1 << 30))
+    return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
+
+
+def ask(
+    question: str | Question,
+    *,
+    graph: KnowledgeGraph | str | Path | None = None,
+    topics: Sequence[str | Entity] = (),
+    resources: Resources | None = None,
+    trace: Trace | None = None,
+) -> Answer:
+    """Answer one question.
+
+    Args:
+        graph: an open graph or its folder; None for the demo graph. Not used where `resources` are given.
+        topics: ids or IRIs of the topic entities; empty to find them in the question.
+        resources: what `open_resources` gave, to answer many questions fast.
+        trace: collects what happens; a new one with the settings' budget otherwise.
+
+    Returns:
+        An Answer, whatever happens to the question: `status` and `reason` say what.
+
+    Raises:
+        StoreError, SchemaError, SettingsError, ModelUnavailable: there is nothing to ask; only while opening.
+    """
+    own = resources is None
+    resources = resources or open_resources(graph)
+    settings = resources.settings
+    if isinstance(question, str):
+        question = Question(question)
+    trace = trace or Trace(seconds=settings["budget.seconds"], queries=settings["budget.queries"])
+    try:
+        found = _answer(question, topics or question.topics, resources, trace)
+    except BudgetExhausted as error:
+        found = Answer(question, "budget_exhausted", reason=f"The budget is spent: {error}.", method=top.METHOD)
+    except KgqaError as error:
+        trace.event("failed", error=type(error).__name__, message=str(error))
+        found = Answer(question, "failed", reason=str(error), method=top.METHOD)
+    finally:
+        if own and not isinstance(graph, KnowledgeGraph):
+            resources.close()
+    return replace(found, usage=trace.usage(), trace=trace.events())
+
+
+def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
+    text = _checked(question.text)
+    question = replace(question, text=text)
+    if kind := unsupported_kind(text):
+        trace.event("unsupported", kind=kind)
+        return Answer(
+            question,
+            "unsupported",
+            reason=f"This asks for {kind}; paths through the graph alone do not answer that, so nothing was guessed.",
+            method=top.METHOD,
+        )
+    graph = resources.graph.for_question(trace)
+    notes: list[str] = []
+    if topics:
+        entities, mentions = _given(graph, topics), []
+    else:
+        entities, mentions = _linked(graph, text, notes, trace)
+    named = graph.named(entities)
+    question = replace(question, topics=tuple(entities))
+    mentions += _names_in_question(graph, entities, text)
+    found = top.answer(question, resources=resources, trace=trace, topics=named, mentions=mentions)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _checked(text: str) -> str:
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"The question has {len(text):,} characters; {MAX_QUESTION_CHARS:,} are the most. Ask one question at a time."
+        )
+    text = clean(text)
+    if not any(char.isalnum() for char in text):
+        raise QuestionError("The question is empty. Ask something, for example: kgqa ask \"What is the capital of Japan?\"")
+    return text
+
+
+def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity]:
+    entities = []
+    for topic in topics:
+        try:
+            entity = value_of(topic, graph.schema)
+        except SchemaError as error:
+            raise QuestionError(f"{error} Search by name: kgqa graph search NAME") from error
+        if not graph.exists(entity):
+            raise QuestionError(
+                f"The graph has no entity {graph.schema.short_id(entity.iri)}. Search by name: kgqa graph search NAME"
+            )
+        entities.append(entity)
+    return list(dict.fromkeys(entities))
+
+
+def _linked(graph: KnowledgeGraph, text: str, notes: list[str], trace: Trace) -> tuple[list[Entity], list[str]]:
+    found = find_mentions(graph, text)[:MAX_TOPICS]
+    trace.event(
+        "linked",
+        mentions=[
+            {"text": m.text, "entities": [graph.schema.short_id(x.entity.iri) for x in m.matches[:5]]} for m in found
+        ],
+    )
+    if not found:
+        if graph.names.count == 0:
+            raise QuestionError("The graph is empty: it has nothing to ask about. Load data: kgqa graph load FILE --into GRAPH")
+        raise QuestionError(
+            "The question names no entity of this graph. Find one with `kgqa graph search NAME` and give it: --topic ID"
+        )
+    for mention in found:
+        if mention.ambiguous:
+            notes.append(_ambiguity(graph, mention))
+    return list(dict.fromkeys(m.matches[0].entity for m in found)), [m.text for m in found]
+
+
+def _ambiguity(graph: KnowledgeGraph, mention: Mention) -> str:
+    named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
+    others = ", ".join(display_name(item) for item in named[1:])
+    return f"“{clean(mention.text)}” was taken for {display_name(named[0])}; it could be {others}: choose with --topic."
+
+
+def _names_in_question(graph: KnowledgeGraph, entities: Sequence[Entity], text: str) -> list[str]:
+    """Stretches of the question that are names or aliases of topics that were given by id."""
+    wanted = set(entities)
+    words = normalise(text)
+    return [
+        mention.text
+        for mention in (find_mentions(graph, text) if words else [])
+        if any(match.entity in wanted for match in mention.matches)
+    ]

@@ -1,0 +1,48 @@
+"""The evidence of an answer: its path in words, and some walks along it with everyone on the way named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgqa.explore.beam import leads_to_mediator
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Evidence, Named, Triple, Value
+from kgqa.words import arrow_words
+
+MAX_ENDS = 20
+MAX_WALKS_AN_END = 3
+
+
+def gather_evidence(graph: KnowledgeGraph, candidate: Candidate, score: float, ends: Sequence[Value]) -> Evidence:
+    """Walks to the first ends of a path, at most three each, and their triples."""
+    path = candidate.path
+    walks: list[tuple[Value, ...]] = []
+    seen: dict[Value, int] = {}
+    for walk in graph.walks_along(path, ends=list(ends)[:MAX_ENDS], limit=20 * MAX_ENDS):
+        seen[walk[-1]] = seen.get(walk[-1], 0) + 1
+        if seen[walk[-1]] <= MAX_WALKS_AN_END:
+            walks.append(walk)
+    names: dict[Value, Named] = {}
+    for named in graph.named(dict.fromkeys(node for walk in walks for node in (path.topic, *walk))):
+        names[named.value] = named
+    triples: dict[Triple, None] = {}
+    for walk in walks:
+        for step, here, there in zip(path.steps, walk, walk[1:]):
+            subject, object_ = (here, there) if step.direction == "out" else (there, here)
+            if isinstance(subject, Entity):
+                triples[Triple(subject, step.relation, object_)] = None
+    topic = names.get(path.topic) or graph.named([path.topic])[0]
+    return Evidence(
+        path,
+        arrow_words(
+            topic.name,
+            path,
+            graph.schema,
+            graph.relation_labels,
+            is_mediator=lambda step: leads_to_mediator(graph, step),
+        ),
+        walks=tuple(tuple(names[node] for node in walk) for walk in walks),
+        triples=tuple(triples),
+        score=round(score, 4),
+        approximate=candidate.approximate,
+    )

@@ -1,0 +1,1 @@
+"""Orders candidates: knows texts and numbers, neither SPARQL nor a model's API."""

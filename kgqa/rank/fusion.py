@@ -1,0 +1,38 @@
+"""Reciprocal rank fusion (Cormack, Clarke & Buettcher 2009; thesis, section 2.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+RRF_K = 60
+
+
+def average_ranks(scores: np.ndarray) -> np.ndarray:
+    """Ranks from 1 for the highest score; equal scores share the average of their ranks.
+
+    Without that, BM25, which leaves most of a pool tied at zero, would rank by position.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranks = np.empty(len(scores))
+    ranks[order] = np.arange(1, len(scores) + 1)
+    _, group = np.unique(scores, return_inverse=True)
+    return (np.bincount(group, weights=ranks) / np.bincount(group))[group] if len(scores) else ranks
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
+) -> np.ndarray:
+    """Fuse score arrays of one shape (n,): sum of weight / (k + rank).
+
+    Raises:
+        ValueError: the arrays differ in length, or there is not one weight for each.
+    """
+    weights = [1.0] * len(rankings) if weights is None else list(weights)
+    if len(weights) != len(rankings) or len({len(scores) for scores in rankings}) > 1:
+        raise ValueError("fusion needs arrays of one length and one weight for each")
+    fused = np.zeros(len(rankings[0]) if rankings else 0)
+    for weight, scores in zip(weights, rankings):
+        fused += weight / (k + average_ranks(scores))
+    return fused

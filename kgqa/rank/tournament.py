@@ -1,0 +1,71 @@
+"""Tournaments: candidates are compared in small groups, never all at once (thesis, section 3.3).
+
+Pure functions over a `Chooser`; every round is one batch of independent decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kgqa.model import Candidate
+from kgqa.rank.chooser import Chooser
+
+KEEP_SHARE = 0.5
+
+
+def chunked(
+    question: str,
+    candidates: Sequence[Candidate],
+    chooser: Chooser,
+    *,
+    k: int,
+    chunk_size: int = 10,
+    note: Callable[..., None] = lambda kind, **detail: None,
+) -> list[Candidate]:
+    """Chunked tournament (section 3.3.1): each round keeps the better half of every chunk and regroups the
+    survivors, until they fit one chunk, from which the top `k` are chosen.
+
+    Args:
+        candidates: in prefilter order, which breaks ties and stands in for answers that cannot be used.
+        note: called with `kind="match"` and what was decided, once a chunk.
+
+    Returns:
+        At most `k` candidates, best first, all of them from `candidates`.
+
+    Raises:
+        ValueError: `chunk_size` below 2, or `k` below 1.
+    """
+    if chunk_size < 2 or k < 1:
+        raise ValueError("a chunk needs two candidates at least, and a tournament one winner")
+    pool = list(candidates)
+    while len(pool) > chunk_size:
+        chunks = _dealt(pool, chunk_size)
+        half = max(1, int(chunk_size * KEEP_SHARE))
+        survivors = _round(question, chunks, chooser, half, note)
+        # survivors in the order of their place within their chunk: the winners of all chunks first
+        ranked = [chunk[place] for place in range(half) for chunk in survivors if place < len(chunk)]
+        if len(ranked) >= len(pool):  # cannot happen while half < chunk_size; guards against looping for ever
+            break
+        pool = ranked
+    return _round(question, [pool], chooser, k, note)[0] if pool else []
+
+
+def _dealt(pool: Sequence[Any], size: int) -> list[list[Any]]:
+    """Deal the pool out like cards, so that the strongest by prefilter do not meet in the first round."""
+    count = -(-len(pool) // size)
+    return [list(pool[start::count]) for start in range(count)]
+
+
+def _round(
+    question: str, chunks: list[list[Candidate]], chooser: Chooser, k: int, note: Callable[..., None]
+) -> list[list[Candidate]]:
+    picked = chooser.pick(question, chunks, k)
+    result = []
+    for chunk, indices in zip(chunks, picked):
+        valid = [i for i in dict.fromkeys(indices) if 0 <= i < len(chunk)][:k]
+        # what a chooser leaves out without a word keeps its prefilter order; a shorter list it gave stands
+        chosen = valid or list(range(min(k, len(chunk))))
+        result.append([chunk[i] for i in chosen])
+        note("match", candidates=[c.words for c in chunk], picked=[chunk[i].words for i in chosen])
+    return result

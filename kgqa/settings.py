@@ -1,0 +1,185 @@
+"""One typed tree of settings: defaults < the graph's own < kgqa.toml < environment < command line.
+
+Each setting knows where its value came from (`kgqa config show`). A kgqa.toml in the working folder may have
+been written by somebody else, so it cannot set what decides where things are written: see `trusted`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import SettingsError
+from kgqa.schema import WALK_RULES
+
+FILE_NAME = "kgqa.toml"
+_MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `kind` is its type; None is allowed where the default is None. `trusted`: only from the
+    user's own file, the environment or the command line."""
+
+    key: str
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    trusted: bool = False
+
+    @property
+    def variable(self) -> str:
+        return "KGQA_" + self.key.upper().replace(".", "_")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("graph.path", str, None, "graph folder to ask; none: the bundled demo graph"),
+    Setting("graph.schema", str, None, "schema name or TOML file; none: what the graph says, or detection"),
+    Setting("graph.walks", str, None, "what a walk may return to; none: the graph's own rule", choices=WALK_RULES),
+    Setting("graph.frontier_cap", int, 1000, "nodes at the end of a path that exploration looks on from", minimum=1),
+    Setting("graph.timeout", float, 60.0, "seconds a single SPARQL query may take", minimum=0.001),
+    Setting("explore.depth", int, 2, "hops from the topic", minimum=1),
+    Setting("explore.beam", int, 3, "paths kept a hop", minimum=1),
+    Setting("explore.mediator_hop", str, "edge", "whether a mediator and its exit count as one hop", choices=("edge", "free")),
+    Setting("rank.prefilter", int, 50, "candidates a tournament gets at most", minimum=1),
+    Setting("rank.lexical_weight", float, 0.25, "weight of BM25 in the prefilter; embeddings weigh 1", minimum=0),
+    Setting("rank.chunk", int, 10, "candidates compared at once in a tournament", minimum=2),
+    Setting("rank.depth_penalty", float, 0.15, "taken from a path's score for each hop after the first", minimum=0),
+    Setting("rank.embeddings", str, "auto", "auto: embeddings if installed; off: words only", choices=("auto", "off")),
+    Setting("budget.seconds", float, 300.0, "seconds a question may take", minimum=0.001),
+    Setting("budget.queries", int, None, "SPARQL queries a question may send", minimum=1),
+    Setting("cache.folder", str, None, "where derived things are kept; none: the user's cache folder", trusted=True),
+    Setting("cache.limit_gb", float, 10.0, "size the cache is cut back to", minimum=0),
+)
+BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Resolved values by key, and where each came from."""
+
+    values: Mapping[str, Any]
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def with_graph(self, graph_settings: Mapping[str, Any]) -> Settings:
+        """Put a graph's own settings (`mediator_hop`, `walks`, ...) between the defaults and everything else."""
+        values, origins = dict(self.values), dict(self.origins)
+        for name, value in graph_settings.items():
+            for key in (f"explore.{name}", f"graph.{name}"):
+                if key in BY_KEY and origins[key] == "default":
+                    values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
+        return Settings(values, origins)
+
+
+def resolve(
+    command_line: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    user_file: Path | None = None,
+) -> Settings:
+    """Merge all sources.
+
+    Args:
+        command_line: values by key; None values are not given.
+        folder: where a kgqa.toml may lie; None for the working folder.
+        user_file: the user's own kgqa.toml; None for the platform's place.
+
+    Raises:
+        SettingsError: an unknown key, a wrong type, or a setting that may not stand where it does.
+    """
+    environment = os.environ if environment is None else environment
+    values = {setting.key: setting.default for setting in SETTINGS}
+    origins = {setting.key: "default" for setting in SETTINGS}
+
+    def put(key: str, value: Any, origin: str) -> None:
+        values[key], origins[key] = check(BY_KEY[key], value, origin), origin
+
+    user = user_file or user_settings_file()
+    local = (folder or Path.cwd()) / FILE_NAME
+    for file, trusted in ((user, True), (local, False)):
+        for key, value in read_file(file).items():
+            if BY_KEY[key].trusted and not trusted:
+                raise SettingsError(
+                    f"{key} may not be set by a {FILE_NAME} in the working folder. Put it into {user}, "
+                    f"or set {BY_KEY[key].variable}."
+                )
+            put(key, value, str(file))
+    for setting in SETTINGS:
+        if setting.variable in environment:
+            put(setting.key, _from_text(setting, environment[setting.variable]), setting.variable)
+    if "KGQA_CACHE_DIR" in environment and "KGQA_CACHE_FOLDER" not in environment:
+        put("cache.folder", environment["KGQA_CACHE_DIR"], "KGQA_CACHE_DIR")
+    for key, value in (command_line or {}).items():
+        if value is not None:
+            put(key, value, "command line")
+    return Settings(values, origins)
+
+
+def user_settings_file() -> Path:
+    """The user's own settings file, by the platform's custom."""
+    from platformdirs import user_config_dir
+
+    return Path(user_config_dir("kgqa", appauthor=False)) / FILE_NAME
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """The settings of a TOML file by key; empty when there is none.
+
+    Raises:
+        SettingsError: not TOML, or a key that does not exist.
+    """
+    try:
+        if not file.is_file():
+            return {}
+        if file.stat().st_size > _MAX_BYTES:
+            raise SettingsError(f"{file} is larger than {_MAX_BYTES:,} bytes: that is no settings file.")
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    found = {}
+    for section, table in data.items():
+        if not isinstance(table, dict):
+            raise SettingsError(f"{file}: {section!r} stands outside a section. See `kgqa config show`.")
+        for name, value in table.items():
+            if f"{section}.{name}" not in BY_KEY:
+                raise SettingsError(f"{file}: there is no setting {section}.{name}. See `kgqa config show`.")
+            found[f"{section}.{name}"] = value
+    return found
+
+
+def check(setting: Setting, value: Any, origin: str) -> Any:
+    """The value in the setting's type.
+
+    Raises:
+        SettingsError: it is of another type, out of range, or no choice.
+    """
+    if value is None and setting.default is None:
+        return None
+    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, setting.kind) or isinstance(value, bool):
+        raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
+    if setting.choices and value not in setting.choices:
+        raise SettingsError(f"{setting.key} ({origin}) must be one of {', '.join(setting.choices)}, not {value!r}.")
+    if setting.minimum is not None and not value >= setting.minimum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
+    return value
+
+
+def _from_text(setting: Setting, text: str) -> Any:
+    if text == "" and setting.default is None:
+        return None
+    try:
+        return setting.kind(text)
+    except ValueError:
+        raise SettingsError(f"{setting.variable} must be {setting.kind.__name__}, not {text!r}.") from None

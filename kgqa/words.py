@@ -1,0 +1,141 @@
+"""How a relation, a path or a label is turned into words: the one place for people, BM25 and embeddings.
+
+Which wording ranks best was measured (see docs/ranking.md): for embeddings the last two parts of a dotted
+name as plain words; the published wording (Tournament on Path) is the full dotted names with `->` and `<-`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Literal as OneOf
+from urllib.parse import unquote
+
+from kgqa.model import Named, RelationPath, Step
+from kgqa.schema import Schema
+
+PathWording = OneOf["words", "published"]
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = re.compile(r"[\s._/:#\-+]+")
+_TOKEN = re.compile(r"\w+", re.UNICODE)
+
+
+def clean(text: str) -> str:
+    """One line without control characters, bidirectional overrides or terminal escapes."""
+    kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
+    return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
+
+
+def split_words(name: str) -> str:
+    """`team_mascot`, `teamMascot`, `team-mascot` as `team mascot`; acronyms stay whole."""
+    spaced = _CAMEL.sub(" ", _SEPARATORS.sub(" ", name).strip())
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in spaced.split())
+
+
+def local_name(iri: str) -> str:
+    """The part of an IRI after its last `#`, `/` or `:`, percent signs resolved."""
+    return unquote(re.split(r"[#/]", iri.rstrip("/#"))[-1].rsplit(":", 1)[-1])
+
+
+def local_words(iri: str) -> str:
+    """The readable end of an IRI: `.../e/Charlton_Athletic_FC` as `Charlton Athletic FC`."""
+    return clean(local_name(iri).replace("_", " ")) or iri
+
+
+def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
+    """A relation as plain words, the same for people, BM25 and embeddings.
+
+    With dotted names the last two parts (`sports team team mascot`: `sports team mascot`), else the
+    relation's own label, else the end of its IRI split at underscores and capitals.
+    """
+    label = (labels or {}).get(relation)
+    if label:
+        return clean(label)
+    name = relation.removeprefix(schema.id_base) if schema.id_base else local_name(relation)
+    if schema.wording == "dotted" and "." in name:
+        type_words, property_words = (split_words(part) for part in name.split(".")[-2:])
+        return _join_without_repeat(type_words, property_words)
+    return split_words(local_name(name)) or name
+
+
+def _join_without_repeat(first: str, second: str) -> str:
+    left, right = first.split(), second.split()
+    overlap = next((n for n in range(min(len(left), len(right)), 0, -1) if left[-n:] == right[:n]), 0)
+    return " ".join(left + right[overlap:])
+
+
+def step_words(step: Step, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
+    words = relation_words(step.relation, schema, labels)
+    return words if step.direction == "out" else f"{words} of"
+
+
+def path_words(
+    path: RelationPath,
+    schema: Schema,
+    labels: Mapping[str, str] | None = None,
+    *,
+    is_mediator: Callable[[Step], bool] = lambda step: False,
+) -> str:
+    """A path as one thought for ranking: its steps' words, a mediator and its exit read as one step."""
+    groups = grouped_steps(path, is_mediator)
+    return ", ".join(_group_words(group, schema, labels) for group in groups)
+
+
+def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> list[tuple[Step, ...]]:
+    """The steps in logical hops: a step onto a mediator belongs with the one that leaves it."""
+    groups: list[tuple[Step, ...]] = []
+    pending: tuple[Step, ...] = ()
+    for step in path.steps:
+        pending += (step,)
+        if not is_mediator(step):
+            groups.append(pending)
+            pending = ()
+    if pending:
+        groups.append(pending)
+    return groups
+
+
+def _group_words(group: tuple[Step, ...], schema: Schema, labels: Mapping[str, str] | None) -> str:
+    return " ".join(relation_words(step.relation, schema, labels) for step in group)
+
+
+def published_words(path: RelationPath, schema: Schema) -> str:
+    """The wording of the thesis (section 3.3.2): full dotted names, `->` forwards and `<-` against the relation."""
+    parts = []
+    for step in path.steps:
+        name = schema.short_id(step.relation)
+        parts.append(f"{'->' if step.direction == 'out' else '<-'} {name}")
+    return " ".join(parts)
+
+
+def arrow_words(
+    topic: str,
+    path: RelationPath,
+    schema: Schema,
+    labels: Mapping[str, str] | None = None,
+    *,
+    is_mediator: Callable[[Step], bool] = lambda step: False,
+) -> str:
+    """A path for people: `Kimigayo → national anthem · country → capital`, `←` where a relation runs backwards."""
+    parts = [clean(topic)]
+    for group in grouped_steps(path, is_mediator):
+        arrow = "→" if group[-1].direction == "out" else "←"
+        parts.append(f"{arrow} {' · '.join(relation_words(step.relation, schema, labels) for step in group)}")
+    return " ".join(parts)
+
+
+def display_name(named: Named) -> str:
+    """A name with its id beside it, for people: `Tokyo (m.0abc)`. An id that is an IRI is left out."""
+    name = clean(named.name) or clean(named.id)
+    ident = clean(named.id)
+    if not ident or ident == name or "://" in ident:
+        return name
+    return f"{name} ({ident})"
+
+
+def normalise(text: str) -> str:
+    """A name for comparison: compatibility forms folded, accents off, lower case, words only."""
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in folded if not unicodedata.combining(c))
+    return " ".join(_TOKEN.findall(bare.replace("_", " ").replace("'", "")))

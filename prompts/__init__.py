@@ -1,0 +1,1 @@
+"""Prompt templates, read with importlib.resources as `kgqa.prompts`."""

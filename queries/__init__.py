@@ -1,0 +1,1 @@
+"""SPARQL templates, read with importlib.resources as `kgqa.queries`."""

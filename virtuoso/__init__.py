@@ -1,0 +1,1 @@
+"""Virtuoso configuration and scripts, read with importlib.resources as `kgqa.virtuoso`."""
