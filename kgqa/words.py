@@ -44,30 +44,38 @@ def local_words(iri: str) -> str:
 
 
 def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """A relation as plain words, the same for people, BM25 and embeddings.
+    """A relation as plain words, for BM25 and embeddings.
 
-    With dotted names the last two parts (`sports team team mascot`: `sports team mascot`), else the
-    relation's own label, else the end of its IRI split at underscores and capitals.
+    The relation's own label where it has one; with dotted names the last two parts (`sports team team
+    mascot`), which ranked best; else the end of its IRI split at underscores and capitals.
     """
     label = (labels or {}).get(relation)
     if label:
         return clean(label)
     name = relation.removeprefix(schema.id_base) if schema.id_base else local_name(relation)
     if schema.wording == "dotted" and "." in name:
-        type_words, property_words = (split_words(part) for part in name.split(".")[-2:])
-        return _join_without_repeat(type_words, property_words)
+        return " ".join(split_words(part) for part in name.split(".")[-2:])
     return split_words(local_name(name)) or name
 
 
-def _join_without_repeat(first: str, second: str) -> str:
-    left, right = first.split(), second.split()
-    overlap = next((n for n in range(min(len(left), len(right)), 0, -1) if left[-n:] == right[:n]), 0)
-    return " ".join(left + right[overlap:])
+def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
+    """What a relation says of its subject: the last part of a dotted name (`team mascot`), else all its words."""
+    name = relation.removeprefix(schema.id_base)
+    if relation not in (labels or {}) and schema.wording == "dotted" and "." in name:
+        return split_words(name.rsplit(".", 1)[1])
+    return relation_words(relation, schema, labels)
 
 
-def step_words(step: Step, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    words = relation_words(step.relation, schema, labels)
-    return words if step.direction == "out" else f"{words} of"
+def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
+    """A relation for people: as `relation_words`, but what the type and the property share is said once
+    (`sports team` and `team mascot`: `sports team mascot`)."""
+    words = relation_words(relation, schema, labels)
+    name = relation.removeprefix(schema.id_base)
+    if relation in (labels or {}) or schema.wording != "dotted" or "." not in name:
+        return words
+    left, right = (split_words(part).split() for part in name.split(".")[-2:])
+    overlap = next((n for n in range(min(len(left), len(right) - 1), 0, -1) if left[-n:] == right[:n]), 0)
+    return " ".join(left + right[overlap:]) if overlap < len(left) else " ".join(right)
 
 
 def path_words(
@@ -121,7 +129,7 @@ def arrow_words(
     parts = [clean(topic)]
     for group in grouped_steps(path, is_mediator):
         arrow = "→" if group[-1].direction == "out" else "←"
-        parts.append(f"{arrow} {' · '.join(relation_words(step.relation, schema, labels) for step in group)}")
+        parts.append(f"{arrow} {' · '.join(short_words(step.relation, schema, labels) for step in group)}")
     return " ".join(parts)
 
 

@@ -13,8 +13,9 @@ from typing import Literal
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.lexical import terms
 from kgqa.trace import Trace
-from kgqa.words import arrow_words, grouped_steps, path_words
+from kgqa.words import arrow_words, grouped_steps, path_words, property_words, relation_words
 
 MediatorHop = Literal["edge", "free"]
 Rank = Callable[[Sequence[Candidate]], list[Candidate]]
@@ -68,6 +69,25 @@ def cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> i
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     """The length of a path with each mediator and its exit as one hop."""
     return len(grouped_steps(path, lambda step: leads_to_mediator(graph, step)))
+
+
+def unnamed_hops(graph: KnowledgeGraph, path: RelationPath, question: str) -> int:
+    """How many logical hops after the first go along a relation that the question does not name.
+
+    A hop is named when the property that ends it (the last part of its name, or its label) is in the question
+    word for word, and brings in something the hops before it do not say.
+    """
+    asked = set(terms(question))
+    said: set[str] = set()
+    unnamed = 0
+    for index, group in enumerate(grouped_steps(path, lambda step: leads_to_mediator(graph, step))):
+        ending = set(terms(property_words(group[-1].relation, graph.schema, graph.relation_labels)))
+        named = bool(ending - said) and ending <= asked
+        if index and not named:
+            unnamed += 1
+        for step in group:
+            said |= set(terms(relation_words(step.relation, graph.schema, graph.relation_labels)))
+    return unnamed
 
 
 def leads_to_mediator(graph: KnowledgeGraph, step: Step) -> bool:

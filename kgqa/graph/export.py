@@ -15,7 +15,7 @@ from kgqa.graph.patterns import Walk
 from kgqa.graph.queries import Comment, render, render_term
 from kgqa.graph.sparql_text import Token, tokens
 from kgqa.model import Entity, QueryClass, RelationPath, Value
-from kgqa.words import clean, relation_words
+from kgqa.words import clean, short_words
 
 if TYPE_CHECKING:
     from kgqa.graph.graph import KnowledgeGraph
@@ -60,7 +60,7 @@ def answer_query(
 def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
     edges = []
     for edge in walk.edges:
-        words = relation_words(edge.relation.iri, graph.schema, graph.relation_labels)
+        words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
         edges.append(replace(edge, comment=Comment(words)))
     return replace(walk, edges=tuple(edges))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa.explore.beam import BeamSettings, explore, logical_hops
+from kgqa.explore.beam import BeamSettings, explore, unnamed_hops
 from kgqa.explore.masking import drop_mentions
 from kgqa.graph.export import query_class, refuse_answers
 from kgqa.graph.graph import KnowledgeGraph
@@ -75,10 +75,11 @@ def answer(
 def _by_score_and_depth(
     asked: str, kept: Sequence[Candidate], chooser: Chooser, graph: KnowledgeGraph, penalty: float, trace: Trace
 ) -> list[tuple[Candidate, float]]:
-    """Paths of all hops against each other: the similarity less a penalty for each further hop."""
+    """Paths of all hops against each other: the similarity less a penalty for each further hop that the
+    question does not name. Without a penalty the longest path would nearly always win: more words match more."""
     scores = chooser.score(asked, kept)
     ranked = [
-        (candidate, float(score) - penalty * (logical_hops(graph, candidate.path) - 1))
+        (candidate, float(score) - penalty * unnamed_hops(graph, candidate.path, asked))
         for candidate, score in zip(kept, scores)
     ]
     ranked.sort(key=lambda pair: -pair[1])

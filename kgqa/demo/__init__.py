@@ -1,0 +1,5 @@
+"""The bundled demo graph: a small world of common knowledge in Freebase's vocabulary, and questions about it.
+
+`graph.nt` is what programs open; it is written by `python -m kgqa.demo.build` from the tables in `facts/`.
+`questions.jsonl` holds questions with their gold answers, queries and relation paths over that graph.
+"""
