@@ -112,15 +112,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A path an answer came from: its words, its ends, and some walks along it.
+    """A path an answer came from, in words, and some walks along it.
 
-    `walks`: each a tuple of the named nodes from topic to end, at most a few an answer; `walks_shown` of
-    `walks_total` distinct ends are illustrated. `score` is the chooser's, comparable within one question only.
+    `walks`: each a tuple of the named nodes from topic to end, a few for each of the first ends; `mediators`:
+    the places in a walk where mediators stand. `score` is the chooser's, comparable within one question only.
     """
 
     path: RelationPath
     words: str
     walks: tuple[tuple[Named, ...], ...] = ()
+    mediators: tuple[int, ...] = ()
     triples: tuple[Triple, ...] = ()
     score: float | None = None
     approximate: bool = False

@@ -27,6 +27,17 @@ def clean(text: str) -> str:
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
 
 
+def safe_text(text: str) -> str:
+    """Text of several lines without anything a terminal could obey; line breaks and indentation stay."""
+    lines = text.replace("\t", "    ").split("\n")
+    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean_line(line.lstrip(" ")) for line in lines)
+
+
+def clean_line(line: str) -> str:
+    """As `clean`, but runs of blanks are kept."""
+    return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
+
+
 def split_words(name: str) -> str:
     """`team_mascot`, `teamMascot`, `team-mascot` as `team mascot`; acronyms stay whole."""
     spaced = _CAMEL.sub(" ", _SEPARATORS.sub(" ", name).strip())

@@ -223,7 +223,13 @@ def _close(idle: list[Worker], locks: list[Lock]) -> None:
         locks.pop().release()
 
 
-def _make_folder(folder: GraphFolder) -> None:
+def make_folder(path: Path) -> GraphFolder:
+    """The folder for a graph, made if it is not there.
+
+    Raises:
+        StoreUnavailable: a file, a folder with other things in it, or no permission.
+    """
+    folder = GraphFolder(Path(path))
     path = folder.path
     try:
         if path.exists() and not path.is_dir():
@@ -234,10 +240,11 @@ def _make_folder(folder: GraphFolder) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"No permission to write to {path}: {error.strerror}.") from error
+    return folder
 
 
 def _create_empty(folder: GraphFolder) -> None:
-    _make_folder(folder)
+    make_folder(folder.path)
     lock = folder.write_lock()
     try:
         folder.prepare_generation(1, None)
@@ -280,11 +287,10 @@ def load_files(
     from kgqa.graph.loading import Journal, file_job
 
     started = time.monotonic()
-    folder = GraphFolder(Path(path))
     jobs = [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
         raise LoadError("There is no file to load.")
-    _make_folder(folder)
+    folder = make_folder(path)
     lock = folder.write_lock()
     try:
         base = folder.meta() if folder.exists() else None

@@ -115,6 +115,8 @@ class GraphFolder:
             meta = GraphMeta(**data)
         except FileNotFoundError:
             if self.journal_file.exists():
+                if self.being_written():
+                    raise StoreBusy(f"{self.path} is being loaded right now. Wait until that is done.") from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete. "
                     f"Go on with it: kgqa graph load --resume --into {self.path}"
@@ -130,6 +132,25 @@ class GraphFolder:
         if not self.store_dir(meta.generation).is_dir():
             raise StoreUnavailable(f"{self.path} has lost its data (gen-{meta.generation}). Load it again.")
         return meta
+
+    def being_written(self) -> bool:
+        """Whether some process is loading or updating right now."""
+        try:
+            Lock(self.path / "write.lock", exclusive=True).release()
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # not for us to write, so nobody knows
+        return False
+
+    def interrupted(self) -> str:
+        """What to tell whoever opens a graph that a later load left unfinished; empty when there is none."""
+        if not self.journal_file.exists() or self.being_written():
+            return ""
+        return (
+            f"A later load into {self.path} was interrupted and is not part of the graph. "
+            f"Go on with it: kgqa graph load --resume --into {self.path}"
+        )
 
     def publish(self, meta: GraphMeta) -> None:
         """Make this generation the graph, atomically, and remove what nobody reads any more."""

@@ -35,12 +35,18 @@ class NameMatch:
 
 
 class NameIndex:
-    """Finds entities by name. Thread-safe; `count` is the number of names."""
+    """Finds entities by name. Thread-safe.
+
+    `count` is the number of names, `labelled` that of entities with a label, `longest` the most words in a name.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
         self.count: int = connection.execute("SELECT COUNT(*) FROM names").fetchone()[0]
+        self.labelled: int = connection.execute(
+            "SELECT COUNT(DISTINCT iri) FROM names WHERE kind = 'label'"
+        ).fetchone()[0]
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod

@@ -138,3 +138,24 @@ def prepare(sparql: str) -> str:
     sparql = decode_codepoints(sparql)
     check_local(sparql)
     return expand_prefixes(sparql)
+
+
+def shorten_iris(sparql: str) -> str:
+    """The same query, easier to read: each namespace used at least twice becomes a PREFIX.
+
+    Names are shortened only where the local part needs no escapes.
+    """
+    items = list(tokens(sparql))
+    split = re.compile(rf"<(.+[/#])([{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?)>")
+    spaces: dict[str, int] = {}
+    for token in items:
+        if token.kind == "iri" and (match := split.fullmatch(token.text)):
+            spaces[match[1]] = spaces.get(match[1], 0) + 1
+    names = (f"ns{index or ''}" for index in range(len(spaces)))
+    prefixes = {space: name for space, name in zip((s for s, n in spaces.items() if n > 1), names)}
+    out = []
+    for token in items:
+        match = split.fullmatch(token.text) if token.kind == "iri" else None
+        out.append(f"{prefixes[match[1]]}:{match[2]}" if match and match[1] in prefixes else token.text)
+    head = "".join(f"PREFIX {name}: <{space}>\n" for space, name in prefixes.items())
+    return head + "".join(out)

@@ -40,7 +40,7 @@ def open_resources(
         StoreError, SchemaError, SettingsError, ModelUnavailable: see `open_graph` and `open_encoder`.
     """
     settings = settings or resolve()
-    cache = _cache(settings)
+    cache = cache_of(settings)
     if not isinstance(graph, KnowledgeGraph):
         graph = open_graph(
             graph if graph is not None else settings["graph.path"],
@@ -55,7 +55,8 @@ def open_resources(
     return Resources(graph, encoder, settings)
 
 
-def _cache(settings: Settings) -> Cache:
+def cache_of(settings: Settings) -> Cache:
+    """The cache that the settings name."""
     folder = settings["cache.folder"]
     limit = int(settings["cache.limit_gb"] * (1 << 30))
     return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)

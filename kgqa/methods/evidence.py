@@ -42,6 +42,7 @@ def gather_evidence(graph: KnowledgeGraph, candidate: Candidate, score: float, e
             is_mediator=lambda step: leads_to_mediator(graph, step),
         ),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
+        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if leads_to_mediator(graph, step)),
         triples=tuple(triples),
         score=round(score, 4),
         approximate=candidate.approximate,

@@ -50,15 +50,18 @@ def answer(
         )
 
     def compare(pool: Sequence[Candidate]) -> list[Candidate]:
-        trace.count("comparisons", len(pool))
         return chunked(
             asked,
             pool,
             chooser,
             k=settings["explore.beam"],
             chunk_size=settings["rank.chunk"],
-            note=trace.event,
+            note=compared,
         )
+
+    def compared(kind: str, **detail) -> None:
+        trace.count("comparisons")
+        trace.event(kind, **detail)
 
     beam = BeamSettings(settings["explore.depth"], settings["explore.beam"], settings["explore.mediator_hop"])
     kept = explore(graph, [t.value for t in topics], beam, prefilter=cut, tournament=compare, trace=trace)

@@ -1,0 +1,158 @@
+"""`kgqa ask`: answer one question, or one a line from standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity
+
+EXIT_NOT_ANSWERED = 3
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it came in."""
+
+    text: str
+    topics: tuple[str, ...] = ()
+    id: str = ""
+
+
+@click.command("ask")
+@click.argument("question", nargs=-1)
+@click.option("--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several.")
+@GRAPH
+@JSON
+@click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
+@click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
+@click.option("--iris", is_flag=True, help="Print full IRIs.")
+@setting_option("explore.depth", "--depth")
+@setting_option("explore.beam", "--beam")
+@setting_option("explore.mediator_hop", "--mediator-hop")
+@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@setting_option("graph.walks", "--walks")
+@setting_option("graph.frontier_cap", "--frontier-cap")
+@setting_option("graph.timeout", "--timeout")
+@setting_option("rank.prefilter", "--prefilter")
+@setting_option("rank.lexical_weight", "--lexical-weight")
+@setting_option("rank.chunk", "--chunk")
+@setting_option("rank.depth_penalty", "--depth-penalty")
+@setting_option("rank.embeddings", "--embeddings")
+@setting_option("budget.seconds", "--max-seconds")
+@setting_option("budget.queries", "--max-queries")
+def command(
+    question: tuple[str, ...],
+    topics: tuple[str, ...],
+    graph_path: str | None,
+    as_json: bool,
+    show_trace: bool,
+    show_sparql: bool,
+    iris: bool,
+    **options: Any,
+) -> int:
+    """Answer QUESTION from the graph, and show why.
+
+    Without QUESTION, or with "-", questions are read from standard input, one a line; a line may also be a
+    JSON object with "question", and if you like "topics" (a list of ids) and "id". With --json each answer is
+    then one line.
+
+    \b
+    Examples:
+      kgqa ask "Who directed the film Parasite?"
+      kgqa ask "where was she born?" --topic m.demo_greta_garbo
+      kgqa ask --graph mygraph/ --json < questions.txt > answers.jsonl
+      kgqa ask "Who directed Parasite?" --show-sparql
+
+    \b
+    Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
+    """
+    from kgqa.methods.ask import open_resources
+
+    batch = not question or question == ("-",)
+    if batch and sys.stdin.isatty():
+        say("Reading questions from the terminal, one a line; end with Ctrl-D.")
+    asked: Iterator[Asked] = _read_lines(topics) if batch else iter([Asked(" ".join(question), topics)])
+    worst = count = 0
+    with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
+        if notice := resources.graph.store.folder.interrupted():
+            say(f"kgqa: {notice}")
+        try:
+            for each in asked:
+                answer = _ask(each, resources, show_trace and not as_json)
+                _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 0)
+                count += 1
+                worst = max(worst, {"answered": 0, "failed": 9}.get(answer.status, EXIT_NOT_ANSWERED))
+        except KeyboardInterrupt:
+            if batch:
+                say(f"Stopped after {count} questions; their answers are printed.")
+            raise
+    return 1 if worst == 9 else worst
+
+
+def _ask(asked: Asked, resources, live: bool):
+    from kgqa.methods.ask import ask
+    from kgqa.model import Question
+    from kgqa.trace import Trace
+
+    settings = resources.settings
+    trace = Trace(
+        seconds=settings["budget.seconds"],
+        queries=settings["budget.queries"],
+        listener=_print_event if live else None,
+    )
+    return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
+
+
+def _show(answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, batch: bool, first: bool) -> None:
+    from kgqa.report.answer import answer_object, answer_text, json_text
+    from kgqa.words import clean, safe_text
+
+    if only_sparql:
+        if answer.sparql:
+            print(safe_text(answer.sparql), flush=True)
+        else:
+            print(f"kgqa: {clean(answer.reason)}", file=sys.stderr)
+    elif as_json:
+        print(json_text(answer_object(answer, trace=trace), indent=None if batch else 2), flush=True)
+    else:
+        if batch:
+            print(("" if first else "\n") + f"Q: {clean(answer.question.text)[:300]}")
+        print(answer_text(answer, iris=iris, notes=verbosity() >= 0), flush=True)
+
+
+def _print_event(event) -> None:
+    from kgqa.words import clean
+
+    detail = "  ".join(f"{name}={_compact(value)}" for name, value in event.detail.items())
+    print(clean(f"[{event.at:7.3f} s] {event.kind}: {detail}"), file=sys.stderr, flush=True)
+
+
+def _compact(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
+    """Questions from standard input. Bytes that are no UTF-8 are replaced, empty lines passed over."""
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for line in sys.stdin:
+        line = line.strip().lstrip("\ufeff")
+        if line:
+            yield _from_line(line, topics)
+
+
+def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
+    if line.startswith("{"):
+        try:
+            data = json.loads(line)
+            given = data.get("topics") or ()
+            if isinstance(data["question"], str) and all(isinstance(topic, str) for topic in given):
+                return Asked(data["question"], tuple(given) or topics, str(data.get("id", "")))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # a question may begin with a brace
+    return Asked(line, topics)

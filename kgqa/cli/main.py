@@ -1,0 +1,98 @@
+"""`kgqa`: the group of commands, and what they share when something goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from kgqa import __version__
+from kgqa.errors import KgqaError
+
+COMMANDS = {
+    "ask": "kgqa.cli.ask",
+    "graph": "kgqa.cli.graph",
+    "explain": "kgqa.cli.explain",
+    "config": "kgqa.cli.config",
+    "cache": "kgqa.cli.cache",
+    "completion": "kgqa.cli.completion",
+}
+EXIT_CODES = """\b
+Exit codes:
+  0    answered, or done
+  1    an error; the message says what to do next
+  2    wrong usage
+  3    asked, but not answered (no answer, not supported, budget spent)
+  130  stopped by Ctrl-C; what was finished is kept"""
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is used, so that `kgqa --help` is instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return import_module(COMMANDS[name]).command if name in COMMANDS else None
+
+
+@click.command(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kgqa")
+@click.option("-v", "--verbose", count=True, help="Say more; with an internal error, show the traceback.")
+@click.option("-q", "--quiet", is_flag=True, help="Say less: no progress, no notes.")
+@click.pass_context
+def cli(ctx: click.Context, verbose: int, quiet: bool) -> None:
+    """Answers questions over a knowledge graph, and shows why.
+
+    \b
+    Start here, with nothing configured:
+      kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
+    Then with a graph of your own:
+      kgqa graph load triples.nt.gz --into mygraph/
+      kgqa graph search "alta verapaz" --graph mygraph/
+      kgqa ask "..." --graph mygraph/
+    """
+    ctx.obj = {"verbosity": -1 if quiet else verbose}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; every error becomes a message and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        sys.exit(cli.main(args=arguments, prog_name="kgqa", standalone_mode=False) or 0)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _say("Stopped.")
+        sys.exit(130)
+    except BrokenPipeError:
+        # whoever read our output has had enough; keep the interpreter from complaining as it closes it
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KgqaError as error:
+        _say(str(error))
+        sys.exit(error.exit_code)
+    except Exception as error:  # a defect of ours: still a message first
+        if any(a in ("-v", "--verbose", "-vv") for a in arguments):
+            raise
+        _say(f"internal error: {type(error).__name__}: {error}. This is a defect; kgqa -v ... shows where.")
+        sys.exit(1)
+
+
+def _say(text: str) -> None:
+    from kgqa.words import clean
+
+    print(f"kgqa: {clean(text)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

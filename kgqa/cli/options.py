@@ -1,0 +1,43 @@
+"""Options that several commands share, and how they become settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kgqa.settings import BY_KEY, Settings, resolve
+
+GRAPH = click.option("--graph", "graph_path", metavar="FOLDER", help="Graph folder; without it the bundled demo graph.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
+    """A click option for a setting: its help, type and choices come from the table of settings."""
+    setting = BY_KEY[key]
+    parameter = key.replace(".", "__")
+    kind = click.Choice(setting.choices) if setting.choices else setting.kind
+    default = "none" if setting.default is None else setting.default
+    help_text = f"{setting.help[0].upper()}{setting.help[1:]}. [{default}]"
+    return click.option(*names, parameter, type=kind, default=None, help=help_text, **attributes)
+
+
+def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:
+    """Resolve the settings with what was given on the command line."""
+    given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
+    given["graph.path"] = graph_path
+    return resolve(given)
+
+
+def verbosity() -> int:
+    """-1 quiet, 0 normal, 1 and more verbose."""
+    context = click.get_current_context()
+    return (context.find_root().obj or {}).get("verbosity", 0)
+
+
+def say(text: str) -> None:
+    """Tell the person something about the work, unless they asked for quiet."""
+    if verbosity() >= 0:
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Answers and runs as text, JSON and pages."""

@@ -1,0 +1,272 @@
+"""The nouns: path equivalence, frozen, JSON both ways, and HTML that escapes what the graph says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kgqa.model import (
+    RDF_LANG_STRING,
+    XSD_STRING,
+    Answer,
+    Candidate,
+    Entity,
+    Event,
+    Evidence,
+    Literal,
+    Named,
+    Question,
+    RelationPath,
+    Step,
+    Triple,
+    Usage,
+    from_json,
+    to_json,
+)
+
+TOPIC = Entity("http://ex.org/japan")
+CAPITAL = Step("http://ex.org/capital")
+BORN_IN = Step("http://ex.org/born_in", "in")
+
+# ---- strategies: one for every dataclass, so that an Answer holds all of them ----
+
+text = st.text(max_size=12)
+entities = st.builds(Entity, text)
+literals = st.one_of(
+    st.builds(Literal, text),
+    st.builds(Literal, text, st.just("http://www.w3.org/2001/XMLSchema#date")),
+    st.builds(Literal, text, language=st.sampled_from(["en", "zh-Hant", "ja"])),
+)
+values = st.one_of(entities, literals)
+steps = st.builds(Step, text, st.sampled_from(["out", "in"]))
+paths = st.builds(RelationPath, entities, st.lists(steps, max_size=3).map(tuple))
+candidates = st.builds(Candidate, paths, text, st.booleans())
+topics = st.lists(entities, max_size=2).map(tuple)
+questions = st.builds(Question, text, topics, text)
+triples = st.builds(Triple, entities, text, values)
+named = st.builds(Named, values, text, text)
+walks = st.lists(st.lists(named, max_size=3).map(tuple), max_size=2).map(tuple)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+evidence = st.builds(
+    Evidence, paths, text, walks, st.lists(triples, max_size=2).map(tuple), st.none() | numbers, st.booleans()
+)
+counts = st.integers(0, 10**9)
+usages = st.builds(Usage, counts, counts, counts, counts, st.floats(0, 1e6))
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+events = st.builds(Event, text, st.floats(0, 1e6), st.dictionaries(text, plain, max_size=3))
+texts = st.lists(text, max_size=2).map(tuple)
+answers = st.builds(
+    Answer,
+    questions,
+    st.sampled_from(["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]),
+    answers=st.lists(named, max_size=2).map(tuple),
+    paths=st.lists(evidence, max_size=2).map(tuple),
+    sparql=text,
+    query_class=st.sampled_from(["exact", "restricted", "superset", "none"]),
+    grounding=st.sampled_from(["graph", "model", "none"]),
+    method=text,
+    reason=text,
+    notes=texts,
+    defects=texts,
+    topics=st.lists(named, max_size=2).map(tuple),
+    usage=usages,
+    trace=st.lists(events, max_size=2).map(tuple),
+    approximate=st.booleans(),
+)
+EVERY = (entities, literals, steps, paths, candidates, questions, triples, named, evidence, usages, events, answers)
+
+
+# ---- path equivalence (ToP, section 3.2) ----
+
+
+def test_paths_are_equal_when_topic_and_steps_are():
+    first = RelationPath(TOPIC, (CAPITAL, BORN_IN))
+    again = RelationPath(Entity("http://ex.org/japan")).then(Step("http://ex.org/capital"), BORN_IN)
+    assert first == again
+    assert hash(first) == hash(again)
+    assert len({first, again}) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        RelationPath(Entity("http://ex.org/korea"), (CAPITAL, BORN_IN)),
+        RelationPath(TOPIC, (BORN_IN, CAPITAL)),
+        RelationPath(TOPIC, (CAPITAL,)),
+        RelationPath(TOPIC, (CAPITAL, BORN_IN.reversed())),
+        RelationPath(TOPIC, (CAPITAL, BORN_IN, CAPITAL)),
+        RelationPath(TOPIC),
+    ],
+    ids=["topic", "order", "prefix", "direction", "longer", "empty"],
+)
+def test_paths_differ_when_topic_or_steps_do(other):
+    assert RelationPath(TOPIC, (CAPITAL, BORN_IN)) != other
+
+
+@given(paths, paths)
+def test_equality_of_paths_is_equality_of_topic_and_steps(one, two):
+    same = one.topic.iri == two.topic.iri and [(s.relation, s.direction) for s in one.steps] == [
+        (s.relation, s.direction) for s in two.steps
+    ]
+    assert (one == two) is same
+
+
+def test_then_leaves_the_path_as_it_was():
+    path = RelationPath(TOPIC, (CAPITAL,))
+    assert len(path.then(BORN_IN)) == 2
+    assert path.steps == (CAPITAL,)
+
+
+def test_reversed_twice_is_the_step_itself():
+    assert CAPITAL.reversed() == Step(CAPITAL.relation, "in")
+    assert CAPITAL.reversed().reversed() == CAPITAL
+
+
+def test_a_language_implies_its_datatype():
+    assert Literal("Tokyo").datatype == XSD_STRING
+    assert Literal("Tokyo", language="en").datatype == RDF_LANG_STRING
+    assert Literal("Tokyo", language="en") != Literal("Tokyo")
+    assert Entity("x") != Literal("x")
+
+
+@settings(max_examples=20)
+@given(st.one_of(*EVERY))
+def test_every_object_is_frozen(item):
+    name = fields(item)[0].name
+    with pytest.raises(FrozenInstanceError):
+        setattr(item, name, getattr(item, name))
+
+
+# ---- JSON ----
+
+
+@pytest.mark.parametrize("strategy", EVERY)
+def test_json_round_trip(strategy):
+    @settings(max_examples=50, deadline=None)
+    @given(strategy)
+    def round_trip(item):
+        data = json.loads(json.dumps(to_json(item)))
+        assert from_json(type(item), data) == item
+
+    round_trip()
+
+
+def test_json_round_trip_of_an_answer_with_everything_in_it():
+    tokyo = Named(Entity("http://ex.org/tokyo"), "tokyo", "Tokyo")
+    date = Named(Literal("1868-09-03", "http://www.w3.org/2001/XMLSchema#date"), "", "1868-09-03")
+    label = Literal("東京", language="ja")
+    answer = Answer(
+        Question("capital of Japan?", (TOPIC,), "q1"),
+        "answered",
+        answers=(tokyo, date),
+        paths=(
+            Evidence(
+                RelationPath(TOPIC, (CAPITAL, BORN_IN)),
+                "capital",
+                walks=((tokyo, date),),
+                triples=(Triple(TOPIC, CAPITAL.relation, tokyo.value), Triple(TOPIC, "http://ex.org/name", label)),
+                score=0.5,
+            ),
+        ),
+        usage=Usage(2, 30, 4, 5, 0.25),
+        trace=(Event("match", 0.1, {"picked": ["capital"], "deep": {"n": [1, None, True, 0.5]}}),),
+    )
+    again = from_json(Answer, json.loads(json.dumps(to_json(answer))))
+    assert again == answer
+    assert again.paths[0].triples[1].object == label
+    assert isinstance(again.answers, tuple)
+
+
+def test_fields_with_defaults_may_be_missing():
+    assert from_json(Question, {"text": "who?"}) == Question("who?")
+
+
+STEP = {"relation": "r", "direction": "out"}
+NAMED = {"value": {"kind": "entity", "iri": "x"}, "id": "x", "name": "x"}
+ANSWER = {"question": {"text": "q"}, "status": "answered"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (Entity, {}),
+        (Entity, None),
+        (Entity, []),
+        (Entity, "http://ex.org/x"),
+        (Entity, {"iri": 3}),
+        (Step, {**STEP, "direction": "sideways"}),
+        (Step, {**STEP, "direction": ["out"]}),
+        (RelationPath, {"topic": {"iri": "x"}, "steps": 3}),
+        (RelationPath, {"topic": {"iri": "x"}, "steps": [3]}),
+        (RelationPath, {"topic": {"iri": "x"}, "steps": "rs"}),
+        (Named, {**NAMED, "value": None}),
+        (Named, {**NAMED, "value": {"iri": "x"}}),
+        (Named, {**NAMED, "value": {"kind": "literal"}}),
+        (Named, {**NAMED, "value": {"kind": "neither", "value": "x"}}),
+        (Usage, []),
+        (Usage, "hops"),
+        (Usage, {"hops": "2"}),
+        (Usage, {"hops": 2.5}),
+        (Usage, {"hops": True}),
+        (Usage, {"seconds": "1"}),
+        (Event, {"kind": "match", "at": 0.0, "detail": "picked"}),
+        (Event, {"kind": "match", "at": 0.0, "detail": None}),
+        (Answer, {"status": "answered"}),
+        (Answer, {**ANSWER, "status": "maybe"}),
+        (Answer, {**ANSWER, "notes": "one text, not a list"}),
+        (Answer, {**ANSWER, "notes": {"a": 1}}),
+        (Answer, {**ANSWER, "notes": [1]}),
+        (Answer, {**ANSWER, "approximate": 1}),
+        (Answer, {**ANSWER, "sparql": None}),
+    ],
+)
+def test_from_json_refuses_wrong_shapes(kind, data):
+    with pytest.raises(ValueError):
+        from_json(kind, data)
+
+
+# ---- HTML ----
+
+EVIL = "<script>alert(1)</script>"
+
+
+def test_html_escapes_every_text_field():
+    evil = Named(Literal(EVIL), EVIL, EVIL)
+    path = RelationPath(Entity(EVIL), (Step(EVIL),))
+    answer = Answer(
+        Question(EVIL, (Entity(EVIL),), EVIL),
+        "answered",
+        answers=(evil,),
+        paths=(Evidence(path, EVIL, ((evil,),), (Triple(Entity(EVIL), EVIL, Literal(EVIL)),)),),
+        sparql=EVIL,
+        method=EVIL,
+        reason=EVIL,
+        notes=(EVIL,),
+        defects=(EVIL,),
+        topics=(evil,),
+        trace=(Event(EVIL, 0.0, {EVIL: EVIL}),),
+    )
+    for shown in (answer, replace(answer, status="failed", answers=())):
+        html = shown._repr_html_()
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_html_shows_answer_path_and_query():
+    tokyo = Named(Entity("http://ex.org/tokyo"), "Q1490", "Tokyo")
+    html = Answer(
+        Question("capital?"),
+        "answered",
+        answers=(tokyo,),
+        paths=(Evidence(RelationPath(TOPIC, (CAPITAL,)), "its capital"),),
+        sparql="SELECT ?x",
+    )._repr_html_()
+    for part in ("capital?", "Tokyo", "Q1490", "its capital", "SELECT ?x"):
+        assert part in html

@@ -1,0 +1,291 @@
+"""Schemas: the bundled ones load, ids and IRIs are inverse, mistakes in a file are named, nothing is injected."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, example, given, strategies as st
+
+from kgqa.errors import SchemaError
+from kgqa.model import Entity
+from kgqa.schema import BUNDLED, STANDARD_PREFIXES, bundled_schema, load_schema, parse_schema, value_of
+
+NS = "http://rdf.freebase.com/ns/"
+WD = "http://www.wikidata.org/entity/"
+FREEBASE = bundled_schema("freebase")
+WIKIDATA = bundled_schema("wikidata")
+RDFS = bundled_schema("rdfs")
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_schemas_load(name):
+    schema = bundled_schema(name)
+    assert schema.name == name
+    assert schema.title and schema.label
+    assert load_schema(name) == schema
+    assert re.fullmatch(r"[0-9a-f]{16}", schema.digest)
+
+
+def test_digests_tell_schemas_apart():
+    assert len({bundled_schema(name).digest for name in BUNDLED}) == len(BUNDLED)
+
+
+# ---- ids and IRIs ----
+
+
+@pytest.mark.parametrize(
+    ("schema", "iri", "short"),
+    [
+        (FREEBASE, NS + "m.07dfk", "m.07dfk"),
+        (FREEBASE, NS + "people.person.gender", "people.person.gender"),
+        (FREEBASE, STANDARD_PREFIXES["rdfs"] + "label", "rdfs:label"),
+        (FREEBASE, "http://rdf.freebase.com/key/en", "key:en"),
+        (WIKIDATA, WD + "Q42", "Q42"),
+        (WIKIDATA, WD + "L7-F4", "L7-F4"),
+        (WIKIDATA, "http://www.wikidata.org/prop/direct/P36", "wdt:P36"),
+        (WIKIDATA, "http://www.wikidata.org/prop/P36", "p:P36"),
+        (WIKIDATA, WD + "statement/Q42-abc", "wds:Q42-abc"),
+        (RDFS, "http://xmlns.com/foaf/0.1/name", "foaf:name"),
+        (RDFS, "http://elsewhere.org/x/y", "http://elsewhere.org/x/y"),
+    ],
+)
+def test_short_id_and_back(schema, iri, short):
+    assert schema.short_id(iri) == short
+    assert schema.iri(short) == iri
+
+
+@given(st.from_regex(r"[mg]\.[A-Za-z0-9_]{1,10}", fullmatch=True))
+def test_freebase_ids_go_there_and_back(ident):
+    assert FREEBASE.iri(ident) == NS + ident
+    assert FREEBASE.short_id(FREEBASE.iri(ident)) == ident
+
+
+@given(st.from_regex(r"[QPL][0-9]{1,8}(-[FS][0-9]{1,3})?", fullmatch=True))
+def test_wikidata_ids_go_there_and_back(ident):
+    assert WIKIDATA.iri(ident) == WD + ident
+    assert WIKIDATA.short_id(WIKIDATA.iri(ident)) == ident
+
+
+_local = st.text(
+    st.characters(blacklist_categories=("Cc", "Cs", "Zs", "Zl", "Zp"), blacklist_characters='<>"{}|^`\\ '), max_size=15
+)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_every_short_id_is_taken_back(name):
+    schema = bundled_schema(name)
+    bases = [*schema.prefixes.values(), "http://elsewhere.org/", "urn:x:"] + [schema.id_base] * bool(schema.id_base)
+
+    @given(st.sampled_from(bases), _local)
+    @example(bases[-1], "ü東京")
+    @example(bases[-1], "a,b")
+    @example(bases[-1], "(film)")
+    @example(bases[-1], "a%20b")
+    @example(bases[-1], "50%")
+    @example(bases[-1], "a#b")
+    @example(bases[-1], "x?y=1")
+    def there_and_back(base, local):
+        iri = base + local
+        assume(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:.", iri))
+        assert schema.iri(schema.short_id(iri)) == iri
+
+    there_and_back()
+
+
+@pytest.mark.parametrize(
+    "text", [NS + "m.0x", f"<{NS}m.0x>", "ns:m.0x", "m.0x", "  m.0x  "], ids=["iri", "angle", "prefixed", "id", "spaces"]
+)
+def test_every_way_to_name_an_entity(text):
+    assert FREEBASE.iri(text) == NS + "m.0x"
+    assert value_of(text, FREEBASE) == Entity(NS + "m.0x")
+
+
+def test_value_of_leaves_an_entity_alone():
+    assert value_of(Entity("urn:x:1"), FREEBASE) == Entity("urn:x:1")
+
+
+INJECTIONS = [
+    "m.0x> . ?a ?b ?c",
+    "<http://ex.org/a> . ?a ?b <http://ex.org/b>",
+    "http://ex.org/a> } ; DROP ALL ; #",
+    "ns:m.0x> ?p ?o . <x:y",
+    'http://ex.org/"quoted"',
+    "http://ex.org/{x}",
+    "http://ex.org/a|b",
+    "http://ex.org/a^b",
+    "http://ex.org/a`b",
+    "http://ex.org/a\\u003eb",
+    "http://ex.org/a\nb",
+    "http://ex.org/a\n",
+    "http://ex.org/a\x00",
+    "m.0x\n.\n?a",
+    "m.0x ?p ?o",
+    "no scheme at all",
+    "",
+    "<>",
+    ":",
+    "1http://ex.org/",
+]
+
+
+@pytest.mark.parametrize("schema", [FREEBASE, WIKIDATA, RDFS], ids=lambda schema: schema.name)
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_iri_gives_no_term_that_ends_early(schema, text):
+    """What is refused is refused; what is stripped at the ends is harmless. Never a character that ends `<...>`."""
+    try:
+        iri = schema.iri(text)
+    except SchemaError as error:
+        assert len(str(error)) < 300
+    else:
+        assert text.strip() == text[:-1] and iri == "http://ex.org/a"
+
+
+@given(st.text(max_size=40))
+def test_iri_never_holds_a_character_that_ends_it(text):
+    for schema in (FREEBASE, RDFS):
+        try:
+            iri = schema.iri(text)
+        except SchemaError:
+            continue
+        assert not re.search(r'[\x00-\x20<>"{}|^`\\]', iri)
+
+
+# ---- what a schema says of relations ----
+
+
+@pytest.mark.parametrize(
+    ("relation", "noise"),
+    [
+        ("type.object.name", True),
+        ("type.object.type", True),
+        ("common.topic.alias", True),
+        ("common.topic.notable_types", True),
+        ("freebase.type_hints.mediator", True),
+        ("kg.object_profile.prominent_type", True),
+        ("user.tsegaran.random.taxonomy_subject.entry", True),
+        ("people.person.gender", False),
+        ("location.country.capital", False),
+        ("typeface.font.name", False),
+        ("common_cold.symptom", False),
+        ("base.locations.continents.countries_within", False),
+    ],
+)
+def test_freebase_noise(relation, noise):
+    assert FREEBASE.is_noise(NS + relation) is noise
+
+
+def test_an_exception_from_noise_is_kept():
+    corpus = bundled_schema("corpus")
+    assert corpus.is_noise("urn:kgqa:corpus:mentions")
+    assert not corpus.is_noise("urn:kgqa:corpus:party")
+
+
+@pytest.mark.parametrize(
+    ("relation", "label_of"),
+    [
+        ("wdt:P36", "wd:P36"),
+        ("p:P36", "wd:P36"),
+        ("ps:P36", "wd:P36"),
+        ("pq:P580", "wd:P580"),
+        ("wd:P36", "wd:P36"),
+        ("rdfs:label", "rdfs:label"),
+    ],
+)
+def test_wikidata_label_subject(relation, label_of):
+    assert WIKIDATA.label_subject(WIKIDATA.iri(relation)) == WIKIDATA.iri(label_of)
+
+
+def test_a_freebase_relation_carries_its_own_label():
+    assert FREEBASE.label_subject(NS + "people.person.gender") == NS + "people.person.gender"
+
+
+@pytest.mark.parametrize(
+    ("schema", "relation", "domain"),
+    [
+        (FREEBASE, NS + "people.person.gender", NS + "people.person"),
+        (FREEBASE, NS + "base.locations.continents.countries_within", NS + "base.locations.continents"),
+        (FREEBASE, NS + "nodots", None),
+        (WIKIDATA, "http://www.wikidata.org/prop/direct/P36", None),
+        (RDFS, "http://ex.org/a.b.c", None),
+    ],
+)
+def test_domain_in_name(schema, relation, domain):
+    assert schema.domain_in_name(relation) == domain
+
+
+def test_domain_in_name_is_no_guess_about_other_namespaces():
+    """A relation outside the ids' namespace has dots in its host, not in its name."""
+    assert FREEBASE.domain_in_name(STANDARD_PREFIXES["rdfs"] + "label") is None
+    assert FREEBASE.domain_in_name("http://vocabulary.example.org/terms/v1.2/author.name") is None
+
+
+# ---- mistakes in a file ----
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ('name = "x"\nnam = "y"', "nam"),
+        ('name = "x"\n[names]\nlabels = ["rdfs:label"]', "names.labels"),
+        ('name = "x"\n[nosuch]\nkey = 1', "nosuch"),
+        ('name = "x"\nnames = 3', "names"),
+        ("name = 3", "name"),
+        ("", "name"),
+        ('name = "x"\ntitle = 3', "title"),
+        ('name = "x"\n[names]\nlabel = "rdfs:label"', "names.label"),
+        ('name = "x"\n[names]\nlabel = [3]', "names.label"),
+        ('name = "x"\n[names]\nlabel = ["no prefix"]', "no prefix"),
+        ('name = "x"\n[names]\nlanguages = "en"', "names.languages"),
+        ('name = "x"\n[detect]\nfallback = "yes"', "detect.fallback"),
+        ('name = "x"\n[types]\ndomain_from_name = 1', "types.domain_from_name"),
+        ('name = "x"\n[relations]\nwording = "dots"', "relations.wording"),
+        ('name = "x"\n[relations]\nwording = ["label"]', "relations.wording"),
+        ('name = "x"\n[relations]\nlabelled_as = [["rdfs:"]]', "relations.labelled_as"),
+        ('name = "x"\n[mediators]\nmarked_by = ["rdf:type"]', "mediators.marked_by"),
+        ('name = "x"\n[mediators]\npairs = [["rdf:", "rdfs:"]]', "mediators.pairs"),
+        ('name = "x"\n[walks]\nrule = "wild"', "walks.rule"),
+        ('name = "x"\n[prefixes]\nex = 3', "prefixes"),
+        ('name = "x"\n[prefixes]\nex = "not an iri"', "prefixes"),
+        ('name = "x"\nprefixes = 3', "prefixes"),
+        ('name = "x"\n[ids]\nbase = 3', "ids.base"),
+        ('name = "x"\n[ids]\nbase = "http://ex.org/> ?a ?b"', "http://ex.org/> ?a ?b"),
+        ("name = ", "valid TOML"),
+    ],
+)
+def test_a_mistake_is_named(toml, named):
+    with pytest.raises(SchemaError, match=re.escape(named)) as caught:
+        parse_schema(toml, where="mine.toml")
+    assert "mine.toml" in str(caught.value)
+
+
+def test_an_own_schema_file(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'name = "own"\n[prefixes]\nex = "http://ex.org/"\n[ids]\nbase = "ex:"\n[names]\nlabel = ["ex:name"]', "utf-8"
+    )
+    schema = load_schema(file)
+    assert schema.label == ("http://ex.org/name",)
+    assert schema.title == "own"
+    assert schema.iri("thing") == "http://ex.org/thing"
+
+
+@pytest.mark.parametrize("content", [b"name = 'x'\n#" + b"x" * 1_000_001, b"name = '\xff\xfe'"], ids=["large", "bytes"])
+def test_files_that_are_no_schema(tmp_path, content):
+    file = tmp_path / "big.toml"
+    file.write_bytes(content)
+    with pytest.raises(SchemaError, match="big.toml"):
+        load_schema(file)
+
+
+@pytest.mark.parametrize("name", ["nosuch", "nosuch.toml", "."])
+def test_schemas_that_do_not_exist(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SchemaError):
+        load_schema(name)
+
+
+def test_a_folder_is_no_schema(tmp_path):
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(SchemaError):
+        load_schema(tmp_path / "folder.toml")
