@@ -46,7 +46,7 @@ class Schema:
     detect: tuple[str, ...] = ()
     fallback: bool = False
     id_base: str = ""
-    id_pattern: str = ""
+    id_example: str = ""
     label: tuple[str, ...] = ()
     alias: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("en", "")
@@ -103,7 +103,7 @@ class Schema:
         elif self.id_base and re.fullmatch(r"[\w.\-]+", text):
             text = self.id_base + text
         if not _IRI.match(text):
-            hint = f"an id such as {self.id_pattern!r}, " if self.id_pattern else ""
+            hint = f"an id such as {self.id_example}, " if self.id_example else ""
             raise SchemaError(f"{text[:80]!r} is no id of a {self.title} graph: give {hint}a prefixed name or a full IRI.")
         return text
 
@@ -129,7 +129,7 @@ class Schema:
 
 _KEYS = {
     "detect": {"predicates", "fallback"},
-    "ids": {"base", "pattern"},
+    "ids": {"base", "example"},
     "names": {"label", "alias", "languages"},
     "types": {"predicates", "domain", "range", "domain_from_name"},
     "relations": {"wording", "inverse", "labelled_as"},
@@ -166,7 +166,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         "detect": reader.iris("detect", "predicates"),
         "fallback": reader.flag("detect", "fallback"),
         "id_base": reader.expand(reader.text("ids", "base", "")),
-        "id_pattern": reader.text("ids", "pattern", ""),
+        "id_example": reader.text("ids", "example", ""),
         "label": reader.iris("names", "label"),
         "alias": reader.iris("names", "alias"),
         "languages": reader.strings("names", "languages", ("en", "")),

@@ -6,7 +6,7 @@ import json
 from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kgqa.model import (
     RDF_LANG_STRING,
@@ -51,7 +51,14 @@ named = st.builds(Named, values, text, text)
 walks = st.lists(st.lists(named, max_size=3).map(tuple), max_size=2).map(tuple)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 evidence = st.builds(
-    Evidence, paths, text, walks, st.lists(triples, max_size=2).map(tuple), st.none() | numbers, st.booleans()
+    Evidence,
+    paths,
+    text,
+    walks=walks,
+    mediators=st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    triples=st.lists(triples, max_size=2).map(tuple),
+    score=st.none() | numbers,
+    approximate=st.booleans(),
 )
 counts = st.integers(0, 10**9)
 usages = st.builds(Usage, counts, counts, counts, counts, st.floats(0, 1e6))
@@ -147,9 +154,12 @@ def test_every_object_is_frozen(item):
 # ---- JSON ----
 
 
-@pytest.mark.parametrize("strategy", EVERY)
+NAMES = "entity literal step path candidate question triple named evidence usage event answer".split()
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=NAMES)
 def test_json_round_trip(strategy):
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategy)
     def round_trip(item):
         data = json.loads(json.dumps(to_json(item)))
@@ -171,6 +181,7 @@ def test_json_round_trip_of_an_answer_with_everything_in_it():
                 RelationPath(TOPIC, (CAPITAL, BORN_IN)),
                 "capital",
                 walks=((tokyo, date),),
+                mediators=(1,),
                 triples=(Triple(TOPIC, CAPITAL.relation, tokyo.value), Triple(TOPIC, "http://ex.org/name", label)),
                 score=0.5,
             ),
@@ -244,7 +255,7 @@ def test_html_escapes_every_text_field():
         Question(EVIL, (Entity(EVIL),), EVIL),
         "answered",
         answers=(evil,),
-        paths=(Evidence(path, EVIL, ((evil,),), (Triple(Entity(EVIL), EVIL, Literal(EVIL)),)),),
+        paths=(Evidence(path, EVIL, walks=((evil,),), triples=(Triple(Entity(EVIL), EVIL, Literal(EVIL)),)),),
         sparql=EVIL,
         method=EVIL,
         reason=EVIL,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity
+from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
 
 EXIT_NOT_ANSWERED = 3
 
@@ -46,6 +46,7 @@ class Asked:
 @setting_option("rank.embeddings", "--embeddings")
 @setting_option("budget.seconds", "--max-seconds")
 @setting_option("budget.queries", "--max-queries")
+@verbosity_options
 def command(
     question: tuple[str, ...],
     topics: tuple[str, ...],
@@ -92,6 +93,9 @@ def command(
             if batch:
                 say(f"Stopped after {count} questions; their answers are printed.")
             raise
+    if count == 0:
+        say("kgqa: there was no question. Give one: kgqa ask \"What is the capital of Japan?\"")
+        return 2
     return 1 if worst == 9 else worst
 
 

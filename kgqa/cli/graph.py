@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity
+from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
 
 
 @click.group("graph")
@@ -33,6 +33,7 @@ def command() -> None:
 @click.option("--resume", is_flag=True, help="Go on with an interrupted load.")
 @click.option("--restart", is_flag=True, help="Throw an interrupted load away and load FILES anew.")
 @JSON
+@verbosity_options
 def load(
     files: tuple[Path, ...],
     folder: Path,
@@ -166,6 +167,7 @@ def _print_load(report, graph, names: int, folder: Path, as_json: bool) -> None:
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @click.option("--relations", "most", type=click.IntRange(min=0), default=10, show_default=True, help="How many relations to list.")
 @JSON
+@verbosity_options
 def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, **options: Any) -> None:
     """What is in a graph: triples, relations, labelled entities, schema, fingerprint.
 
@@ -217,6 +219,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @JSON
+@verbosity_options
 def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:
     """Entities whose name or alias matches TEXT, best first. The last word may be begun only.
 
@@ -254,7 +257,7 @@ def _open(folder: str | None, options: dict[str, Any]):
         settings["graph.path"],
         schema=settings["graph.schema"],
         walks=settings["graph.walks"],
-        timeout=max(settings["graph.timeout"], 600.0),
+        timeout=settings["graph.timeout"],
         cache=_cache(settings),
     )
 

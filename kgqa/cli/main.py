@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from kgqa import __version__
+from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 
 COMMANDS = {
@@ -39,10 +40,8 @@ class LazyGroup(click.Group):
 
 @click.command(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kgqa")
-@click.option("-v", "--verbose", count=True, help="Say more; with an internal error, show the traceback.")
-@click.option("-q", "--quiet", is_flag=True, help="Say less: no progress, no notes.")
-@click.pass_context
-def cli(ctx: click.Context, verbose: int, quiet: bool) -> None:
+@verbosity_options
+def cli() -> None:
     """Answers questions over a knowledge graph, and shows why.
 
     \b
@@ -53,7 +52,6 @@ def cli(ctx: click.Context, verbose: int, quiet: bool) -> None:
       kgqa graph search "alta verapaz" --graph mygraph/
       kgqa ask "..." --graph mygraph/
     """
-    ctx.obj = {"verbosity": -1 if quiet else verbose}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -14,6 +14,22 @@ GRAPH = click.option("--graph", "graph_path", metavar="FOLDER", help="Graph fold
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
+def _louder(ctx: click.Context, parameter: click.Parameter, value: int | bool) -> None:
+    if value:
+        ctx.find_root().ensure_object(dict)
+        ctx.find_root().obj["verbosity"] = -1 if parameter.name == "quiet" else int(value)
+
+
+def verbosity_options(function: Callable) -> Callable:
+    """-v and -q after a command's name, as well as before it."""
+    for names, attributes, text in (
+        (("-q", "--quiet"), {"is_flag": True}, "Say less: no progress, no notes."),
+        (("-v", "--verbose"), {"count": True}, "Say more; with an internal error, show the traceback."),
+    ):
+        function = click.option(*names, **attributes, help=text, expose_value=False, callback=_louder)(function)
+    return function
+
+
 def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
     """A click option for a setting: its help, type and choices come from the table of settings."""
     setting = BY_KEY[key]

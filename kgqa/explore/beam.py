@@ -8,9 +8,10 @@ last edge, dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.lexical import terms
@@ -106,9 +107,16 @@ def _expand(
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
     waiting = list(frontier)
+    late: StoreTimeout | None = None
     while waiting:
         parent = waiting.pop(0)
-        expansion = graph.next_steps(parent.path)
+        try:
+            expansion = graph.next_steps(parent.path)
+        except StoreTimeout as error:
+            # one path too many: the others go on, and what is found is said to be approximate
+            late = error
+            trace.event("gave_up", path=_shown(graph, parent.path), error=str(error))
+            continue
         approximate = parent.approximate or expansion.approximate
         onward = 0
         for step in expansion.steps:
@@ -129,7 +137,9 @@ def _expand(
             through_mediators=onward,
             approximate=approximate,
         )
-    return list(found.values())
+    if late and not found:
+        raise late
+    return [replace(candidate, approximate=True) if late else candidate for candidate in found.values()]
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:

@@ -306,9 +306,10 @@ def load_files(
                     f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
                 )
             generation = (base.generation if base else 0) + 1
-            folder.prepare_generation(generation, base.generation if base else None)
             journal = Journal(generation, base.generation if base else None, on_error, jobs)
             journal.save(folder)
+        if not any(job.lines_done or job.done for job in journal.files):
+            folder.prepare_generation(journal.generation, journal.base)
         result = _run_worker(folder, lock, progress, discard_on_error=journal)
         hashes = folder.load_hashes(journal.generation)
         history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LABEL_BATCH = 50
 DEFAULT_FRONTIER_CAP = 1000
+DERIVE_TIMEOUT = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class KnowledgeGraph:
         view: graph IRIs to look at; empty for the store's default graph.
         walks: what a walk may return to; None for the schema's rule. See `patterns.walk_of`.
         frontier_cap: how many nodes at the end of a path exploration looks on from, at most.
+        timeout: seconds one query of a question may take; what is derived from the whole graph has more.
         cache: where derived tables are kept; None keeps them in memory only.
     """
 
@@ -65,6 +67,7 @@ class KnowledgeGraph:
         view: Sequence[str] = (),
         walks: WalkRule | None = None,
         frontier_cap: int = DEFAULT_FRONTIER_CAP,
+        timeout: float = DEFAULT_TIMEOUT,
         cache: Cache | None = None,
     ) -> None:
         self.store = store
@@ -72,6 +75,7 @@ class KnowledgeGraph:
         self.view = tuple(Entity(iri) for iri in view)
         self.walks: WalkRule = walks or schema.walks
         self.frontier_cap = frontier_cap
+        self.timeout = timeout
         self.cache = cache
         self.settings: dict[str, Any] = {}
         """Settings that belong to the graph, as its folder keeps them."""
@@ -186,7 +190,9 @@ class KnowledgeGraph:
         """Whether anything stands at the end of a path."""
         return self._ask("ask_ends", walk=self.walk(path))
 
-    def walks_along(self, path: RelationPath, *, ends: Sequence[Value] = (), limit: int = 100) -> list[tuple[Value, ...]]:
+    def walks_along(
+        self, path: RelationPath, *, ends: Sequence[Value] = (), limit: int = 100
+    ) -> list[tuple[Value, ...]]:
         """Some walks along a path, each from topic to end; those to `ends`, where given."""
         walk = self.walk(path)
         rows = self._select("walks", walk=walk, variables=walk.nodes[1:], ends=list(ends)[:LABEL_BATCH], limit=limit)
@@ -332,7 +338,7 @@ class KnowledgeGraph:
 
         def find() -> dict[str, str]:
             subjects = {r: Entity(self.schema.label_subject(r)) for r in self.relations if not self.schema.is_noise(r)}
-            labels = KnowledgeGraph.labels(self, subjects.values())
+            labels = self.labels(subjects.values())
             return {r: labels[s] for r, s in subjects.items() if s in labels}
 
         return self._derived("relation-labels", find)
@@ -368,10 +374,10 @@ class KnowledgeGraph:
         return self.store.ask(render(name, view=self.view, **values), timeout=self._charge())
 
     def _select_free(self, name: str, **values: Any) -> Rows:
-        return self.store.select(render(name, view=self.view, **values))
+        return self.store.select(render(name, view=self.view, **values), timeout=max(self.timeout, DERIVE_TIMEOUT))
 
     def _charge(self) -> float | None:
-        return self._trace.charge_query(None) if self._trace else None
+        return self._trace.charge_query(self.timeout) if self._trace else self.timeout
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query past every cache; its one column, in the engine's order."""
@@ -425,7 +431,7 @@ def open_graph(
     from kgqa.graph.demo import demo_folder
 
     cache = cache or Cache.default()
-    store = open_store(place if place is not None else demo_folder(cache), timeout=timeout)
+    store = open_store(place if place is not None else demo_folder(cache))
     meta = getattr(store, "meta", None)
     settings = dict(meta.settings) if meta else {}
     try:
@@ -443,6 +449,6 @@ def open_graph(
     except BaseException:
         store.close()
         raise
-    graph = KnowledgeGraph(store, chosen, view=view, walks=rule, frontier_cap=frontier_cap, cache=cache)
+    graph = KnowledgeGraph(store, chosen, view=view, walks=rule, frontier_cap=frontier_cap, timeout=timeout, cache=cache)
     graph.settings = settings
     return graph

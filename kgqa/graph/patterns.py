@@ -37,6 +37,15 @@ class MarkTest:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """One hop of a pattern: its edge, the tests its node must pass, and the nodes that later hops need."""
+
+    edge: Edge
+    different: tuple[tuple[Node, Node], ...]
+    keep: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
     the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
@@ -51,6 +60,24 @@ class Walk:
     @property
     def end(self) -> Node:
         return self.nodes[-1]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
+        the number of walks grows with every hop, that of distinct nodes does not."""
+        levels = []
+        for index, edge in enumerate(self.edges, start=1):
+            later = self.nodes[index + 1 :]
+            needed = {right for left, right in self.different if left in later}
+            keep = [node for node in self.nodes[1:index] if node in needed]
+            tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
+            levels.append(Level(edge, tests, (*keep, self.nodes[index])))
+        return tuple(levels)
+
+    @property
+    def opened(self) -> tuple[Level, ...]:
+        """All levels but the last, outermost first: the order in which their sub-queries are opened."""
+        return tuple(reversed(self.levels[:-1]))
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:

@@ -107,7 +107,7 @@ class Worker:
             if deadline is not None:
                 left = deadline - time.monotonic()
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
-                    limit = f" after {timeout:g} s" if timeout is not None else ""
+                    limit = f" after {timeout:.3g} s" if timeout is not None else ""
                     raise StoreTimeout(
                         f"The query was ended{limit}, before it had an answer. Give it more time (--timeout) or ask for less."
                     )

@@ -107,16 +107,13 @@ class Store(Protocol):
         ...
 
 
-def open_store(
-    place: str | Path, *, writable: bool = False, create: bool = False, timeout: float = DEFAULT_TIMEOUT
-) -> Store:
+def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
     """Open the store at a folder.
 
     Args:
         place: a folder made by `kgqa graph load`.
         writable: whether `update` is allowed; then no other process may have the store open.
         create: make an empty store where there is none.
-        timeout: seconds a query may take that names no limit of its own.
 
     Raises:
         StoreUnavailable: nothing there that is a store, or no permission.
@@ -129,4 +126,4 @@ def open_store(
         raise StoreUnavailable(
             f"{place} is a web address; this version opens graphs in folders. Load a dump with `kgqa graph load`."
         )
-    return EmbeddedStore(Path(place), writable=writable, create=create, timeout=timeout)
+    return EmbeddedStore(Path(place), writable=writable, create=create)

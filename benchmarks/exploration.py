@@ -1,0 +1,198 @@
+"""What kgqa adds to the time of the engine when it explores: next steps and ends, beside the bare engine.
+
+On the 1.32 M-triple Freebase slice, for ordinary topics (degree 15 to 60) and hubs (2,000 and more), along paths
+walked at random with a fixed seed. `next_steps` at hop h looks on from a path of h - 1 steps; `ends` at hop h reads
+off one of h steps. One run measures each call three ways:
+
+- kgqa: `KnowledgeGraph.next_steps(path)` or `.ends(path)`: query rendered, sent to a worker process, run there, its
+  answer sent back, decoded, folded into steps.
+- store: only `graph.store.select(text)` of the texts that call sends, so `kgqa` less `store` is what happens before
+  and after.
+- bare: pyoxigraph in this process, read-only on the same files, running the same texts, each row made into a tuple of
+  the same `Entity` and `Literal`. It can neither time out nor be stopped: what the worker process is there for.
+  `--bare-by tsv` has it write TSV instead, read by kgqa's decoder: a little faster from some hundred rows on.
+
+They take turns: kgqa, bare, store, bare, and the next time backwards, so that the worker and the bare engine run
+equally often. Whichever runs twice in a row finds its data in the processor's caches, which was worth 20% here.
+`--repeat` turns, fewer (3 at least) for calls that have used 4 seconds; medians count. An unmeasured first pass
+records the texts, warms both engines and compares their rows. A call that runs over `--timeout` seconds in it is left
+out, and counted.
+
+Bounds, per query (a call of next_steps is two: its time and rows are halved), at the p50 of the single overheads:
+queries over 2 ms on the bare engine with up to 100 rows at most 30% more, with more rows 60%; shorter ones at most
+1 ms more. Single overheads of a noisy machine scatter: trust the p50, not the p95.
+
+    python benchmarks/exploration.py [--topics 30] [--hubs 10] [--walks 5] [--json]
+
+Exit status 1 when a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyoxigraph as ox
+
+from common import machine, print_json, print_table
+from freebase_slice import MAX_HOPS, Kind, bare_store, random_paths, ready_graph, topics
+from kgqa.errors import StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.results import decode_tsv
+from kgqa.graph.store import Row
+from kgqa.model import Entity, Literal, RelationPath, Value
+from overhead import Timing, latencies, verdicts
+
+TURN = ("kgqa", "bare", "store", "bare")
+TURN_SECONDS = 4.0
+VERDICT = {True: "within", False: "MISSED", None: "not measured"}
+
+Bare = Callable[[ox.Store, str], list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A method on a path, and the queries it sends."""
+
+    method: str
+    path: RelationPath
+    kind: Kind
+    hop: int
+    queries: tuple[str, ...]
+    rows: int
+
+
+def run_bare(store: ox.Store, query: str) -> list[Row]:
+    """The rows of a query as kgqa gives them."""
+    return [tuple(_term(term) for term in solution) for solution in store.query(query)]  # type: ignore[union-attr]
+
+
+def run_bare_tsv(store: ox.Store, query: str) -> list[Row]:
+    """The same by way of the engine's own table writer."""
+    table = store.query(query).serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
+    return decode_tsv(table or b"").rows
+
+
+def _term(term: Any) -> Value | None:
+    if isinstance(term, ox.NamedNode):
+        return Entity(term.value)
+    if isinstance(term, ox.Literal):
+        return Literal(term.value, term.datatype.value, term.language or "")
+    return None if term is None else Entity(str(term))
+
+
+class Recorder:
+    """Stands before `graph.store.select` and notes what goes through."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._store = graph.store
+        self._select = graph.store.select
+        self.seen: list[tuple[str, list[Row]]] = []
+
+    def __enter__(self) -> Recorder:
+        self._store.select = self  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._store.select  # the class's own again
+
+    def __call__(self, query: str, **options: Any) -> Any:
+        result = self._select(query, **options)
+        self.seen.append((query, result.rows))
+        return result
+
+
+def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPath, kind: Kind) -> Call | None:
+    """Make a call once and note its queries; None if it runs out of time. Ends the program when answers differ."""
+    with Recorder(graph) as recorder:
+        try:
+            getattr(graph, method)(path)
+        except StoreTimeout:
+            return None
+    for query, rows in recorder.seen:
+        # a set where a frontier is cut off by LIMIT is still the same one: the engine is deterministic
+        if set(run_bare(bare, query)) != set(rows):
+            sys.exit(f"The bare engine gives other rows for:\n{query}")
+    hop = len(path) + (method == "next_steps")
+    return Call(method, path, kind, hop, tuple(q for q, _ in recorder.seen), sum(len(r) for _, r in recorder.seen))
+
+
+def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: Bare) -> Timing:
+    """The medians of a call's three ways."""
+
+    def by_store() -> None:
+        for query in call.queries:
+            graph.store.select(query)
+
+    def by_engine() -> None:
+        for query in call.queries:
+            by(bare, query)
+
+    method = getattr(graph, call.method)
+    ways: dict[str, Callable[[], Any]] = {"kgqa": lambda: method(call.path), "store": by_store, "bare": by_engine}
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    begun = time.perf_counter()
+    for turn in range(repeat):
+        if turn >= 3 and time.perf_counter() - begun > TURN_SECONDS:
+            break
+        for way in TURN if turn % 2 else reversed(TURN):
+            started = time.perf_counter()
+            ways[way]()
+            times[way].append(time.perf_counter() - started)
+    medians = {way: 1000 * median(taken) for way, taken in times.items()}
+    return Timing(call.method, call.kind, call.hop, len(call.queries), call.rows, **medians)
+
+
+def main() -> None:
+    default = Path(tempfile.gettempdir()) / "kgqa-benchmark-freebase"
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--graph", type=Path, default=default, help=f"folder for the loaded graph (default {default})")
+    parser.add_argument("--topics", type=int, default=30, help="ordinary topics (default 30)")
+    parser.add_argument("--hubs", type=int, default=10, help="hub topics, the highest degrees (default 10)")
+    parser.add_argument("--walks", type=int, default=5, help="random walks from each topic (default 5)")
+    parser.add_argument("--repeat", type=int, default=7, help="measurements of each call, at most (default 7)")
+    parser.add_argument("--bare-by", choices=("rows", "tsv"), default="rows", help="how its rows are read")
+    parser.add_argument("--timeout", type=float, default=20.0, help="seconds a query may take (default 20)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print JSON, every call included")
+    options = parser.parse_args()
+
+    calls: list[Call | None] = []
+    generator = random.Random(options.seed)
+    with ready_graph(options.graph, timeout=options.timeout) as graph:
+        graph.prepare()
+        bare = bare_store(graph)
+        fingerprint = graph.store.fingerprint
+        for topic in topics(bare, options.graph, fingerprint, options.topics, options.hubs, options.seed):
+            for path in list(random_paths(graph, topic.entity, options.walks, generator)):
+                if len(path) < MAX_HOPS:
+                    calls.append(record(graph, bare, "next_steps", path, topic.kind))
+                if len(path):
+                    calls.append(record(graph, bare, "ends", path, topic.kind))
+        by = run_bare if options.bare_by == "rows" else run_bare_tsv
+        timings = [measure(graph, bare, call, options.repeat, by) for call in calls if call]
+
+    lines, groups = latencies(timings), verdicts(timings)
+    if options.json:
+        every = [asdict(timing) | {"group": timing.group} for timing in timings]
+        found = {"timed_out": calls.count(None), "calls": lines, "bounds": groups, "every": every}
+        print_json({"machine": machine(), "bare_by": options.bare_by, **found})
+    else:
+        print("whole calls, ms\n")
+        print_table(list(lines[0]), [list(line.values()) for line in lines])
+        print(f"\nleft out, over {options.timeout:g} s: {calls.count(None)}\n\noverhead over bare, per query\n")
+        rows = [[*list(group.values())[:-1], VERDICT[group["within"]]] for group in groups]
+        print_table(list(groups[0]), rows)
+    sys.exit(0 if all(group["within"] is not False for group in groups) else 1)
+
+
+if __name__ == "__main__":
+    main()

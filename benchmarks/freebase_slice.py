@@ -1,0 +1,104 @@
+"""The 1.32 M-triple Freebase slice as a graph folder loaded once, its topics, and relation paths walked at random."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal as OneOf
+
+import pyoxigraph as ox
+
+from common import data_file
+from kgqa.cache import Cache
+from kgqa.errors import StoreTimeout
+from kgqa.graph.embedded import load_files
+from kgqa.graph.folder import GraphFolder
+from kgqa.graph.graph import KnowledgeGraph, open_graph
+from kgqa.model import Entity, RelationPath
+
+ORDINARY = range(15, 61)
+HUB_DEGREE = 2000
+MAX_HOPS = 3
+
+Kind = OneOf["ordinary", "hub"]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    entity: Entity
+    degree: int
+    kind: Kind
+
+
+def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
+    """The slice at `place`/graph, loaded there if it is not yet; what kgqa derives is in `place`/cache."""
+    manifest = data_file("freebase", "MANIFEST.json")
+    files = [data_file("freebase", name) for name in json.loads(manifest.read_text())["triples"]]
+    folder = GraphFolder(place / "graph")
+    if not folder.exists():
+        print(f"Loading {len(files)} files into {folder.path} (once) ...", file=sys.stderr)
+        place.mkdir(parents=True, exist_ok=True)
+        load_files(folder.path, files, restart=True, schema="freebase")
+    if {Path(file["path"]).name for file in folder.meta().files} != {file.name for file in files}:
+        sys.exit(f"{folder.path} holds another graph. Remove it, or give another folder: --graph FOLDER")
+    return open_graph(folder.path, cache=Cache(place / "cache"), timeout=timeout)
+
+
+def bare_store(graph: KnowledgeGraph) -> ox.Store:
+    """The same files of the engine, opened in this process."""
+    store = graph.store
+    return ox.Store.read_only(str(store.folder.store_dir(store.meta.generation)))  # type: ignore[attr-defined]
+
+
+def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: int, seed: int) -> list[Topic]:
+    """Topics of both kinds: ordinary ones at random, hubs from the highest degree down."""
+    file = place / f"degrees-{fingerprint}.json"
+    if not file.is_file():
+        print("Counting degrees (once) ...", file=sys.stderr)
+        file.write_text(json.dumps(_degrees(bare)))
+    degrees: dict[str, int] = json.loads(file.read_text())
+    usual = sorted(iri for iri, degree in degrees.items() if degree in ORDINARY)
+    chosen = random.Random(seed).sample(usual, min(ordinary, len(usual)))
+    top = sorted((iri for iri, degree in degrees.items() if degree >= HUB_DEGREE), key=lambda i: (-degrees[i], i))
+    return [Topic(Entity(iri), degrees[iri], "ordinary") for iri in chosen] + [
+        Topic(Entity(iri), degrees[iri], "hub") for iri in top[:hubs]
+    ]
+
+
+def _degrees(bare: ox.Store) -> dict[str, int]:
+    """Edges of every topic of Freebase (`m.` identifiers) that could be of either kind, both directions."""
+    degrees: Counter[str] = Counter()
+    for pattern in ("?node ?relation ?other", "?other ?relation ?node"):
+        query = f"SELECT ?node (COUNT(*) AS ?edges) WHERE {{ {pattern} . FILTER(isIRI(?node)) }} GROUP BY ?node"
+        for row in bare.query(query):  # type: ignore[union-attr]
+            if "/ns/m." in row[0].value:
+                degrees[row[0].value] += int(row[1].value)
+    return {iri: degree for iri, degree in degrees.items() if degree in ORDINARY or degree >= HUB_DEGREE}
+
+
+def random_paths(graph: KnowledgeGraph, topic: Entity, walks: int, generator: random.Random) -> Iterator[RelationPath]:
+    """Distinct paths of 0 to MAX_HOPS steps from a topic, each hop a step of `next_steps` chosen at random.
+
+    A walk stops where there is no next step or the query for it runs out of time.
+    """
+    seen: set[RelationPath] = set()
+    for _ in range(walks):
+        path = RelationPath(topic)
+        for hop in range(MAX_HOPS + 1):
+            if path not in seen:
+                seen.add(path)
+                yield path
+            if hop == MAX_HOPS:
+                break
+            try:
+                steps = graph.next_steps(path).steps
+            except StoreTimeout:
+                break
+            if not steps:
+                break
+            path = path.then(generator.choice(steps))

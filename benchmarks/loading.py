@@ -1,0 +1,157 @@
+"""How much longer kgqa takes to load a graph than the bare engine does.
+
+Measured, in seconds of wall time, on freebase_fast/kg.nt.gz (214,593 triples, gzip):
+
+- kgqa: `load_files` into a fresh folder (decompress, check and hash every line, engine, publish), then
+  `open_graph(...).names` with an empty cache, which builds the index of names: after it, a question can be asked.
+- bare: `pyoxigraph.Store(fresh folder).bulk_load(gzip.open(...))` and `flush()`.
+
+Each run has a process of its own and an empty folder on the same disk; interpreter start and imports are not
+counted, but the worker processes that kgqa starts are, with theirs. Runs alternate, so that a slow spell of the machine
+meets both, and the one that goes first changes from round to round. One unmeasured run of each warms the disk.
+The claim: the median of kgqa is at most 3 times that of the bare engine. The bare engine builds no index of names and
+reports neither duplicates nor malformed lines; `load only` tells what the index adds.
+
+    python benchmarks/loading.py [--rounds 5] [--file kg.nt.gz] [--json]
+
+Exit status 1 when the claim does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from common import data_file, machine, print_json, print_table
+
+LIMIT = 3.0
+SIDES = ("kgqa", "bare")
+
+
+def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
+    """Seconds of each phase of a load through kgqa, and the number of triples."""
+    import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
+
+    from kgqa.cache import Cache
+    from kgqa.graph.embedded import load_files
+    from kgqa.graph.graph import open_graph
+
+    started = time.perf_counter()
+    report = load_files(folder / "graph", [file])
+    loaded = time.perf_counter()
+    with open_graph(folder / "graph", cache=Cache(folder / "cache")) as graph:
+        names = graph.names.count
+        indexed = time.perf_counter()
+    return {
+        "total": indexed - started,
+        "load": loaded - started,
+        "names": indexed - loaded,
+        "triples": report.triples,
+        "name_count": names,
+    }
+
+
+def load_bare(file: Path, folder: Path) -> dict[str, float]:
+    """Seconds of the bare engine's bulk load, and the number of triples."""
+    import pyoxigraph as ox
+
+    started = time.perf_counter()
+    store = ox.Store(str(folder / "store"))
+    with gzip.open(file, "rb") as stream:
+        store.bulk_load(stream, format=ox.RdfFormat.N_TRIPLES)
+    store.flush()
+    seconds = time.perf_counter() - started
+    return {"total": seconds, "load": seconds, "names": 0.0, "triples": len(store), "name_count": 0}
+
+
+def in_fresh_process(side: str, file: Path, scratch: Path | None) -> dict[str, float]:
+    """One run of one side, its folder gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="kgqa-bench-", dir=scratch) as folder:
+        command = [sys.executable, __file__, "--file", str(file), "--one", side, folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"The run of {side} failed; what it said stands above.")
+        return json.loads(done.stdout)
+
+
+def measure(file: Path, rounds: int, scratch: Path | None) -> dict[str, list[dict[str, float]]]:
+    """All runs of both sides, in the order they were made."""
+    runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    for number in range(rounds + 1):
+        for side in SIDES if number % 2 else reversed(SIDES):
+            run = in_fresh_process(side, file, scratch)
+            if number:  # the first round only warms the disk
+                runs[side].append(run)
+    return runs
+
+
+def summary(runs: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    """Medians, the ratio that is claimed, and whether it holds."""
+    phases = ("total", "load", "names")
+    medians = {side: {phase: median(run[phase] for run in runs[side]) for phase in phases} for side in SIDES}
+    bare = medians["bare"]["total"]
+    ratio = medians["kgqa"]["total"] / bare
+    paired = [ours["total"] / theirs["total"] for ours, theirs in zip(runs["kgqa"], runs["bare"])]
+    return {
+        "median_seconds": medians,
+        "ratio": ratio,
+        "ratio_load_only": medians["kgqa"]["load"] / bare,
+        "ratio_lowest": min(paired),
+        "ratio_highest": max(paired),
+        "limit": LIMIT,
+        "within": ratio <= LIMIT,
+        "triples": {side: runs[side][0]["triples"] for side in SIDES},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="measured runs of each side (default 5)")
+    parser.add_argument("--file", type=Path, help="N-Triples, gzip (default: freebase_fast/kg.nt.gz of the data)")
+    parser.add_argument("--scratch", type=Path, help="where folders are made (default: the system's)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--one", nargs=2, metavar=("SIDE", "FOLDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        side, folder = options.one
+        print(json.dumps((load_kgqa if side == "kgqa" else load_bare)(options.file, Path(folder))))
+        return
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    file = (options.file or data_file("freebase_fast", "kg.nt.gz")).resolve()
+    if not file.is_file():
+        sys.exit(f"There is no {file}.")
+
+    runs = measure(file, options.rounds, options.scratch)
+    result = summary(runs)
+    if result["triples"]["kgqa"] != result["triples"]["bare"]:
+        sys.exit(f"The two sides did not load the same: {result['triples']} triples.")
+    if options.json:
+        print_json({"machine": machine(), "file": str(file), **result, "runs": runs})
+    else:
+        print(f"{file.name}: {result['triples']['bare']:,} triples, {options.rounds} rounds; seconds\n")
+        rows = [
+            [side, *(result["median_seconds"][side][phase] for phase in ("total", "load", "names"))]
+            + [min(run["total"] for run in runs[side]), max(run["total"] for run in runs[side])]
+            for side in SIDES
+        ]
+        print_table(["", "median", "load only", "name index", "fastest", "slowest"], rows)
+        verdict = "holds" if result["within"] else "MISSED"
+        print(
+            f"\nkgqa / bare: {result['ratio']:.2f} (round by round {result['ratio_lowest']:.2f} to "
+            f"{result['ratio_highest']:.2f}; load only {result['ratio_load_only']:.2f}); "
+            f"at most {LIMIT:g}: {verdict}"
+        )
+    sys.exit(0 if result["within"] else 1)
+
+
+if __name__ == "__main__":
+    main()

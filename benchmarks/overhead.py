@@ -1,0 +1,73 @@
+"""Overheads of kgqa over the bare engine: which group a call belongs to, its bound, and the tables of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from common import percentile
+from freebase_slice import MAX_HOPS, Kind
+
+LONG_MS = 2.0
+FEW_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Medians of a call, in ms."""
+
+    method: str
+    kind: Kind
+    hop: int
+    queries: int
+    rows: int
+    kgqa: float
+    store: float
+    bare: float
+
+    @property
+    def group(self) -> str:
+        if self.bare / self.queries <= LONG_MS:
+            return "short"
+        return "few rows" if self.rows / self.queries <= FEW_ROWS else "many rows"
+
+    def overhead(self, way: str) -> float:
+        """Extra ms a query for short ones, else the extra share of the bare time."""
+        extra = getattr(self, way) - self.bare
+        return extra / self.queries if self.group == "short" else extra / self.bare
+
+
+BOUNDS = {
+    "few rows": (0.30, f"over {LONG_MS:g} ms, up to {FEW_ROWS} rows"),
+    "many rows": (0.60, f"over {LONG_MS:g} ms, more than {FEW_ROWS} rows"),
+    "short": (1.0, f"up to {LONG_MS:g} ms"),
+}
+
+
+def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
+    """Each group's p50 overhead against its bound; `within` is None where no call fell into the group."""
+    found = []
+    for group, (limit, words) in BOUNDS.items():
+        members = [timing for timing in timings if timing.group == group]
+        p50 = {way: percentile([t.overhead(way) for t in members], 0.5) for way in ("kgqa", "store")}
+        p95 = percentile([t.overhead("kgqa") for t in members], 0.95)
+        found.append(
+            {"group": words, "calls": len(members), "unit": "ms" if group == "short" else "share", "limit": limit}
+            | {"p50": p50["kgqa"], "p50_store": p50["store"], "p95": p95, "within": p50["kgqa"] <= limit if members else None}
+        )
+    return found
+
+
+def latencies(timings: list[Timing]) -> list[dict[str, Any]]:
+    """p50 and p95 of whole calls in ms, by method, kind of topic and hop."""
+    found = []
+    for method in ("next_steps", "ends"):
+        for kind in ("ordinary", "hub"):
+            for hop in range(1, MAX_HOPS + 1):
+                chosen = [t for t in timings if (t.method, t.kind, t.hop) == (method, kind, hop)]
+                line: dict[str, Any] = {"method": method, "topics": kind, "hop": hop, "calls": len(chosen)}
+                line["rows_p50"] = percentile([t.rows for t in chosen], 0.5)
+                for way in ("kgqa", "bare"):
+                    line |= {f"{way}_p{p}": percentile([getattr(t, way) for t in chosen], p / 100) for p in (50, 95)}
+                found.append(line)
+    return found

@@ -1,0 +1,41 @@
+"""What all tests share: a cache of their own, the hypothesis profile, and where real data may lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SOAK = os.environ.get("KGQA_SOAK") == "1"
+
+settings.register_profile(
+    "kgqa", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("kgqa")
+
+
+@pytest.fixture(scope="session")
+def session_cache(tmp_path_factory) -> Path:
+    """One cache folder for the whole run, so that the embedding model is exported once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(session_cache, tmp_path, monkeypatch):
+    """No test reads or writes the user's cache or settings."""
+    for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KGQA_CACHE_DIR", str(session_cache))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data; the test is skipped where it is not."""
+    folder = Path(os.environ.get("KGQA_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("the data folder is not here: set KGQA_DATA")
+    return folder

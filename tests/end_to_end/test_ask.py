@@ -1,0 +1,157 @@
+"""`kgqa ask` on the demo graph, as somebody who has just installed it would use it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import rdflib
+
+from kgqa.demo import build
+
+CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
+KEYS = {
+    "id", "question", "status", "reason", "answers", "topics", "paths", "sparql", "query_class", "grounding",
+    "approximate", "method", "notes", "defects", "usage",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def demo():
+    graph = rdflib.Graph()
+    graph.parse(data="".join(f"{line}\n" for line in build.build_lines()), format="nt")
+    return graph
+
+
+def test_for_a_person(kgqa):
+    done = kgqa("ask", CAPITAL)
+    assert done.returncode == 0
+    assert done.out.startswith("Tokyo (m.demo_tokyo)\n")
+    assert "Kimigayo → national anthem of" in done.out
+    assert "Kimigayo → Japan → Tokyo" in done.out
+    assert re.search(r"cost   2 hops, \d+ candidates, \d+ comparisons, \d+ SPARQL queries, [\d.]+ s", done.out)
+    assert "no language model configured" in done.out
+    assert "<http" not in done.out.replace("PREFIX ns: <http://rdf.freebase.com/ns/>", "")
+
+
+def test_full_iris_only_if_asked_for(kgqa):
+    assert "Tokyo  <http://rdf.freebase.com/ns/m.demo_tokyo>" in kgqa("ask", CAPITAL, "--iris").out
+
+
+def test_json_and_its_query_run_elsewhere(kgqa, demo):
+    found = json.loads(kgqa("ask", CAPITAL, "--json").out)
+    assert set(found) == KEYS
+    assert (found["status"], found["grounding"], found["query_class"]) == ("answered", "graph", "exact")
+    assert [(a["id"], a["name"]) for a in found["answers"]] == [("m.demo_tokyo", "Tokyo")]
+    assert found["defects"] == []
+    assert [str(row[0]) for row in demo.query(found["sparql"])] == [a["iri"] for a in found["answers"]]
+    path = found["paths"][0]
+    assert path["steps"][-1] == {"relation": "http://rdf.freebase.com/ns/location.country.capital", "direction": "out"}
+    assert path["mediators"] == [1]
+    stored = {(str(s), str(p), str(o)) for s, p, o in demo}
+    assert path["triples"] and all(tuple(triple) in stored for triple in path["triples"])
+
+
+def test_show_sparql_prints_only_the_query(kgqa, demo):
+    done = kgqa("ask", CAPITAL, "--show-sparql")
+    assert [str(row[0]) for row in demo.query(done.out)] == ["http://rdf.freebase.com/ns/m.demo_tokyo"]
+    assert "m.demo_tokyo" not in done.out
+
+
+def test_trace_shows_every_decision(kgqa):
+    done = kgqa("ask", CAPITAL, "--trace")
+    for kind in ("linked", "masked", "expanded", "filtered", "match", "kept", "ranked", "read", "checked"):
+        assert f"] {kind}:" in done.err
+    kinds = {event["kind"] for event in json.loads(kgqa("ask", CAPITAL, "--trace", "--json").out)["trace"]}
+    assert {"linked", "expanded", "match", "checked"} <= kinds
+
+
+def test_several_questions_from_standard_input(kgqa):
+    lines = [
+        "Who directed the film Parasite?",
+        "",
+        json.dumps({"question": "Which currency is used there?", "topics": ["m.demo_japan"], "id": "two"}),
+        "{ is no JSON",
+        "How many countries are there?",
+    ]
+    done = kgqa("ask", "--json", input="\n".join(lines))
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [item["status"] for item in found] == ["answered", "answered", "failed", "unsupported"]
+    assert found[1]["id"] == "two" and found[1]["answers"][0]["id"] == "m.demo_japanese_yen"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("question", ["How many countries border France?", "Is Tokyo in Japan?", "What is the largest city of Brazil?"])
+def test_what_paths_cannot_answer_is_declined(kgqa, question):
+    done = kgqa("ask", question, "--json")
+    found = json.loads(done.out)
+    assert (done.returncode, found["status"], found["answers"], found["sparql"]) == (3, "unsupported", [], "")
+
+
+def test_words_only_without_embeddings(kgqa):
+    found = json.loads(kgqa("ask", "Who directed the film Parasite?", "--embeddings", "off", "--json").out)
+    assert found["answers"][0]["name"] == "Bong Joon-ho"
+    assert "BM25" in found["notes"][-1]
+
+
+def test_depth_counts_edges_or_thoughts(kgqa):
+    """The anthem's mediator is an edge of its own, unless a mediator and its exit count as one."""
+    edges = json.loads(kgqa("ask", CAPITAL, "--json", "--mediator-hop", "edge").out)
+    assert all(len(path["steps"]) <= 2 for path in edges["paths"])
+    deeper = json.loads(kgqa("ask", CAPITAL, "--json", "--mediator-hop", "edge", "--depth", "3").out)
+    assert [a["name"] for a in deeper["answers"]] == ["Tokyo"]
+
+
+def test_an_ambiguous_name_is_said_to_be_one(kgqa):
+    found = json.loads(kgqa("ask", "Who directed Jaws?", "--json").out)
+    assert any("could be" in note for note in found["notes"])
+
+
+def test_explain_in_plain_words(kgqa):
+    sparql = kgqa("ask", CAPITAL, "--show-sparql").out
+    said = kgqa("explain", input=sparql).out
+    assert said.splitlines()[0] == "Find every ?answer such that"
+    assert "Kimigayo (m.demo_kimigayo) has “national anthem of”: ?e1" in said
+    assert "?answer is not Kimigayo (m.demo_kimigayo)" in said
+    assert kgqa("explain", input=kgqa("ask", CAPITAL, "--json").out).out == said
+
+
+def test_settings_of_the_folder_are_used_and_shown(kgqa, tmp_path):
+    (tmp_path / "kgqa.toml").write_text("[explore]\ndepth = 1\n")
+    assert json.loads(kgqa("ask", CAPITAL, "--json").out)["usage"]["hops"] == 1
+    shown = json.loads(kgqa("config", "show", "--json", KGQA_EXPLORE_BEAM="5").out)
+    assert shown["explore.depth"]["value"] == 1 and shown["explore.depth"]["from"].endswith("kgqa.toml")
+    assert (shown["explore.beam"]["value"], shown["explore.beam"]["from"]) == (5, "KGQA_EXPLORE_BEAM")
+
+
+def test_cache_info_and_clear(kgqa, tmp_path):
+    own = {"KGQA_CACHE_DIR": str(tmp_path / "cache")}
+    kgqa("ask", "Who directed the film Parasite?", "--embeddings", "off", **own)
+    kinds = {entry["kind"] for entry in json.loads(kgqa("cache", "info", "--json", **own).out)["entries"]}
+    assert {"demo", "graphs"} <= kinds
+    kgqa("cache", "clear", **own)
+    assert json.loads(kgqa("cache", "info", "--json", **own).out)["entries"] == []
+
+
+@pytest.mark.parametrize("command", [[], ["ask"], ["graph"], ["graph", "load"], ["graph", "info"], ["graph", "search"],
+                                     ["explain"], ["config"], ["config", "show"], ["cache"], ["cache", "clear"], ["completion"]])  # fmt: skip
+def test_every_command_explains_itself(kgqa, command):
+    done = kgqa(*command, "--help")
+    assert done.returncode == 0 and "Usage: kgqa" in done.out and len(done.out.splitlines()) > 5
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(kgqa, shell):
+    assert "_KGQA_COMPLETE" in kgqa("completion", shell).out
+
+
+def test_completion_completes(kgqa):
+    done = kgqa(_KGQA_COMPLETE="bash_complete", COMP_WORDS="kgqa gra", COMP_CWORD="1")
+    assert "graph" in done.out
+
+
+def test_version(kgqa):
+    from kgqa import __version__
+
+    assert __version__ in kgqa("--version").out

@@ -1,0 +1,223 @@
+"""What people really type, point at and pull the plug on: a message and an exit code each, never a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from kgqa.graph.folder import GraphFolder
+
+GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("", "empty"),
+        ("   \t", "empty"),
+        ("🎉🎉🎉", "empty"),
+        ("東京の首都はどこですか", "names no entity"),
+        ("quelle est la capitale du Japan?", None),
+        ('who "directed" {Parasite} } FILTER(1=1) #', None),
+        ("who directed Parasite\x1b[31m\x07?", None),
+        ("where is xyzzy?", "names no entity"),
+    ],
+)
+def test_odd_questions(kgqa, question, said):
+    done = kgqa("ask", question)
+    if said:
+        assert done.returncode == 1 and said in done.out
+    else:
+        assert done.returncode in (0, 3)
+    assert "\x1b" not in done.out and "\x07" not in done.out
+
+
+def test_a_question_of_100_kb(kgqa):
+    done = kgqa("ask", input="why " * 25_000)
+    assert done.returncode == 1 and "100,000 characters" in done.out.replace("99,999", "100,000")
+
+
+def test_bytes_that_are_no_text(kgqa):
+    done = kgqa("ask", "--json", input=b"\xff\xfe who directed Parasite?\n")
+    assert json.loads(done.out)["status"] == "answered"
+
+
+@pytest.mark.parametrize("topic", ["m.demo_nothing", "m.0> . ?s ?p ?o", "http://", "", "no such thing", "javascript:alert(1)"])
+def test_unknown_topics(kgqa, topic):
+    done = kgqa("ask", "who?", "--topic", topic)
+    assert done.returncode == 1 and "kgqa graph search" in done.out
+
+
+def test_nothing_on_standard_input(kgqa):
+    done = kgqa("ask", input="\n\n")
+    assert done.returncode == 2 and "no question" in done.err
+
+
+def test_an_empty_graph(kgqa, tmp_path):
+    (tmp_path / "empty.nt").touch()
+    assert kgqa("graph", "load", "empty.nt", "--into", "g").returncode == 0
+    assert "empty" in kgqa("ask", "who is it?", "--graph", "g").out
+    assert "0" in kgqa("graph", "info", "g").out
+    assert kgqa("graph", "search", "x", "--graph", "g").returncode == 3
+
+
+def test_a_graph_without_names(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(GOOD)
+    kgqa("graph", "load", "x.nt", "--into", "g")
+    found = json.loads(kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out)
+    assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
+
+
+@pytest.mark.parametrize("place", ["nowhere", ".", "file.txt"])
+def test_places_that_are_no_graph(kgqa, tmp_path, place):
+    (tmp_path / "file.txt").write_text("hello")
+    done = kgqa("ask", "who?", "--graph", place)
+    assert done.returncode == 1 and "kgqa graph load" in done.err
+
+
+def test_a_cut_short_gz_changes_nothing(kgqa, tmp_path):
+    (tmp_path / "good.nt").write_text(GOOD)
+    kgqa("graph", "load", "good.nt", "--into", "g")
+    whole = gzip.compress(os.urandom(5000).hex().encode())
+    (tmp_path / "bad.nt.gz").write_bytes(whole[: len(whole) // 2])
+    done = kgqa("graph", "load", "bad.nt.gz", "--into", "g", "--on-error", "skip")
+    assert done.returncode == 1 and "cut short" in done.err
+    assert json.loads(kgqa("graph", "info", "g", "--json").out)["triples"] == 1
+
+
+def test_malformed_lines_by_choice(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(GOOD + "nonsense\n" + GOOD.replace("likes", "knows"))
+    done = kgqa("graph", "load", "x.nt", "--into", "g")
+    assert done.returncode == 1 and "x.nt, line 2" in done.err and "--on-error skip" in done.err
+    done = kgqa("graph", "load", "x.nt", "--into", "g", "--on-error", "skip")
+    assert done.returncode == 0 and "1 malformed lines" in done.out and "line 2" in done.out
+    assert json.loads(kgqa("graph", "info", "g", "--json").out)["triples"] == 2
+
+
+def test_no_permission_to_write(kgqa, tmp_path):
+    """/sys refuses new folders to everybody, root included."""
+    (tmp_path / "x.nt").write_text(GOOD)
+    done = kgqa("graph", "load", "x.nt", "--into", "/sys/kgqa-graph")
+    assert done.returncode == 1 and "No permission to write to /sys/kgqa-graph" in done.err
+
+
+def test_a_cache_that_cannot_be_written(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(GOOD)
+    own = {"KGQA_CACHE_DIR": "/sys/kgqa-cache"}
+    assert kgqa("graph", "load", "x.nt", "--into", "g", **own).returncode == 0
+    question = ("ask", "who likes it?", "--topic", "http://example.org/b", "--graph", "g", "--embeddings", "off")
+    assert kgqa(*question, **own).returncode == 0
+    done = kgqa("ask", "Who directed the film Parasite?", **own)
+    assert done.returncode == 1 and "No permission" in done.err
+
+
+def test_a_query_that_never_ends(kgqa, tmp_path):
+    """Every node knows every other: the walks of three hops are too many to count in the time given."""
+    nodes = [f"<http://example.org/{i}>" for i in range(300)]
+    lines = [f"{a} <http://example.org/r{i % 3}> {b} .\n" for i, a in enumerate(nodes) for b in nodes]
+    (tmp_path / "x.nt").write_text("".join(lines))
+    kgqa("graph", "load", "x.nt", "--into", "g")
+    started = time.monotonic()
+    done = kgqa("ask", "who knows?", "--topic", "http://example.org/0", "--graph", "g", "--depth", "4", "--timeout", "0.01")
+    assert time.monotonic() - started < 60
+    assert done.returncode == 1 and "was ended" in done.out
+
+
+def _big_file(folder: Path, lines: int = 600_000) -> Path:
+    file = folder / "big.nt"
+    with open(file, "w") as out:
+        for i in range(lines):
+            out.write(f"<http://example.org/{i}> <http://example.org/r{i % 7}> <http://example.org/{i * 7 % lines}> .\n")
+    return file
+
+
+def _wait_for(condition, seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _workers(folder: Path) -> list[int]:
+    """Processes of ours that have a file of this folder open."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(os.readlink(fd).startswith(str(folder)) for fd in (process / "fd").iterdir()):
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_load_that_is_stopped(kgqa, started, tmp_path, how):
+    (tmp_path / "good.nt").write_text(GOOD)
+    kgqa("graph", "load", "good.nt", "--into", "g")
+    before = json.loads(kgqa("graph", "info", "g", "--json").out)["fingerprint"]
+    big = _big_file(tmp_path)
+    folder = tmp_path / "g"
+    process = started("graph", "load", big, "--into", "g")
+    assert _wait_for(lambda: len(list((folder / "gen-2" / "store").glob("*.sst"))) > 1)
+    process.send_signal(how)
+    process.wait(20)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "--resume" in process.stderr.read().decode()
+    assert _wait_for(lambda: not _workers(folder), 10), "a worker was left behind"
+    done = kgqa("graph", "info", "g", "--json")
+    assert json.loads(done.out)["fingerprint"] == before
+    assert "interrupted" in done.err and "--resume" in done.err
+    done = kgqa("graph", "load", big, "--into", "g")
+    assert done.returncode == 1 and "--resume" in done.err and "--restart" in done.err
+    done = kgqa("graph", "load", "--resume", "--into", "g", "--json")
+    assert json.loads(done.out)["triples"] == 600_001
+    again = kgqa("graph", "load", big, "good.nt", "--into", "other", "--json")
+    assert json.loads(again.out)["fingerprint"] == json.loads(done.out)["fingerprint"]
+
+
+def test_two_loads_at_once(kgqa, started, tmp_path):
+    big = _big_file(tmp_path)
+    process = started("graph", "load", big, "--into", "g")
+    assert _wait_for((tmp_path / "g" / "loading.json").exists)
+    done = kgqa("graph", "load", big, "--into", "g")
+    assert done.returncode == 1 and "Another process" in done.err
+    assert "being loaded right now" in kgqa("ask", "who?", "--graph", "g").err
+    assert process.wait(60) == 0
+    assert GraphFolder(tmp_path / "g").meta().triples == 600_000
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_asking_that_is_stopped(kgqa, started, tmp_path, how):
+    kgqa("graph", "info")  # the demo graph is loaded
+    process = started("ask", "--json", "--embeddings", "off")
+    process.stdin.write(b"Who directed the film Parasite?\n")
+    process.stdin.flush()
+    first = process.stdout.readline()
+    assert json.loads(first)["status"] == "answered"
+    workers = [
+        int(p.name) for p in Path("/proc").glob("[0-9]*")
+        if (p / "stat").exists() and _parent(p) == process.pid
+    ]  # fmt: skip
+    assert workers
+    process.send_signal(how)
+    process.wait(20)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "Stopped after 1 questions" in process.stderr.read().decode()
+    assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 10)
+
+
+def _parent(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0

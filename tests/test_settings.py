@@ -1,0 +1,228 @@
+"""Settings: who overrides whom, where each value came from, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.settings import BY_KEY, SETTINGS, check, read_file, resolve
+
+KEY = "explore.depth"
+VARIABLE = "KGQA_EXPLORE_DEPTH"
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A working folder and a user's file, both without settings yet."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder, tmp_path / "user.toml"
+
+
+def settings_of(place, command_line=None, **environment):
+    folder, user = place
+    return resolve(command_line, environment=environment, folder=folder, user_file=user)
+
+
+def toml(value) -> str:
+    return f"[explore]\ndepth = {value}\n"
+
+
+def test_each_source_overrides_the_one_before(place):
+    folder, user = place
+    local = folder / "kgqa.toml"
+
+    def now(command_line=None, **environment):
+        settings = settings_of(place, command_line, **environment).with_graph({"depth": 7})
+        return settings[KEY], settings.origins[KEY]
+
+    assert settings_of(place)[KEY] == BY_KEY[KEY].default
+    assert settings_of(place).origins[KEY] == "default"
+    assert now() == (7, "graph")
+    user.write_text(toml(3))
+    assert now() == (3, str(user))
+    local.write_text(toml(4))
+    assert now() == (4, str(local))
+    assert now(**{VARIABLE: "5"}) == (5, VARIABLE)
+    assert now({KEY: 6}, **{VARIABLE: "5"}) == (6, "command line")
+    assert now({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
+
+
+def test_sources_mix_by_key(place):
+    folder, user = place
+    user.write_text("[rank]\nchunk = 8\nprefilter = 20\n")
+    (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
+    settings = settings_of(place, KGQA_BUDGET_SECONDS="2.5")
+    assert (settings["rank.chunk"], settings["rank.prefilter"], settings["budget.seconds"]) == (9, 20, 2.5)
+
+
+def test_every_default_is_valid_and_explained():
+    for setting in SETTINGS:
+        assert check(setting, setting.default, "default") == setting.default
+        assert setting.help
+        assert BY_KEY[setting.key] is setting
+    assert len(BY_KEY) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_every_setting_has_a_variable(place, setting):
+    value = setting.choices[-1] if setting.choices else {int: "7", float: "7.5", str: "text"}[setting.kind]
+    settings = settings_of(place, **{setting.variable: value})
+    assert settings[setting.key] == setting.kind(value)
+    assert settings.origins[setting.key] == setting.variable
+
+
+def test_a_graph_only_gives_what_is_about_graphs(place):
+    settings = settings_of(place).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
+    assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
+    assert settings.origins["graph.walks"] == "graph"
+    assert set(settings.values) == set(BY_KEY)
+
+
+def test_a_graph_may_not_move_the_cache(place):
+    assert settings_of(place).with_graph({"folder": "/elsewhere"})["cache.folder"] is None
+
+
+def test_a_graph_with_a_wrong_value_is_refused(place):
+    with pytest.raises(SettingsError, match="graph.walks"):
+        settings_of(place).with_graph({"walks": "wild"})
+
+
+def test_with_graph_leaves_the_settings_as_they_were(place):
+    before = settings_of(place)
+    before.with_graph({"depth": 9})
+    assert before[KEY] == BY_KEY[KEY].default
+    assert before.origins[KEY] == "default"
+
+
+# ---- what is refused ----
+
+WRONG = [
+    ("explore.depth", "2"),
+    ("explore.depth", 2.0),
+    ("explore.depth", True),
+    ("explore.depth", 0),
+    ("explore.depth", -1),
+    ("explore.depth", None),
+    ("explore.depth", [2]),
+    ("explore.mediator_hop", "sometimes"),
+    ("explore.mediator_hop", 1),
+    ("graph.walks", "wild"),
+    ("graph.timeout", 0),
+    ("graph.timeout", "60"),
+    ("graph.timeout", False),
+    ("graph.timeout", float("nan")),
+    ("graph.timeout", float("-inf")),
+    ("rank.lexical_weight", -0.1),
+    ("rank.lexical_weight", float("nan")),
+    ("rank.depth_penalty", float("nan")),
+    ("rank.lexical_weight", float("inf")),
+    ("cache.limit_gb", float("inf")),
+    ("graph.timeout", float("inf")),
+    ("budget.seconds", float("inf")),
+    ("budget.seconds", 1e300),
+    ("rank.chunk", 1),
+    ("rank.embeddings", "on"),
+    ("budget.seconds", float("nan")),
+    ("budget.queries", 0),
+    ("cache.folder", 3),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG)
+def test_check_names_the_key_and_the_source(key, value):
+    with pytest.raises(SettingsError) as caught:
+        check(BY_KEY[key], value, "the source")
+    assert key in str(caught.value) and "the source" in str(caught.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, v in WRONG if v is not None])
+def test_the_command_line_is_checked(place, key, value):
+    with pytest.raises(SettingsError, match=key.replace(".", r"\.")):
+        settings_of(place, {key: value})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("KGQA_EXPLORE_DEPTH", "two"),
+        ("KGQA_EXPLORE_DEPTH", "2.5"),
+        ("KGQA_EXPLORE_DEPTH", ""),
+        ("KGQA_EXPLORE_DEPTH", "0"),
+        ("KGQA_GRAPH_TIMEOUT", "soon"),
+        ("KGQA_GRAPH_TIMEOUT", "nan"),
+        ("KGQA_RANK_EMBEDDINGS", "AUTO"),
+    ],
+)
+def test_the_environment_is_checked(place, variable, text):
+    with pytest.raises(SettingsError) as caught:
+        settings_of(place, **{variable: text})
+    assert variable in str(caught.value)
+
+
+def test_an_empty_variable_means_none_where_none_is_allowed(place):
+    (place[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
+    assert settings_of(place, KGQA_GRAPH_PATH="")["graph.path"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("[explore]\ndepht = 2", "explore.depht"),
+        ("[nosuch]\nkey = 2", "nosuch.key"),
+        ("depth = 2", "depth"),
+        ("[explore]\ndepth = '2'", "explore.depth"),
+        ("[explore]\ndepth = nan", "explore.depth"),
+        ("[rank]\nlexical_weight = nan", "rank.lexical_weight"),
+        ("[explore", "kgqa.toml"),
+        ("[explore]\ndepth = 2\ndepth = 3", "kgqa.toml"),
+        ("[explore.depth]\nx = 1", "explore.depth"),
+    ],
+)
+def test_a_file_with_a_mistake(place, content, named):
+    (place[0] / "kgqa.toml").write_text(content)
+    with pytest.raises(SettingsError) as caught:
+        settings_of(place)
+    assert named in str(caught.value)
+    assert "kgqa.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"#" * 1_000_001, b"\xff\xfe"], ids=["large", "bytes"])
+def test_a_file_that_is_no_settings_file(place, content):
+    (place[0] / "kgqa.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match="kgqa.toml"):
+        settings_of(place)
+
+
+def test_no_file_is_no_setting(tmp_path):
+    assert read_file(tmp_path / "kgqa.toml") == {}
+    assert read_file(tmp_path) == {}
+
+
+def test_an_unknown_key_on_the_command_line(place):
+    with pytest.raises(SettingsError, match="explore.depht"):
+        settings_of(place, {"explore.depht": 2})
+
+
+# ---- what somebody else's kgqa.toml may not do ----
+
+
+def test_the_working_folder_may_not_move_the_cache(place):
+    folder, user = place
+    (folder / "kgqa.toml").write_text('[cache]\nfolder = "/elsewhere"\n')
+    with pytest.raises(SettingsError, match="cache.folder") as caught:
+        settings_of(place)
+    assert str(user) in str(caught.value) and "KGQA_CACHE_FOLDER" in str(caught.value)
+
+
+def test_the_users_own_file_may(place):
+    folder, user = place
+    user.write_text('[cache]\nfolder = "/mine"\n')
+    assert settings_of(place)["cache.folder"] == "/mine"
+    assert settings_of(place, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
+    assert settings_of(place, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/third"
+
+
+def test_the_variable_for_the_cache_has_two_names(place):
+    assert settings_of(place, KGQA_CACHE_DIR="/a").origins["cache.folder"] == "KGQA_CACHE_DIR"
+    assert settings_of(place, KGQA_CACHE_DIR="/a", KGQA_CACHE_FOLDER="/b")["cache.folder"] == "/b"
