@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +71,20 @@ class TestFingerprint:
         assert GraphFolder(plain).meta().fingerprint != GraphFolder(named).meta().fingerprint
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "data.nt").write_text("\n".join(LINES[:2]) + "\n")
+    load_files(folder / "g", [folder / "data.nt"])
+    return folder / "g"
+
+
+@pytest.fixture
+def small(original, tmp_path):
+    """A graph of two triples that may be damaged."""
+    return Path(shutil.copytree(original, tmp_path / "small"))
+
+
 class TestNoGraph:
     def test_missing_folder(self, tmp_path):
         with pytest.raises(StoreUnavailable, match="There is no graph at .*nowhere.*kgqa graph load"):
@@ -106,21 +122,21 @@ class TestNoGraph:
         "text",
         ["", "{", "[]", "null", "5", '"text"', "{}", '{"format": 1}', '{"format": 1, "files": []}', "\x00" * 100, "{" * 100_000],
     )
-    def test_damaged_bookkeeping(self, load, text):
-        folder = load(LINES[:2])
+    def test_damaged_bookkeeping(self, small, text):
+        folder = small
         (folder / "graph.json").write_text(text)
         with pytest.raises(StoreUnavailable, match="graph.json is damaged.*Load the data again"):
             open_store(folder)
 
-    def test_bookkeeping_that_is_no_text(self, load):
-        folder = load(LINES[:2])
+    def test_bookkeeping_that_is_no_text(self, small):
+        folder = small
         (folder / "graph.json").write_bytes(b"\xff\xfe\x00")
         with pytest.raises(StoreUnavailable, match="graph.json is damaged"):
             open_store(folder)
 
     @pytest.mark.parametrize("extra", [{"new_key": 1}, {"generation": None}, {"files": 5}, {"triples": None}])
-    def test_bookkeeping_of_the_wrong_shape(self, load, extra):
-        folder = load(LINES[:2])
+    def test_bookkeeping_of_the_wrong_shape(self, small, extra):
+        folder = small
         data = json.loads((folder / "graph.json").read_text())
         (folder / "graph.json").write_text(json.dumps({**data, **extra}))
         try:
@@ -130,23 +146,21 @@ class TestNoGraph:
         else:
             assert "triples" in extra  # harmless for reading
 
-    def test_other_version(self, load):
-        folder = load(LINES[:2])
+    def test_other_version(self, small):
+        folder = small
         data = json.loads((folder / "graph.json").read_text())
         (folder / "graph.json").write_text(json.dumps({**data, "format": 99}))
         with pytest.raises(StoreUnavailable, match="another version of kgqa .format 99.*Load the data again"):
             open_store(folder)
 
-    def test_lost_data(self, load):
-        import shutil
-
-        folder = load(LINES[:2])
+    def test_lost_data(self, small):
+        folder = small
         shutil.rmtree(folder / "gen-1")
         with pytest.raises(StoreUnavailable, match="lost its data"):
             open_store(folder)
 
-    def test_damaged_engine_files(self, load):
-        folder = load(LINES[:2])
+    def test_damaged_engine_files(self, small):
+        folder = small
         for file in (folder / "gen-1" / "store").iterdir():
             file.write_bytes(b"damaged")
         with pytest.raises(StoreUnavailable), open_store(folder) as store:

@@ -1,0 +1,84 @@
+"""The bundled graph keeps its promises: built from its tables, closed under inverses, and its gold queries give the gold answers."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import Counter
+from importlib.resources import files
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.demo import build
+from kgqa.graph.sparql_text import expand_prefixes
+
+NS = "http://rdf.freebase.com/ns/"
+FOLDER = files("kgqa") / "demo"
+QUESTIONS = [json.loads(line) for line in (FOLDER / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def store() -> ox.Store:
+    store = ox.Store()
+    store.bulk_load((FOLDER / "graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
+    return store
+
+
+@pytest.fixture(scope="module")
+def names(store) -> dict[str, str]:
+    rows = store.query(f"SELECT ?x ?n {{ ?x <{NS}type.object.name> ?n FILTER(LANG(?n) = 'en') }}")
+    return {row[0].value.removeprefix(NS): row[1].value for row in rows}
+
+
+def test_the_file_is_what_the_tables_give():
+    assert (FOLDER / "graph.nt").read_text(encoding="utf-8").splitlines() == build.build_lines()
+
+
+def test_size_and_variety(store, names):
+    assert len(store) >= 3000
+    assert sum(name.startswith("m.demo_") for name in names) >= 500
+    assert len(QUESTIONS) >= 60 and {q["hops"] for q in QUESTIONS} == {1, 2, 3}
+    assert len({q["id"] for q in QUESTIONS}) == len({q["question"] for q in QUESTIONS}) == len(QUESTIONS)
+    shared = Counter(names.values())
+    assert sum(count > 1 for count in shared.values()) >= 5, "namesakes"
+    degrees = Counter(quad.object.value for quad in store if isinstance(quad.object, ox.NamedNode))
+    assert max(count for iri, count in degrees.items() if "m.demo_" in iri) >= 100, "a hub"
+    assert any(not name.isascii() for name in names.values())
+
+
+def test_ids_are_our_own(store):
+    nodes = {t.value for quad in store for t in (quad.subject, quad.object) if isinstance(t, ox.NamedNode)}
+    taken = [iri for iri in nodes if iri.startswith((NS + "m.", NS + "g."))]
+    assert all(iri.startswith((NS + "m.demo_", NS + "g.demo_")) for iri in taken)
+
+
+def test_inverse_relations_are_complete(store):
+    pairs = list(store.query("SELECT ?r ?s { ?r <http://www.w3.org/2002/07/owl#inverseOf> ?s }"))
+    assert len(pairs) >= 20
+    for left, right in pairs:
+        assert not store.query(f"ASK {{ ?x {left} ?y FILTER NOT EXISTS {{ ?y {right} ?x }} }}")
+
+
+def test_everything_but_mediators_has_a_name(store, names):
+    nodes = {q.subject.value.removeprefix(NS) for q in store}
+    assert all(node in names for node in nodes if node.startswith("m."))
+    assert not any(node.startswith("g.") for node in names)
+
+
+def test_text_is_clean(store):
+    for quad in store:
+        if isinstance(quad.object, ox.Literal):
+            assert all(unicodedata.category(c) not in ("Cc", "Cf") for c in quad.object.value)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q["id"])
+def test_gold_query_gives_the_gold_answers(question, store, names):
+    found = {row[0] for row in store.query(expand_prefixes(question["sparql"]))}
+    gold = {
+        ox.NamedNode(NS + a["id"]) if "id" in a else ox.Literal(a["value"], datatype=ox.NamedNode(a["datatype"]))
+        for a in question["answers"]
+    }
+    assert found == gold and gold
+    for entity in question["topic_entities"] + [a for a in question["answers"] if "id" in a]:
+        assert names[entity["id"]] == entity["name"]

@@ -1,0 +1,42 @@
+"""The README's tasks on a real slice of Freebase: load, look, search, ask."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+
+@pytest.fixture
+def loaded(kgqa, data_folder):
+    done = kgqa("graph", "load", data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz",
+                "--into", "fb", "--json")  # fmt: skip
+    assert done.returncode == 0, done.err
+    return json.loads(done.out)
+
+
+def test_load_look_search_ask(kgqa, loaded, data_folder):
+    assert loaded["triples"] == 225_251 and loaded["schema"] == "freebase" and loaded["malformed"] == 0
+    found = json.loads(kgqa("graph", "info", "fb", "--json").out)
+    assert found["triples"] == 225_251 and found["labelled_entities"] > 13_000 and found["mediator_relations"] > 400
+    assert kgqa("graph", "search", "alta verapaz", "--graph", "fb").out.startswith("Alta Verapaz Department (m.0146np)")
+    with gzip.open(data_folder / "freebase_fast" / "questions.jsonl.gz", "rt") as lines:
+        questions = [json.loads(line) for line in lines][:40]
+    asked = "".join(
+        json.dumps({"question": q["question"], "topics": [t["id"] for t in q["topic_entities"]], "id": q["id"]}) + "\n"
+        for q in questions
+    )
+    done = kgqa("ask", "--json", "--graph", "fb", input=asked)
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [a["id"] for a in answers] == [q["id"] for q in questions]
+    assert not any(a["status"] == "failed" or a["defects"] for a in answers)
+    assert all(a["query_class"] == "exact" for a in answers if a["status"] == "answered")
+    gold = [{a.get("id") for a in q["answers"]} for q in questions]
+    right = sum(set(a["id"] for a in found["answers"]) == wanted for found, wanted in zip(answers, gold))
+    assert right >= 20, "zero-shot ranking answers more than half of these"
+
+
+def test_one_question_without_a_topic(kgqa, loaded):
+    found = json.loads(kgqa("ask", "what language is spoken in Haiti?", "--graph", "fb", "--json").out)
+    assert found["topics"][0]["id"] == "m.03gyl" and found["status"] == "answered"
