@@ -17,6 +17,7 @@ from kgqa.errors import SettingsError
 from kgqa.schema import WALK_RULES
 
 FILE_NAME = "kgqa.toml"
+LARGEST = 1_000_000_000
 _MAX_BYTES = 1_000_000
 
 
@@ -120,6 +121,8 @@ def resolve(
     if "KGQA_CACHE_DIR" in environment and "KGQA_CACHE_FOLDER" not in environment:
         put("cache.folder", environment["KGQA_CACHE_DIR"], "KGQA_CACHE_DIR")
     for key, value in (command_line or {}).items():
+        if key not in BY_KEY:
+            raise SettingsError(f"There is no setting {key}. See `kgqa config show`.")
         if value is not None:
             put(key, value, "command line")
     return Settings(values, origins)
@@ -171,6 +174,8 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
     if setting.choices and value not in setting.choices:
         raise SettingsError(f"{setting.key} ({origin}) must be one of {', '.join(setting.choices)}, not {value!r}.")
+    if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
+        raise SettingsError(f"{setting.key} ({origin}) must be a number up to {LARGEST:,}, not {value!r}.")
     if setting.minimum is not None and not value >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreTimeout, StoreUnavailable
+from kgqa.errors import LoadError, QueryRejected, StoreBusy, StoreCrashed, StoreTimeout, StoreUnavailable
 from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.process import Worker
 from kgqa.graph.results import decode_tsv
@@ -63,8 +63,7 @@ class EmbeddedStore:
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
             _create_empty(self.folder)
-        self._meta = self.folder.meta()
-        self._take_locks()
+        self._meta = self._settle()
         self._finalizer = weakref.finalize(self, _close, self._idle, self._locks)
         self._give_back(self._start())  # the process starts while the caller goes on
 
@@ -141,16 +140,24 @@ class EmbeddedStore:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
         return prepare(query)
 
-    def _take_locks(self) -> None:
-        if self.writable:
-            self._locks.append(self.folder.write_lock())
-        try:
-            lock = self.folder.read_lock(self._meta.generation, exclusive=self.writable)
-        except BaseException:
+    def _settle(self) -> GraphMeta:
+        """Take the locks on the current generation. While a load finishes elsewhere the generation may be
+        replaced between reading its number and locking it; then it is read again."""
+        for last_try in (False, False, True):
+            meta = self.folder.meta()
+            try:
+                if self.writable:
+                    self._locks.append(self.folder.write_lock())
+                lock = self.folder.read_lock(meta.generation, exclusive=self.writable)
+                self._locks += [lock] if lock else []
+                if self.folder.meta().generation == meta.generation:
+                    return meta
+            except BaseException:
+                self._drop_locks()
+                if last_try or self.folder.meta().generation == meta.generation:
+                    raise
             self._drop_locks()
-            raise
-        if lock:
-            self._locks.append(lock)
+        raise StoreBusy(f"{self.folder.path} is being replaced again and again. Try again.")
 
     def _drop_locks(self) -> None:
         while self._locks:
@@ -212,8 +219,7 @@ class EmbeddedStore:
         for worker in idle:
             worker.kill()
         self._drop_locks()
-        self._meta = self.folder.meta()
-        self._take_locks()
+        self._meta = self._settle()
 
 
 def _close(idle: list[Worker], locks: list[Lock]) -> None:

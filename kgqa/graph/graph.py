@@ -80,6 +80,7 @@ class KnowledgeGraph:
         self.settings: dict[str, Any] = {}
         """Settings that belong to the graph, as its folder keeps them."""
         self._trace: Trace | None = None
+        self._shared = self
         self._labels: dict[Entity, str | None] = {}
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
@@ -280,9 +281,13 @@ class KnowledgeGraph:
     def _unnamed(self, entity: Entity, short: str) -> str:
         return local_words(entity.iri) if short == entity.iri else short
 
-    @cached_property
+    @property
     def names(self) -> NameIndex:
         """The index of names and aliases, built on first use and kept in the cache."""
+        return self._shared._name_index
+
+    @cached_property
+    def _name_index(self) -> NameIndex:
         return NameIndex.open(self)
 
     # --- what is derived from the whole graph once

@@ -128,12 +128,13 @@ def check_local(sparql: str) -> None:
             )
 
 
-_PLAIN = re.compile(r"(?i)prefix|service|load|\\u")
+_NEEDS_READING = ("prefix", "service", "load", "\\u")
 
 
 def prepare(sparql: str) -> str:
     """What every query goes through before an engine sees it: checked, escapes resolved, prefixes expanded."""
-    if not _PLAIN.search(sparql):
+    lower = sparql.lower()
+    if not any(word in lower for word in _NEEDS_READING):
         return sparql
     sparql = decode_codepoints(sparql)
     check_local(sparql)

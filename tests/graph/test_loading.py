@@ -29,7 +29,7 @@ TURTLE = """
 :c :p :a ; :text "漢字\\u2028new" .
 """
 NUMBER = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(50)]
-ALL = "SELECT * { ?s ?p ?o }"
+ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
 
 
 def meta(folder: Path):

@@ -1,0 +1,64 @@
+"""Gold queries as they were published, on real data, give the gold answers. Skipped without the data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.model import Entity
+
+DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[3] / "shared" / "data")
+FAST = DATA / "freebase_fast"
+NS = "http://rdf.freebase.com/ns/"
+
+pytestmark = pytest.mark.skipif(
+    not (FAST / "kg.nt.gz").is_file(), reason=f"no data: {FAST} is not there; name the folder with data by KGQA_DATA"
+)
+
+
+def questions() -> list[dict]:
+    if not (FAST / "questions.jsonl.gz").is_file():
+        return []
+    with gzip.open(FAST / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def fast(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("freebase_fast") / "g"
+    report = load_files(folder, [FAST / "kg.nt.gz"])
+    assert report.malformed == 0 and report.triples == 214_593
+    with EmbeddedStore(folder) as store:
+        yield store
+
+
+def answers_of(rows) -> set[str]:
+    """Ids of entities, texts of literals."""
+    values = (row[0] for row in rows if row[0] is not None)
+    return {value.iri.removeprefix(NS) if isinstance(value, Entity) else value.value for value in values}
+
+
+@pytest.mark.parametrize("form", ["sparql", "sparql_portable"])
+def test_all_queries_give_exactly_the_gold_answers(fast, form):
+    wrong = {}
+    found = questions()
+    for question in found:
+        gold = {answer.get("id") or answer["name"] for answer in question["answers"]}
+        try:
+            got = answers_of(fast.select(question[form], timeout=60))
+        except Exception as error:
+            wrong[question["id"]] = repr(error)[:300]
+            continue
+        if got != gold:
+            wrong[question["id"]] = f"missing {sorted(gold - got)[:5]}, besides {sorted(got - gold)[:5]}"
+    assert len(found) == 243
+    assert not wrong, f"{len(wrong)} of {len(found)}: {json.dumps(dict(list(wrong.items())[:10]), indent=1)}"
+
+
+def test_the_store_has_every_triple_of_the_file(fast):
+    assert int(fast.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == fast.meta.triples
