@@ -53,7 +53,8 @@ class Cache:
 
     def entry(self, kind: str, name: str) -> Path:
         """The path of an entry, which may not exist; marks it as used now."""
-        assert kind in KINDS and name not in ("", ".", "..") and "/" not in name
+        if kind not in KINDS or name in ("", ".", "..") or "/" in name:
+            raise ValueError(f"no entry can be called {kind}/{name}")
         path = self.folder / kind / name
         if path not in self._used_now:
             self._used_now.add(path)
@@ -67,7 +68,7 @@ class Cache:
         """Write a file of an entry, atomically. False where the cache cannot be written."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
             temporary.write_text(text, encoding="utf-8")
             os.replace(temporary, path)
             return True

@@ -41,6 +41,8 @@ class Literal:
     def __post_init__(self) -> None:
         if self.language and self.datatype == XSD_STRING:
             object.__setattr__(self, "datatype", RDF_LANG_STRING)
+        if self.language and self.datatype != RDF_LANG_STRING:
+            raise ValueError("a literal has a language or a datatype, not both")
 
 
 Value = Union[Entity, Literal]
@@ -222,12 +224,14 @@ def _hints(kind: type) -> dict[str, Any]:
 def _build(kind: Any, data: Any) -> Any:
     origin = typing.get_origin(kind)
     if kind == Value:
-        return _build(Entity if data["kind"] == "entity" else Literal, data)
+        return _build({"entity": Entity, "literal": Literal}[data["kind"]], data)
     if origin in (Union, types.UnionType):
         if data is None:
             return None
         return _build(next(a for a in typing.get_args(kind) if a is not type(None)), data)
     if origin is tuple:
+        if not isinstance(data, (list, tuple)):
+            raise TypeError(f"{data!r} is not a list")
         item = typing.get_args(kind)[0]
         return tuple(_build(item, each) for each in data)
     if origin is OneOf:
@@ -235,10 +239,13 @@ def _build(kind: Any, data: Any) -> Any:
             raise TypeError(f"{data!r} is none of {typing.get_args(kind)}")
         return data
     if is_dataclass(kind):
+        if not isinstance(data, dict):
+            raise TypeError(f"{data!r} is not an object")
         hints = _hints(kind)
         return kind(**{name: _build(hints[name], data[name]) for name in hints if name in data})
-    if kind is float and isinstance(data, int):
+    kind = origin or kind
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
-    if isinstance(kind, type) and not isinstance(data, kind):
+    if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
         raise TypeError(f"{data!r} is not {kind.__name__}")
     return data

@@ -80,7 +80,7 @@ class Schema:
         """The shortest id that `iri()` takes back: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
         if self.id_base and iri.startswith(self.id_base):
             rest = iri[len(self.id_base) :]
-            if rest and ":" not in rest and "/" not in rest:
+            if re.fullmatch(r"[\w.\-]+", rest):
                 return rest
         for prefix, namespace in self._by_length:
             rest = iri[len(namespace) :]
@@ -122,7 +122,8 @@ class Schema:
 
     def domain_in_name(self, relation: str) -> str | None:
         """The subject's type where the relation's name holds it (`people.person.gender`: people.person)."""
-        if not self.domain_from_name or "." not in relation[len(self.id_base) :]:
+        named = self.domain_from_name and relation.startswith(self.id_base)
+        if not named or "." not in relation[len(self.id_base) :]:
             return None
         return relation.rsplit(".", 1)[0]
 
@@ -160,7 +161,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
     reader = _Reader(data, where)
     values: dict[str, Any] = {
         "name": reader.text("", "name"),
-        "title": data.get("title", data.get("name", "")),
+        "title": reader.text("", "title", data.get("name", "")),
         "prefixes": reader.prefixes,
         "source": text,
         "detect": reader.iris("detect", "predicates"),

@@ -65,10 +65,11 @@ class Trace:
         Raises:
             BudgetExhausted: nothing is left.
         """
-        self.count("queries")
-        if self._max_queries is not None and self._counts["queries"] > self._max_queries:
-            raise BudgetExhausted(f"more than {self._max_queries} SPARQL queries")
         left = self.remaining()
+        with self._lock:
+            if self._max_queries is not None and self._counts["queries"] >= self._max_queries:
+                raise BudgetExhausted(f"more than {self._max_queries} SPARQL queries")
+            self._counts["queries"] += 1
         if left is None:
             return limit
         return left if limit is None else min(limit, left)

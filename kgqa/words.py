@@ -66,7 +66,7 @@ def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | No
     name = relation.removeprefix(schema.id_base) if schema.id_base else local_name(relation)
     if schema.wording == "dotted" and "." in name:
         return " ".join(split_words(part) for part in name.split(".")[-2:])
-    return split_words(local_name(name)) or name
+    return split_words(local_name(name)) or clean(name) or relation
 
 
 def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
@@ -155,6 +155,6 @@ def display_name(named: Named) -> str:
 
 def normalise(text: str) -> str:
     """A name for comparison: compatibility forms folded, accents off, lower case, words only."""
-    folded = unicodedata.normalize("NFKD", text.casefold())
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(c for c in folded if not unicodedata.combining(c))
-    return " ".join(_TOKEN.findall(bare.replace("_", " ").replace("'", "")))
+    return " ".join(_TOKEN.findall(re.sub("['\u2019]", "", bare.replace("_", " "))))

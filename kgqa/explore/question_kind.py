@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 
-_COUNT = re.compile(r"\b(how many|how much|number of|what is the (total|count)|count the)\b", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(how many|how much|(?:(?:^|the|total|a|and|its|their)\s+)number of|what is the (total|count)|count the)\b",
+    re.IGNORECASE,
+)
 _YES_NO = re.compile(
     r"^\s*(is|are|was|were|am|does|do|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|weren't|doesn't|"
     r"didn't|hasn't)\b",
     re.IGNORECASE,
 )
+# a capitalised title in the middle of a sentence: The Last Samurai
+_TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
+# a name that looks like a verb, and the question at the end: Will Smith starred in which films?
+_ASKED_LAST = re.compile(r"\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
     r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
     r"|(?:larg|bigg|small|tall|short|high|low|deep|long|old|young|new|earli|lat|fast|slow|rich|poor|heavi|light|"
@@ -22,13 +29,13 @@ _SUPERLATIVE = re.compile(
 def unsupported_kind(question: str) -> str | None:
     """What kind of question this is, if it is one that paths alone cannot answer: in words, or None.
 
-    "How much" and "number of" ask for a stored value as often as for a count, but a count is not among the
-    ends of a path, so they are declined as well; so is "who was the first ...", which wants an order in time.
+    "How much" asks for a stored value as often as for a count, but is declined as well; so is "who was the
+    first ...", which wants an order in time. Names should be taken out first where they are known.
     """
     if _COUNT.search(question):
         return "a count"
-    if _YES_NO.match(question):
+    if _YES_NO.match(question) and not _ASKED_LAST.search(question):
         return "a yes/no question"
-    if match := _SUPERLATIVE.search(question):
+    if match := _SUPERLATIVE.search(question if question.isupper() else _TITLE.sub(" ", question)):
         return f"a superlative ({match[0].strip().lower()})"
     return None

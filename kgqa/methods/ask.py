@@ -9,6 +9,7 @@ from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
 from kgqa.explore.linking import Mention, find_mentions
+from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph, open_graph
 from kgqa.methods import top
@@ -106,7 +107,8 @@ def ask(
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
     text = _checked(question.text)
     question = replace(question, text=text)
-    if kind := unsupported_kind(text):
+    graph = resources.graph.for_question(trace)
+    if (kind := unsupported_kind(text)) and (kind := unsupported_kind(_without_names(graph, text))):
         trace.event("unsupported", kind=kind)
         return Answer(
             question,
@@ -114,7 +116,6 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
             reason=f"This asks for {kind}; paths through the graph alone do not answer that, so nothing was guessed.",
             method=top.METHOD,
         )
-    graph = resources.graph.for_question(trace)
     notes: list[str] = []
     if topics:
         entities, mentions = _given(graph, topics), []
@@ -125,6 +126,11 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     mentions += _names_in_question(graph, entities, text)
     found = top.answer(question, resources=resources, trace=trace, topics=named, mentions=mentions)
     return replace(found, notes=(*notes, *found.notes))
+
+
+def _without_names(graph: KnowledgeGraph, text: str) -> str:
+    """The question without the names of this graph in it: The Last Samurai is no superlative."""
+    return drop_mentions(text, [mention.text for mention in find_mentions(graph, text)])
 
 
 def _checked(text: str) -> str:

@@ -23,10 +23,16 @@ STOPWORDS = frozenset(
 )
 
 
+_ENDINGS = (
+    ("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"),
+    ("ing", ""), ("ed", ""), ("es", "e"), ("s", ""),
+)  # fmt: skip
+
+
 def stem(word: str) -> str:
     """A light English stemmer: plurals and the commonest verb endings, never below three letters."""
-    for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+    for ending, replacement in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) + len(replacement) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + replacement
     return word
 

