@@ -32,6 +32,7 @@ def command() -> None:
 @setting_option("explore.mediator_hop", "--mediator-hop")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted load.")
 @click.option("--restart", is_flag=True, help="Throw an interrupted load away and load FILES anew.")
+@click.option("--discard", is_flag=True, help="Throw an interrupted load away and do nothing else.")
 @JSON
 @verbosity_options
 def load(
@@ -44,6 +45,7 @@ def load(
     explore__mediator_hop: str | None,
     resume: bool,
     restart: bool,
+    discard: bool,
     as_json: bool,
 ) -> None:
     """Add the triples of RDF FILES to a graph folder.
@@ -58,9 +60,15 @@ def load(
       kgqa graph load dump.nt.gz --into mygraph/ --on-error skip
       kgqa graph load --resume --into mygraph/
     """
-    from kgqa.graph.embedded import load_files
+    from kgqa.graph.embedded import discard_interrupted, load_files
     from kgqa.graph.graph import open_graph
 
+    if discard:
+        if files or resume or restart:
+            raise click.UsageError("--discard stands alone.")
+        done = discard_interrupted(folder)
+        say("The interrupted load was thrown away." if done else f"There is no interrupted load at {folder}.")
+        return
     if resume and (files or restart):
         raise click.UsageError("--resume goes on with the files of the interrupted load: give neither files nor --restart.")
     if not files and not resume:

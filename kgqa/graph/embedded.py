@@ -19,6 +19,7 @@ from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.process import Worker
 from kgqa.graph.results import decode_tsv
 from kgqa.graph.sparql_text import prepare
+from kgqa.graph.virtuoso_dialect import in_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -83,16 +84,11 @@ class EmbeddedStore:
         return self._meta
 
     def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
-        request = {
-            "op": "select",
-            "query": self._prepared(query),
-            "max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows,
-            "max_bytes": MAX_RESULT_BYTES,
-        }
-        return decode_tsv(self._call(request, timeout))
+        caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": MAX_RESULT_BYTES}
+        return decode_tsv(self._query({"op": "select", **caps}, query, timeout))
 
     def ask(self, query: str, *, timeout: float | None = None) -> bool:
-        return self._call({"op": "ask", "query": self._prepared(query)}, timeout) == b"1"
+        return self._query({"op": "ask"}, query, timeout) == b"1"
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
         if not self.writable:
@@ -135,6 +131,16 @@ class EmbeddedStore:
         with self._guard:
             return [worker.pid for worker in self._idle]
 
+    def _query(self, request: dict[str, Any], query: str, timeout: float | None) -> bytes:
+        prepared = self._prepared(query)
+        try:
+            return self._call({**request, "query": prepared}, timeout)
+        except QueryRejected:
+            standard = in_standard_sparql(prepared)
+            if standard == prepared:
+                raise
+            return self._call({**request, "query": standard}, timeout)
+
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_BYTES:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
@@ -166,11 +172,13 @@ class EmbeddedStore:
     def _start(self) -> Worker:
         store = str(self.folder.store_dir(self._meta.generation))
         mode = "write" if self.writable else "read"
-        return Worker({"path": store, "mode": mode}, tuple(lock.fd for lock in self._locks))
+        worker = Worker({"path": store, "mode": mode}, tuple(lock.fd for lock in self._locks))
+        worker.generation = self._meta.generation
+        return worker
 
     def _give_back(self, worker: Worker) -> None:
         with self._guard:
-            if self._closed:
+            if self._closed or worker.generation != self._meta.generation:
                 worker.kill()
             else:
                 self._idle.append(worker)
@@ -312,7 +320,8 @@ def load_files(
                     f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
                 )
             generation = (base.generation if base else 0) + 1
-            journal = Journal(generation, base.generation if base else None, on_error, jobs)
+            before = base.generation if base else None
+            journal = Journal(generation, before, on_error, jobs, schema or "", settings or {})
             journal.save(folder)
         if not any(job.lines_done or job.done for job in journal.files):
             folder.prepare_generation(journal.generation, journal.base)
@@ -323,8 +332,8 @@ def load_files(
             generation=journal.generation,
             fingerprint=fingerprint(hashes),
             triples=result["triples"],
-            schema=schema or (base.schema if base else ""),
-            settings={**(base.settings if base else {}), **(settings or {})},
+            schema=schema or journal.schema or (base.schema if base else ""),
+            settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
             files=history,
         )
         folder.publish(meta)
@@ -345,6 +354,8 @@ def load_files(
 def discard_interrupted(path: Path) -> bool:
     """Throw an interrupted load away; the graph stays as it was before it. Gives whether there was one."""
     folder = GraphFolder(Path(path))
+    if not folder.path.is_dir():
+        raise StoreUnavailable(f"There is no graph at {folder.path}.")
     lock = folder.write_lock()
     try:
         if not folder.journal_file.exists():

@@ -6,6 +6,7 @@ answers is found out by running it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 from kgqa.errors import KgqaError
 from kgqa.graph.patterns import Walk
 from kgqa.graph.queries import Comment, render, render_term
-from kgqa.graph.sparql_text import Token, tokens
-from kgqa.model import Entity, QueryClass, RelationPath, Value
+from kgqa.graph.sparql_text import Token, decode_codepoints, expand_prefixes, tokens
+from kgqa.model import Entity, Literal, QueryClass, RelationPath, Value
 from kgqa.words import clean, short_words
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def answer_query(
         restricted=[(walk.nodes[index], list(chosen)) for index, chosen in sorted(restricted.items())],
         chosen=Comment("inner entities selected by a model"),
     )
-    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
 
 def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
@@ -72,59 +73,74 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
 def refuse_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers instead of naming them.
 
-    Refused: an answer's IRI or literal anywhere in the query, topics excepted; and any VALUES, BIND, IN or
-    equality that fixes the variable it selects.
+    Refused: an answer's IRI or text anywhere in the query, topics excepted, however it is written; and any use
+    of the selected variable but in triple patterns, in `?answer != ...` and in the test for a mediator's IRI.
 
     Raises:
-        AnswerInQuery: it names one.
+        AnswerInQuery: it names one, or fixes the variable.
     """
-    solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]
-    texts = [token.text for token in solid]
-    named = {render_term(a) for a in answers if a not in topics}
-    written = _terms(solid)
-    if found := named & written:
-        raise AnswerInQuery(f"the exported query names its answer {sorted(found)[0][:80]}")
-    variable = _selected(solid)
+    solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
+    iris, texts = _written(solid)
+    known = {topic.iri for topic in topics}
+    for answer in answers:
+        if isinstance(answer, Literal):
+            found = answer.value in texts
+        else:
+            found = answer.iri not in known and (answer.iri in iris or answer.iri in texts)
+        if found:
+            raise AnswerInQuery(f"the exported query names its answer {str(answer)[:100]}")
+    _refuse_fixing(solid)
+
+
+def _refuse_fixing(solid: list[Token]) -> None:
+    words = [token.text.upper() for token in solid]
+    selected = next(token.text[1:] for token in solid if token.kind == "variable")
+    depth = 0
     for index, token in enumerate(solid):
-        if token.kind != "variable" or token.text[1:] != variable:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.kind != "variable" or token.text[1:] != selected:
             continue
-        before = texts[index - 1].upper() if index else ""
-        after = texts[index + 1].upper() if index + 1 < len(texts) else ""
-        if before in ("VALUES", "AS", "=") or after in ("IN", "="):
-            raise AnswerInQuery(f"the exported query fixes ?{variable} by {before if before in ('VALUES', 'AS') else after}")
-        if before == "(" and _opens_values(texts, index):
-            raise AnswerInQuery(f"the exported query fixes ?{variable} by VALUES")
-        if "SAMETERM" in (text.upper() for text in texts[max(0, index - 4) : index]):
-            raise AnswerInQuery(f"the exported query fixes ?{variable} by sameTerm")
+        before = words[max(0, index - 5) : index]
+        unequal = before[-2:] == ["FILTER", "("] and words[index + 1 : index + 2] == ["!="]
+        prefixed = before == ["!", "STRSTARTS", "(", "STR", "("]
+        if depth and not unequal and not prefixed:
+            raise AnswerInQuery(f"the exported query tests ?{selected} for more than being another node")
+        if not depth and before[-1:] in (["VALUES"], ["AS"]):
+            raise AnswerInQuery(f"the exported query fixes ?{selected} by {before[-1]}")
 
 
-def _terms(solid: list[Token]) -> set[str]:
-    """IRIs and literals as they are written, a literal with its language or datatype; the strings that
-    STRSTARTS compares with are left out: they are prefixes, not terms of the graph."""
-    found = set()
+def _written(solid: list[Token]) -> tuple[set[str], set[str]]:
+    """The IRIs in a query, and the texts of its literals, numbers and truth values. Left out: what STRSTARTS
+    compares with, a prefix and no term, and the mark of a mediator's type, which stands in a NOT EXISTS."""
+    iris: set[str] = set()
+    texts: set[str] = set()
+    words = [token.text.upper() for token in solid]
+    denied = 0
     for index, token in enumerate(solid):
+        if denied or words[index - 2 : index] == ["NOT", "EXISTS"]:
+            denied += {"{": 1, "}": -1}.get(token.text, 0)
         if token.kind == "iri":
-            found.add(token.text)
-        elif token.kind == "string":
-            text = token.text
-            rest = solid[index + 1 : index + 3]
-            if rest and rest[0].kind == "language":
-                text += rest[0].text
-            elif len(rest) == 2 and rest[0].text == "^^":
-                text += "^^" + rest[1].text
-            found.add(text)
-    return found
+            iris.add(_unescaped(token.text[1:-1]))
+        elif denied:
+            continue
+        elif token.kind == "string" and "STRSTARTS" not in words[max(0, index - 7) : index]:
+            quotes = 3 if token.text[:3] in ('"""', "'''") else 1
+            texts.add(_unescaped(token.text[quotes:-quotes]))
+        elif token.kind == "number" or words[index] in ("TRUE", "FALSE"):
+            texts.add(token.text.lower())
+    return iris, texts
 
 
-def _selected(solid: list[Token]) -> str:
-    return next(token.text[1:] for token in solid if token.kind == "variable")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_SHORT = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def _opens_values(texts: list[str], index: int) -> bool:
-    back = index
-    while back > 0 and (texts[back] == "(" or texts[back].startswith(("?", "$"))):
-        back -= 1
-    return texts[back].upper() == "VALUES"
+def _unescaped(text: str) -> str:
+    def char(match: re.Match[str]) -> str:
+        code = match[1] or match[2]
+        return chr(int(code, 16)) if code and int(code, 16) <= 0x10FFFF else _SHORT.get(match[3], match[3] or match[0])
+
+    return _ESCAPE.sub(char, text)
 
 
 def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import Walk, returns, walk_of
 from kgqa.graph.queries import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, open_store
-from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value, from_json, to_json
 from kgqa.schema import BUNDLED, WALK_RULES, Schema, WalkRule, bundled_schema, load_schema
 from kgqa.words import local_words
 
@@ -137,7 +137,7 @@ class KnowledgeGraph:
                 if returns(Step(relation, direction), last, self.inverse)  # type: ignore[arg-type]
             ]
         keep = [walk.end]
-        if returning and not isinstance(previous, Entity):
+        if self.walks == "no-return" and len(path) > 1:  # in both directions, so that one count serves both
             keep.insert(0, previous)
         return {
             "walk": walk,
@@ -226,8 +226,12 @@ class KnowledgeGraph:
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Up to `limit` edges of an entity in each direction, noise left out."""
         found = []
+        noise = {
+            "noise": [Literal(p) for p in (*self.schema.noise_prefixes, *self.schema.label, *self.schema.alias)],
+            "kept": [Entity(relation) for relation in self.schema.noise_except],
+        }
         for direction in ("out", "in"):
-            rows = self._select("neighbours", entity=entity, out=direction == "out", limit=limit)
+            rows = self._select("neighbours", entity=entity, out=direction == "out", limit=limit, **noise)
             found += [(Step(r.iri, direction), node) for r, node in rows if not self.schema.is_noise(r.iri)]
         return found
 
@@ -295,11 +299,10 @@ class KnowledgeGraph:
     @cached_property
     def mediators(self) -> MediatorTable:
         data = self._derived("mediators", self._find_mediators)
-        mark = data["mark"]
-        return MediatorTable(data["leads"], Literal(**mark) if mark else None)
+        return MediatorTable(data["leads"], from_json(tuple[Value, ...], data["marks"]))
 
     def _find_mediators(self) -> dict[str, Any]:
-        return asdict(mediators.mediator_table(self.schema, self._select_free, self.relations))
+        return to_json(mediators.mediator_table(self.schema, self._select_free, self.relations))
 
     @cached_property
     def relations(self) -> dict[str, int]:

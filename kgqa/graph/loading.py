@@ -67,6 +67,8 @@ class Journal:
     base: int | None
     on_error: str
     files: list[FileJob] = field(default_factory=list)
+    schema: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def save(self, folder: GraphFolder) -> None:
         write_json(folder.journal_file, asdict(self))
@@ -339,7 +341,11 @@ def _parse_by_rdflib(data: bytes, format: str) -> Iterator[ox.Quad]:
     except Exception as error:  # rdflib's parsers raise whatever their XML or JSON reader raises
         raise ValueError(f"not valid {format}: {error}") from error
     text = dataset.serialize(format="nquads", encoding="utf-8")
+    found = ox.Dataset()
     for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, rename_blank_nodes=False):
         # rdflib names a graph that has no name by a blank node
         named = isinstance(quad.graph_name, ox.NamedNode) and quad.graph_name.value != "urn:x-rdflib:default"
-        yield quad if named else ox.Quad(quad.subject, quad.predicate, quad.object)
+        found.add(quad if named else ox.Quad(quad.subject, quad.predicate, quad.object))
+    # rdflib gives blank nodes new names every time; canonical ones are the same every time
+    found.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    yield from sorted(found, key=str)

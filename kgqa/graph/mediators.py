@@ -12,7 +12,7 @@ from typing import Any, Literal as OneOf
 
 from kgqa.graph.patterns import MarkTest, TypeTest
 from kgqa.graph.store import Rows
-from kgqa.model import Entity, Literal, Step
+from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
 Extent = OneOf["all", "some", "none"]
@@ -23,11 +23,11 @@ XSD_BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
 class MediatorTable:
     """For each relation and direction, whether all, some or none of the nodes it leads to are mediators.
 
-    `mark` is the marker's literal as the graph writes it ("true" as text or as a boolean).
+    `marks` are the marker's literals as the graph writes them ("true" as text, as a boolean, or both).
     """
 
     leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
-    mark: Literal | None = None
+    marks: tuple[Value, ...] = ()
 
     def extent(self, step: Step) -> Extent:
         return self.leads.get(step.direction, {}).get(step.relation, "none")
@@ -40,11 +40,11 @@ def mediator_table(schema: Schema, select: Callable[..., Rows], relations: Itera
         select: renders a template of queries/ with values and runs it.
         relations: all relations of the graph.
     """
-    mark, types = _mediator_types(schema, select)
+    marks, types = _mediator_types(schema, select)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     if types or schema.mediator_iri_prefixes:
         found: dict[str, dict[str, int]] = {"out": {}, "in": {}}
-        for relation, enters, count in select("mediator_relations", **_instance_rules(schema, mark)):
+        for relation, enters, count in select("mediator_relations", **_instance_rules(schema, marks)):
             if relation is not None:
                 found["out" if enters.value == "true" else "in"][relation.iri] = int(count.value)
         for direction in ("out", "in"):
@@ -64,7 +64,7 @@ def mediator_table(schema: Schema, select: Callable[..., Rows], relations: Itera
             leads["in"][relation] = "all"
         if types and schema.domain_in_name(relation) in types:
             leads["in"][relation] = "all"
-    return MediatorTable(leads, mark)
+    return MediatorTable(leads, marks)
 
 
 def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
@@ -75,31 +75,33 @@ def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]
             TypeTest(Entity(predicate), Entity(type_)) for predicate in schema.types for type_ in schema.mediator_types
         ),
     }
-    if schema.mediator_marked_by and table.mark:
+    if schema.mediator_marked_by:
         marker = Entity(schema.mediator_marked_by[0])
-        tests["not_marked"] = tuple(MarkTest(Entity(predicate), marker, table.mark) for predicate in schema.types)
+        tests["not_marked"] = tuple(
+            MarkTest(Entity(predicate), marker, mark) for predicate in schema.types for mark in table.marks
+        )
     return tests
 
 
-def _mediator_types(schema: Schema, select: Callable[..., Rows]) -> tuple[Literal | None, set[str]]:
+def _mediator_types(schema: Schema, select: Callable[..., Rows]) -> tuple[tuple[Value, ...], set[str]]:
     types = set(schema.mediator_types)
-    mark = None
+    marks: dict[Value, None] = {}
     if schema.mediator_marked_by:
         marker, value = schema.mediator_marked_by
         for type_, found in select("marked_types", marker=Entity(marker)):
             if getattr(found, "value", None) == value or getattr(found, "iri", None) == value:
                 types.add(type_.iri)
-                mark = found
-    return mark, types
+                marks[found] = None
+    return tuple(marks), types
 
 
-def _instance_rules(schema: Schema, mark: Literal | None) -> dict[str, Any]:
+def _instance_rules(schema: Schema, marks: tuple[Value, ...]) -> dict[str, Any]:
     marked_by = schema.mediator_marked_by
     return {
         "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
         "types": [Entity(type_) for type_ in schema.mediator_types],
         "type_predicates": [Entity(predicate) for predicate in schema.types],
-        "marker": Entity(marked_by[0]) if marked_by and mark else None,
-        "mark": mark,
+        "marker": Entity(marked_by[0]) if marked_by else None,
+        "marks": list(marks),
     }
 

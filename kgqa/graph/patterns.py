@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgqa.graph.queries import Comment, Variable
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Entity, Literal, RelationPath, Step, Value
 from kgqa.schema import WalkRule
 
 Node = Entity | Variable
@@ -33,7 +33,7 @@ class TypeTest:
 class MarkTest:
     predicate: Entity
     marker: Entity
-    value: Literal
+    value: Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class Worker:
             pass_fds=keep_open,
             bufsize=0,
         )
+        self.generation = 0
+        """The generation of the graph that it has open, for whoever keeps it."""
         self._opening = open_request is not None
         if open_request is not None:
             self._send({"op": "open", **open_request})

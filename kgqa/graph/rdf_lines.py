@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import IO
 from urllib.parse import quote
 
 import pyoxigraph as ox
 
 BLOCK_BYTES = 1 << 20
+_TOO_LONG = b"\x00"
 MAX_LINE_BYTES = 16 << 20
 GENID = "urn:kgqa:genid:"
 
@@ -38,8 +40,8 @@ _IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 def blocks(stream: IO[bytes]) -> Iterator[bytes]:
     """Read a stream as blocks of whole lines, the last one ended with a newline.
 
-    A line longer than MAX_LINE_BYTES is given in one piece of that length at most, the rest of it dropped;
-    cut off in its middle it is malformed, and reported as such.
+    A line longer than MAX_LINE_BYTES comes as its beginning and a byte that no line may hold, so that it is
+    reported as malformed and its end is never taken for a line, or for the end of a shorter one.
     """
     rest = b""
     while True:
@@ -52,8 +54,10 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
         if cut:
             yield rest + data[:cut]
             rest = data[cut:]
-        elif len(rest) < MAX_LINE_BYTES:
+        else:
             rest += data
+        if len(rest) > MAX_LINE_BYTES and not rest.endswith(_TOO_LONG):
+            rest = rest[:MAX_LINE_BYTES] + _TOO_LONG
 
 
 class LineReader:
@@ -80,10 +84,10 @@ class LineReader:
         """The good lines of a block in canonical form, each ending in ` .\\n`; bad ones are reported."""
         if not self.strict and _is_utf8(block):
             match = (_QUADS if self._quads else _TRIPLES).match(block)
-            if match and match.end() == len(block):
+            if match and match.end() == len(block) and self._short(block):
                 lines = block.splitlines(keepends=True)  # canonical lines hold no other line break
                 self.line += len(lines)
-                return lines
+                return [_as_stored(line) if _TYPED in line else line for line in lines]
         good = []
         for line in _lines(block):
             self.line += 1
@@ -93,23 +97,50 @@ class LineReader:
                 self._malformed(self.line, _reason(error))
                 continue
             if fixed:
-                good.append(fixed)
+                good.append(_as_stored(fixed) if _TYPED in fixed else fixed)
         return good
 
+    @staticmethod
+    def _short(block: bytes) -> bool:
+        return len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
+
     def _one(self, line: bytes) -> bytes | None:
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
         if _IGNORED.fullmatch(line):
             return None
         if not self.strict and _is_utf8(line):
             match = _LOOSE.fullmatch(line)
             if match and (self._quads or not match[4]):
                 return b" ".join(term for term in match.groups() if term) + b" .\n"
-        if len(line) > MAX_LINE_BYTES:
-            raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
         quads = list(ox.parse(line, format=self._format))
         return b"".join(self._skolem(quad) for quad in quads) if quads else None
 
     def _skolem(self, quad: ox.Quad) -> bytes:
         return quad_line(quad, lambda node: f"{GENID}{self._tag}:{quote(node.value, safe='')}")
+
+
+# the engine keeps numbers, truth values and dates of XML Schema by value: "007" comes back as "7"
+_TYPED = b'"^^<http://www.w3.org/2001/XMLSchema#'
+
+
+def _as_stored(line: bytes) -> bytes:
+    """The line with its typed literal as the engine will give it back, so that one value is one triple."""
+    match = _LOOSE.fullmatch(line)
+    if not match or _TYPED not in match[3]:
+        return line
+    stored = _stored_literal(match[3])
+    return line if stored == match[3] else line[: match.start(3)] + stored + line[match.end(3) :]
+
+
+@lru_cache(maxsize=100_000)
+def _stored_literal(literal: bytes) -> bytes:
+    node = ox.NamedNode("urn:kgqa:x")
+    (quad,) = ox.parse(b"<urn:kgqa:x> <urn:kgqa:x> " + literal + b" .", format=ox.RdfFormat.N_TRIPLES)
+    store = ox.Store()
+    store.add(quad)
+    (kept,) = store.quads_for_pattern(node, None, None)
+    return str(kept.object).encode("utf-8")
 
 
 def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:

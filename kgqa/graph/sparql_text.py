@@ -138,15 +138,23 @@ def prepare(sparql: str) -> str:
         return sparql
     sparql = decode_codepoints(sparql)
     check_local(sparql)
-    return expand_prefixes(sparql)
+    expanded = expand_prefixes(sparql)
+    for token in tokens(expanded):
+        # the engine reads an undeclared `SERVICE:x` as the keyword and the name `:x`
+        if token.kind == "name" and token.text.partition(":")[0].upper() in ("SERVICE", "SILENT", "LOAD"):
+            raise QueryRejected(f"The prefix of {token.text[:80]} is not declared, or is a keyword.")
+    return expanded
 
 
 def shorten_iris(sparql: str) -> str:
     """The same query, easier to read: each namespace used at least twice becomes a PREFIX.
 
-    Names are shortened only where the local part needs no escapes.
+    Names are shortened only where the local part needs no escapes. A query with declarations of its own is left
+    as it is.
     """
     items = list(tokens(sparql))
+    if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):
+        return sparql
     split = re.compile(rf"<(.+[/#])([{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?)>")
     spaces: dict[str, int] = {}
     for token in items:

@@ -68,7 +68,10 @@ class Server:
 
     def do_open(self, request: dict[str, Any]) -> bytes:
         path = request["path"]
-        self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
+        try:
+            self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
+        except Exception as error:
+            raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load it again.") from error
         return b""
 
     def do_select(self, request: dict[str, Any]) -> bytes:

@@ -202,7 +202,7 @@ class TestNextSteps:
     def test_a_capped_frontier_says_so(self, store, rule):
         """With a cap steps may be missing, then `approximate` is set; none is ever made up."""
 
-        @SOME
+        @settings(SOME, max_examples=max(10, EXAMPLES // 2))
         @given(GRAPHS, PATHS.filter(lambda p: len(p) < 3), st.integers(1, 3))
         def check(edges, path, cap):
             name = in_store(store, edges, ())
@@ -217,7 +217,7 @@ class TestNextSteps:
     def test_inverse_twins_lose_no_answer(self, store):
         """With an inverse pair fully written out both ways, a folded step reaches what its twin would."""
 
-        @SOME
+        @settings(SOME, max_examples=max(10, EXAMPLES // 2))
         @given(st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS[:2]), st.sampled_from(NODES)), max_size=15, unique=True), st.sampled_from(NODES))
         def check(edges, topic):
             twin = {RELATIONS[0]: RELATIONS[1], RELATIONS[1]: RELATIONS[0]}

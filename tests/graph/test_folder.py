@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded import EmbeddedStore, discard_interrupted, load_files
+from kgqa.graph.embedded import EmbeddedStore, load_files
 from kgqa.graph.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.store import open_store
 
@@ -171,8 +171,6 @@ class TestNoGraph:
         (tmp_path / "g" / "loading.json").write_text("{}")
         with pytest.raises(StoreIncomplete, match="--resume"):
             open_store(tmp_path / "g")
-        assert discard_interrupted(tmp_path / "g")
-        assert not discard_interrupted(tmp_path / "g")
 
 
 class TestLocks:

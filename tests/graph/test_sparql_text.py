@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import KgqaError, QueryRejected
-from kgqa.graph.sparql_text import check_local, decode_codepoints, expand_prefixes, prepare, tokens
+from kgqa.graph.sparql_text import check_local, decode_codepoints, expand_prefixes, prepare, shorten_iris, tokens
 
 NS = "http://rdf.freebase.com/ns/"
 DECLARED = f"PREFIX ns: <{NS}> PREFIX : <http://e/> "
@@ -282,6 +282,36 @@ class TestAgainstRdflib:
         else:
             got = shared.select(DECLARED + query)
             assert sorted(tuple(_text(v) for v in row) for row in got) == _result(expected)
+
+
+class TestShorter:
+    """Queries for people to read: the same query again, in prefixes."""
+
+    @pytest.mark.parametrize("query", QUERIES)
+    def test_says_the_same(self, graph, query):
+        full = prepare(DECLARED + query).removeprefix(DECLARED)
+        short = shorten_iris(full)
+        assert len(short) <= len(full) or "PREFIX" in short
+        assert _result(graph.query(short)) == _result(graph.query(full))
+
+    def test_only_what_is_there_twice(self):
+        assert shorten_iris("SELECT ?x { <http://e/a> <http://f/b> ?x }") == "SELECT ?x { <http://e/a> <http://f/b> ?x }"
+        short = shorten_iris("SELECT ?x FROM <http://e/g> { <http://e/a> <http://f/b.c.d> ?x . ?x <http://f/b.> '<http://e/a>' } # <http://e/a>")
+        assert "FROM ns:g { ns:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
+
+    @given(st.lists(st.from_regex(r"http://[a-c]/[A-Za-z0-9_.#/%:é\-]{0,8}", fullmatch=True).filter(lambda iri: "%" not in iri), min_size=1, max_size=6))
+    def test_expanded_again_it_is_the_query_that_it_was(self, iris):
+        query = "SELECT * { " + " ".join(f"?x <{iri}> <{iri}> ." for iri in iris) + " }"
+        again = expand_prefixes(shorten_iris(query))
+        assert again[again.index("SELECT") :] == query
+
+    def test_does_not_take_a_prefix_of_the_query_for_its_own(self, graph):
+        query = f"PREFIX ns: <http://e/> SELECT ?x {{ ?y <{NS}people.person.parents> ?z . ?z <{NS}people.person.parents> ?w . ?w ns:age ?x }}"
+        assert _result(graph.query(shorten_iris(query))) == _result(graph.query(query)) == [("70",)]
+
+    def test_leaves_declarations_alone(self, graph):
+        query = f"PREFIX a: <{NS}people.person> SELECT ?x {{ ?y a:.parents ?z . ?z <{NS}type.object.name> ?x }}".replace("a:.", "a:\\.")
+        prepareQuery(shorten_iris(query))
 
 
 @pytest.fixture(scope="module")
