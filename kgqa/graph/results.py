@@ -8,7 +8,7 @@ from kgqa.graph.store import Row, Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Value
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?\Z', re.DOTALL)
+_LITERAL = re.compile(r'"((?:[^"\\]|\\[tnrbf"\\])*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?\Z', re.DOTALL)
 _ESCAPE = re.compile(r'\\([tnrbf"\\])')
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 
@@ -29,17 +29,22 @@ def decode_tsv(data: bytes) -> Rows:
         lines = body[:-1].split("\n")
         seen: dict[str, Entity] = {}
         append = rows.append
+        width = max(len(variables), 1)  # no variables: an empty line a row
         for line in lines:
             row = []
             for field in line.split("\t"):
                 if field[:1] == "<":
                     entity = seen.get(field)
                     if entity is None:
+                        if field[-1] != ">":
+                            raise ValueError(f"not an IRI: {field[:80]}")
                         entity = seen[field] = Entity(field[1:-1])
                     row.append(entity)
                 else:
                     row.append(_term(field))
-            append(tuple(row))
+            if len(row) != width:
+                raise ValueError(f"a row has {len(row)} columns where the head has {len(variables)}")
+            append(tuple(row) if variables else ())
     return Rows(variables, rows)
 
 
@@ -60,8 +65,8 @@ def _term(field: str) -> Value | None:
         return Entity(field)
     if re.fullmatch(r"[+-]?[0-9]+", field):
         return Literal(field, _XSD + "integer")
-    if re.fullmatch(r"[+-]?[0-9]*\.[0-9]*", field):
+    if re.fullmatch(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)", field):
         return Literal(field, _XSD + "decimal")
-    if re.fullmatch(r"[+-]?[0-9.]+[eE][+-]?[0-9]+", field):
+    if re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+", field):
         return Literal(field, _XSD + "double")
     raise ValueError(f"not an RDF term: {field[:80]}")
