@@ -41,15 +41,15 @@ from statistics import median
 from typing import Any
 
 import pyoxigraph as ox
-
 from common import machine, print_json, print_table
 from freebase_slice import MAX_HOPS, Kind, bare_store, random_paths, ready_graph, topics
+from overhead import Timing, latencies, verdicts
+
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.results import decode_tsv
 from kgqa.graph.store import Row
 from kgqa.model import Entity, Literal, RelationPath, Value
-from overhead import Timing, latencies, verdicts
 
 TURN = ("kgqa", "bare", "store", "bare")
 TURN_SECONDS = 4.0

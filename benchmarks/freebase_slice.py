@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Literal as OneOf
 
 import pyoxigraph as ox
-
 from common import data_file
+
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
-from kgqa.graph.embedded import load_files
+from kgqa.graph.bulk import load_files
 from kgqa.graph.folder import GraphFolder
-from kgqa.graph.graph import KnowledgeGraph, open_graph
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath
 
 ORDINARY = range(15, 61)

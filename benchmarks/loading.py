@@ -41,8 +41,8 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
     import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
 
     from kgqa.cache import Cache
-    from kgqa.graph.embedded import load_files
-    from kgqa.graph.graph import open_graph
+    from kgqa.graph.bulk import load_files
+    from kgqa.graph.opening import open_graph
 
     started = time.perf_counter()
     report = load_files(folder / "graph", [file])

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kgqa.graph.graph import open_graph
+    from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import ask, open_resources
     from kgqa.model import Answer, Entity, Literal, Question, RelationPath, Step
 
 _HOMES = {
-    "open_graph": "kgqa.graph.graph",
+    "open_graph": "kgqa.graph.opening",
     "ask": "kgqa.methods.ask",
     "open_resources": "kgqa.methods.ask",
     "Answer": "kgqa.model",

@@ -10,9 +10,10 @@ from __future__ import annotations
 import types
 import typing
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import lru_cache
+from functools import cache
 from html import escape
-from typing import Any, Literal as OneOf, TypeVar, Union
+from typing import Any, TypeVar, Union
+from typing import Literal as OneOf
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -216,7 +217,7 @@ def from_json(kind: type[T], data: Any) -> T:
         raise ValueError(f"this is not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 

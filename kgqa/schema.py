@@ -104,7 +104,9 @@ class Schema:
             text = self.id_base + text
         if not _IRI.match(text):
             hint = f"an id such as {self.id_example}, " if self.id_example else ""
-            raise SchemaError(f"{text[:80]!r} is no id of a {self.title} graph: give {hint}a prefixed name or a full IRI.")
+            raise SchemaError(
+                f"{text[:80]!r} is no id of a {self.title} graph: give {hint}a prefixed name or a full IRI."
+            )
         return text
 
     def is_noise(self, relation: str) -> bool:
@@ -264,7 +266,9 @@ class _Reader:
 def bundled_schema(name: str) -> Schema:
     """One of the schemas that come with kgqa, by name."""
     if name not in BUNDLED:
-        raise SchemaError(f"There is no bundled schema {name!r}: choose from {', '.join(BUNDLED)}, or give a .toml file.")
+        raise SchemaError(
+            f"There is no bundled schema {name!r}: choose from {', '.join(BUNDLED)}, or give a .toml file."
+        )
     return parse_schema((files("kgqa") / "schemas" / f"{name}.toml").read_text(encoding="utf-8"), where=f"{name}.toml")
 
 

@@ -7,7 +7,8 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgqa.cache import KINDS, Cache, VectorCache, age_words
 from kgqa.errors import SettingsError

@@ -6,7 +6,8 @@ import json
 from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kgqa.model import (
     RDF_LANG_STRING,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from kgqa.model import Entity, Literal, Named, RelationPath, Step
 from kgqa.schema import bundled_schema

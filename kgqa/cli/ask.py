@@ -26,7 +26,9 @@ class Asked:
 
 @click.command("ask")
 @click.argument("question", nargs=-1)
-@click.option("--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
+)
 @GRAPH
 @JSON
 @click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
@@ -94,7 +96,7 @@ def command(
                 say(f"Stopped after {count} questions; their answers are printed.")
             raise
     if count == 0:
-        say("kgqa: there was no question. Give one: kgqa ask \"What is the capital of Japan?\"")
+        say('kgqa: there was no question. Give one: kgqa ask "What is the capital of Japan?"')
         return 2
     return 1 if worst == 9 else worst
 

@@ -41,7 +41,13 @@ def info(as_json: bool) -> None:
 
 
 @command.command("clear")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(["graphs", "models", "embeddings", "demo"]), help="Only this kind.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["graphs", "models", "embeddings", "demo"]),
+    help="Only this kind.",
+)
 def clear(kinds: tuple[str, ...]) -> None:
     """Remove what is in the cache. Everything comes back when it is needed; graphs you loaded are not in it."""
     from kgqa.cache import KINDS

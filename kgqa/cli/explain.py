@@ -28,7 +28,7 @@ def command(query: str | None, graph_path: str | None, **options) -> None:
       kgqa ask "Who directed the film Parasite?" --show-sparql | kgqa explain
     """
     from kgqa.graph.explain import explain
-    from kgqa.graph.graph import open_graph
+    from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.words import safe_text
 
@@ -48,7 +48,9 @@ def _sparql(query: str | None) -> str:
             with open(query, encoding="utf-8") as file:
                 text = file.read(MAX_CHARS + 1)
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise QuestionError(f"{query[:100]} is neither a SPARQL query nor a file that can be read: {error}") from error
+            raise QuestionError(
+                f"{query[:100]} is neither a SPARQL query nor a file that can be read: {error}"
+            ) from error
     if len(text) > MAX_CHARS:
         raise QuestionError(f"The query is longer than {MAX_CHARS:,} characters.")
     try:

@@ -18,7 +18,9 @@ def command() -> None:
 
 @command.command("load")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="Graph folder; made if it is not there.")
+@click.option(
+    "--into", "folder", required=True, type=click.Path(path_type=Path), help="Graph folder; made if it is not there."
+)
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip"]),
@@ -26,8 +28,12 @@ def command() -> None:
     show_default=True,
     help="A malformed line: give up and change nothing, or leave it out and count it.",
 )
-@click.option("--format", "format_", metavar="ENDING", help="RDF format where the file name does not tell: nt, nq, ttl, ...")
-@click.option("--schema", metavar="NAME|FILE", help="Schema to keep with the graph: a bundled name or a TOML file. [detected]")
+@click.option(
+    "--format", "format_", metavar="ENDING", help="RDF format where the file name does not tell: nt, nq, ttl, ..."
+)
+@click.option(
+    "--schema", metavar="NAME|FILE", help="Schema to keep with the graph: a bundled name or a TOML file. [detected]"
+)
 @setting_option("graph.walks", "--walks")
 @setting_option("explore.mediator_hop", "--mediator-hop")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted load.")
@@ -60,8 +66,8 @@ def load(
       kgqa graph load dump.nt.gz --into mygraph/ --on-error skip
       kgqa graph load --resume --into mygraph/
     """
-    from kgqa.graph.embedded import discard_interrupted, load_files
-    from kgqa.graph.graph import open_graph
+    from kgqa.graph.bulk import discard_interrupted, load_files
+    from kgqa.graph.opening import open_graph
 
     if discard:
         if files or resume or restart:
@@ -70,7 +76,9 @@ def load(
         say("The interrupted load was thrown away." if done else f"There is no interrupted load at {folder}.")
         return
     if resume and (files or restart):
-        raise click.UsageError("--resume goes on with the files of the interrupted load: give neither files nor --restart.")
+        raise click.UsageError(
+            "--resume goes on with the files of the interrupted load: give neither files nor --restart."
+        )
     if not files and not resume:
         raise click.UsageError("Give at least one RDF file, or --resume.")
     kept = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
@@ -105,7 +113,7 @@ def _keep_schema(schema: str | None, folder: Path) -> str | None:
     """A bundled schema's name; a schema file is checked and copied into the graph's folder."""
     if schema is None:
         return None
-    from kgqa.graph.embedded import make_folder
+    from kgqa.graph.bulk import make_folder
     from kgqa.schema import BUNDLED, load_schema
 
     loaded = load_schema(schema)
@@ -154,7 +162,9 @@ def _print_load(report, graph, names: int, folder: Path, as_json: bool) -> None:
     from kgqa.words import clean
 
     if as_json:
-        print(json_text({**to_json(report), "schema": graph.schema.name, "names": names, "folder": str(folder)}, indent=2))
+        print(
+            json_text({**to_json(report), "schema": graph.schema.name, "names": names, "folder": str(folder)}, indent=2)
+        )
         return
     print(
         f"{report.added:,} triples added from {report.lines:,} lines in {report.seconds:.1f} s; "
@@ -173,7 +183,9 @@ def _print_load(report, graph, names: int, folder: Path, as_json: bool) -> None:
 @click.argument("folder", required=False)
 @GRAPH
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@click.option("--relations", "most", type=click.IntRange(min=0), default=10, show_default=True, help="How many relations to list.")
+@click.option(
+    "--relations", "most", type=click.IntRange(min=0), default=10, show_default=True, help="How many relations to list."
+)
 @JSON
 @verbosity_options
 def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, **options: Any) -> None:
@@ -196,7 +208,9 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
             "explored_relations": len(relations),
             "labelled_entities": graph.names.labelled,
             "names": graph.names.count,
-            "mediator_relations": sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values()),
+            "mediator_relations": sum(
+                extent != "none" for side in graph.mediators.leads.values() for extent in side.values()
+            ),
             "schema": graph.schema.name,
             "walks": graph.walks,
             "settings": graph.settings,
@@ -258,7 +272,7 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
 
 
 def _open(folder: str | None, options: dict[str, Any]):
-    from kgqa.graph.graph import open_graph
+    from kgqa.graph.opening import open_graph
 
     settings = settings_from(options, folder)
     return open_graph(

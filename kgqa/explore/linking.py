@@ -14,7 +14,20 @@ from kgqa.words import normalise
 MAX_MENTION_WORDS = 12
 MAX_DEGREES = 20
 _WORD = re.compile(r"\w[\w'’.&-]*\w|\w", re.UNICODE)
-_QUESTION_WORDS = STOPWORDS | {"name", "list", "give", "tell", "many", "much", "one", "first", "last", "new", "time", "two"}
+_QUESTION_WORDS = STOPWORDS | {
+    "name",
+    "list",
+    "give",
+    "tell",
+    "many",
+    "much",
+    "one",
+    "first",
+    "last",
+    "new",
+    "time",
+    "two",
+}
 
 
 @dataclass(frozen=True, slots=True)

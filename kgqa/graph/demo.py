@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreBusy, StoreIncomplete
-from kgqa.graph.embedded import load_files
+from kgqa.graph.bulk import load_files
 from kgqa.graph.folder import GraphFolder
 
 

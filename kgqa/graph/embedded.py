@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 import weakref
@@ -14,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.errors import LoadError, QueryRejected, StoreBusy, StoreCrashed, StoreTimeout, StoreUnavailable
+from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
+from kgqa.graph.bulk import create_empty, load_files
 from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.process import Worker
 from kgqa.graph.results import decode_tsv
 from kgqa.graph.sparql_text import prepare
-from kgqa.graph.virtuoso_dialect import in_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
     LoadReport,
-    MalformedLine,
     OnError,
     Progress,
     Rows,
 )
+from kgqa.graph.virtuoso_dialect import in_standard_sparql
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_BYTES = 4 << 20
@@ -63,7 +62,7 @@ class EmbeddedStore:
         self._closed = False
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
-            _create_empty(self.folder)
+            create_empty(self.folder)
         self._meta = self._settle()
         self._finalizer = weakref.finalize(self, _close, self._idle, self._locks)
         self._give_back(self._start())  # the process starts while the caller goes on
@@ -235,178 +234,3 @@ def _close(idle: list[Worker], locks: list[Lock]) -> None:
         idle.pop().kill()
     while locks:
         locks.pop().release()
-
-
-def make_folder(path: Path) -> GraphFolder:
-    """The folder for a graph, made if it is not there.
-
-    Raises:
-        StoreUnavailable: a file, a folder with other things in it, or no permission.
-    """
-    folder = GraphFolder(Path(path))
-    path = folder.path
-    try:
-        if path.exists() and not path.is_dir():
-            raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
-        if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
-            if {item.name for item in path.iterdir()} - {"write.lock", "schema.toml"}:
-                raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"No permission to write to {path}: {error.strerror}.") from error
-    return folder
-
-
-def _create_empty(folder: GraphFolder) -> None:
-    make_folder(folder.path)
-    lock = folder.write_lock()
-    try:
-        folder.prepare_generation(1, None)
-        worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
-        worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
-        worker.kill()
-        empty = np.empty(0, dtype="<u8")
-        folder.save_hashes(1, empty)
-        folder.publish(GraphMeta(generation=1, fingerprint=fingerprint(empty), triples=0))
-    finally:
-        lock.release()
-
-
-def load_files(
-    path: Path,
-    files: Iterable[str | Path] = (),
-    *,
-    on_error: OnError = "fail",
-    progress: Callable[[Progress], None] | None = None,
-    format: str | None = None,
-    resume: bool = False,
-    restart: bool = False,
-    schema: str | None = None,
-    settings: dict[str, Any] | None = None,
-) -> LoadReport:
-    """Load RDF files into a graph folder, made if it is not there. One transaction: all files or none.
-
-    Args:
-        resume: go on with an interrupted load instead of starting one; `files` is not used.
-        restart: throw an interrupted load away first. Without either, an interrupted load is an error.
-        format: the ending that stands for the format, where the files' names do not tell.
-        schema: a schema's name, or `schema.toml` for the file of that name in the folder; None keeps what it was.
-        settings: settings that belong to the graph; they are added to those it has.
-
-    Raises:
-        LoadError: a file is missing, malformed or cut short; the graph is as it was.
-        StoreBusy: another load is running. StoreUnavailable: no permission, or not a graph's folder.
-        KeyboardInterrupt: Ctrl-C; the load can be resumed.
-    """
-    from kgqa.graph.loading import Journal, file_job
-
-    started = time.monotonic()
-    jobs = [file_job(Path(file), format) for file in files]
-    if not resume and not jobs:
-        raise LoadError("There is no file to load.")
-    folder = make_folder(path)
-    lock = folder.write_lock()
-    try:
-        base = folder.meta() if folder.exists() else None
-        if base is not None and base.stale:
-            raise StoreUnavailable(f"{path} was changed and not closed properly. Open it once for writing first.")
-        if resume:
-            journal = Journal.read(folder)
-            on_error = journal.on_error  # type: ignore[assignment]
-            _check_unchanged(journal.files, folder, file_job)
-        else:
-            if folder.journal_file.exists() and not restart:
-                raise LoadError(
-                    f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
-                )
-            generation = (base.generation if base else 0) + 1
-            before = base.generation if base else None
-            journal = Journal(generation, before, on_error, jobs, schema or "", settings or {})
-            journal.save(folder)
-        if not any(job.lines_done or job.done for job in journal.files):
-            folder.prepare_generation(journal.generation, journal.base)
-        result = _run_worker(folder, lock, progress, discard_on_error=journal)
-        hashes = folder.load_hashes(journal.generation)
-        history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
-        meta = GraphMeta(
-            generation=journal.generation,
-            fingerprint=fingerprint(hashes),
-            triples=result["triples"],
-            schema=schema or journal.schema or (base.schema if base else ""),
-            settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
-            files=history,
-        )
-        folder.publish(meta)
-    finally:
-        lock.release()
-    return LoadReport(
-        files=len(journal.files),
-        lines=result["lines"],
-        added=result["added"],
-        triples=result["triples"],
-        malformed=result["malformed"],
-        examples=tuple(MalformedLine(**example) for example in result["examples"]),
-        fingerprint=meta.fingerprint,
-        seconds=round(time.monotonic() - started, 3),
-    )
-
-
-def discard_interrupted(path: Path) -> bool:
-    """Throw an interrupted load away; the graph stays as it was before it. Gives whether there was one."""
-    folder = GraphFolder(Path(path))
-    if not folder.path.is_dir():
-        raise StoreUnavailable(f"There is no graph at {folder.path}.")
-    lock = folder.write_lock()
-    try:
-        if not folder.journal_file.exists():
-            return False
-        _discard(folder)
-        return True
-    finally:
-        lock.release()
-
-
-def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
-    for job in jobs:
-        if look(Path(job.path), job.format).sha256 != job.sha256:
-            raise LoadError(
-                f"{job.path} has changed since the interrupted load. Begin again: "
-                f"kgqa graph load FILE --restart --into {folder.path}"
-            )
-
-
-def _run_worker(folder: GraphFolder, lock: Lock, progress, *, discard_on_error) -> dict[str, Any]:
-    import json
-
-    worker = Worker(None, (lock.fd,))
-    try:
-        payload = worker.call(
-            {"op": "load", "folder": str(folder.path)},
-            timeout=None,
-            progress=(lambda fields: progress(Progress(**fields))) if progress else None,
-        )
-        return json.loads(payload)
-    except StoreCrashed as error:
-        raise LoadError(
-            f"The loading process died ({error}). What was in the graph before is unchanged. "
-            f"Go on where it stopped: kgqa graph load --resume --into {folder.path}"
-        ) from error
-    except (LoadError, QueryRejected, StoreUnavailable) as error:
-        worker.kill()
-        _discard(folder)
-        if isinstance(error, LoadError):
-            raise
-        raise LoadError(f"The load failed: {error} Nothing of it was kept.") from error
-    finally:
-        worker.kill()
-
-
-def _discard(folder: GraphFolder) -> None:
-    from kgqa.graph.loading import Journal
-
-    try:
-        generation = Journal.read(folder).generation
-        shutil.rmtree(folder.path / f"gen-{generation}", ignore_errors=True)
-    except LoadError:
-        pass
-    folder.journal_file.unlink(missing_ok=True)

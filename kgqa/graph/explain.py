@@ -12,7 +12,14 @@ from kgqa.words import clean, short_words
 if TYPE_CHECKING:
     from kgqa.graph.graph import KnowledgeGraph
 
-_COMPARED = {"=": "is", "!=": "is not", "<": "is less than", ">": "is greater than", "<=": "is at most", ">=": "is at least"}
+_COMPARED = {
+    "=": "is",
+    "!=": "is not",
+    "<": "is less than",
+    ">": "is greater than",
+    "<=": "is at most",
+    ">=": "is at least",
+}
 
 
 def explain(graph: KnowledgeGraph, sparql: str) -> str:
@@ -93,7 +100,9 @@ class _Explainer:
             conditions.append(f"(a part that cannot be put in words: {name})")
 
     def _values(self, node: Any) -> list[str]:
-        rows = getattr(node, "res", None) or (node.p.res if getattr(node, "p", None) is not None and "res" in node.p else None)
+        rows = getattr(node, "res", None) or (
+            node.p.res if getattr(node, "p", None) is not None and "res" in node.p else None
+        )
         if not rows:
             return ["(given values)"]
         found = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kgqa.errors import KgqaError
 from kgqa.graph.patterns import Walk
-from kgqa.graph.queries import Comment, render, render_term
+from kgqa.graph.queries import Comment, render
 from kgqa.graph.sparql_text import Token, decode_codepoints, expand_prefixes, tokens
 from kgqa.model import Entity, Literal, QueryClass, RelationPath, Value
 from kgqa.words import clean, short_words
@@ -46,7 +46,9 @@ def answer_query(
     names = graph.labels([path.topic, *(e for chosen in restricted.values() for e in chosen)])
     comments = [Comment(f"{_name(names, path.topic)} = {graph.schema.short_id(path.topic.iri)}")]
     for chosen in restricted.values():
-        comments += [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen]
+        comments += [
+            Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen
+        ]
     text = render(
         "answer",
         view=graph.view,
@@ -150,5 +152,3 @@ def query_class(answers: Collection[Value], returned: Collection[Value], *, rest
     if wanted == got:
         return "restricted" if restricted else "exact"
     return "superset" if wanted < got else None
-
-

@@ -100,7 +100,9 @@ class GraphFolder:
             StoreIncomplete: the very first load was interrupted.
         """
         if not self.path.exists():
-            raise StoreUnavailable(f"There is no graph at {self.path}. Make one: kgqa graph load FILE --into {self.path}")
+            raise StoreUnavailable(
+                f"There is no graph at {self.path}. Make one: kgqa graph load FILE --into {self.path}"
+            )
         if not self.path.is_dir():
             raise StoreUnavailable(
                 f"{self.path} is a file, not a graph folder. Load it first: kgqa graph load {self.path} --into GRAPH"

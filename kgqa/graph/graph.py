@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
-from kgqa.errors import SettingsError
 from kgqa.graph import export, mediators
 from kgqa.graph.mediators import MediatorTable
 from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import Walk, returns, walk_of
 from kgqa.graph.queries import render
-from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, open_store
+from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value, from_json, to_json
-from kgqa.schema import BUNDLED, WALK_RULES, Schema, WalkRule, bundled_schema, load_schema
+from kgqa.schema import Schema, WalkRule
 from kgqa.words import local_words
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class KnowledgeGraph:
         """Where what is derived from exactly this graph is kept, None without a cache."""
         if self.cache is None or not self.store.fingerprint:
             return None
-        view = "".join(f"-{abs(hash_text(e.iri)):x}" for e in self.view)
+        view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
         return self.cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}")
 
     # --- the store, charged
@@ -394,69 +394,3 @@ class KnowledgeGraph:
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
         return export.answer_query(self, path, **options)
-
-
-def hash_text(text: str) -> int:
-    """A number of a text that is the same in every process."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
-
-
-def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """The bundled schema that fits a store: the one with most of its telling predicates there."""
-    graphs = tuple(Entity(iri) for iri in view)
-    best, best_share = None, 0.0
-    for name in BUNDLED:
-        schema = bundled_schema(name)
-        hits = sum(store.ask(render("has_predicate", view=graphs, predicate=Entity(p))) for p in schema.detect)
-        share = hits / len(schema.detect)
-        if share > best_share and not schema.fallback:
-            best, best_share = schema, share
-    return best or bundled_schema("rdfs")
-
-
-def open_graph(
-    place: str | Path | None = None,
-    *,
-    schema: str | Path | Schema | None = None,
-    view: Sequence[str] = (),
-    walks: WalkRule | None = None,
-    frontier_cap: int = DEFAULT_FRONTIER_CAP,
-    timeout: float = DEFAULT_TIMEOUT,
-    cache: Cache | None = None,
-) -> KnowledgeGraph:
-    """Open a graph folder, or the bundled demo graph when no place is given.
-
-    Args:
-        schema: name of a bundled schema or a TOML file; None for what the folder says, or detection.
-        walks: overrides the graph's own rule.
-        timeout: seconds a single query may take.
-
-    Raises:
-        StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
-    """
-    from kgqa.graph.demo import demo_folder
-
-    cache = cache or Cache.default()
-    store = open_store(place if place is not None else demo_folder(cache))
-    meta = getattr(store, "meta", None)
-    settings = dict(meta.settings) if meta else {}
-    try:
-        if isinstance(schema, Schema):
-            chosen = schema
-        elif schema is not None:
-            chosen = load_schema(schema)
-        elif meta and meta.schema:
-            chosen = load_schema(store.folder.schema_file if meta.schema == "schema.toml" else meta.schema)
-        else:
-            chosen = detect_schema(store, view)
-        rule = walks or settings.get("walks")
-        if rule is not None and rule not in WALK_RULES:
-            raise SettingsError(f"walks must be one of {', '.join(WALK_RULES)}, not {rule!r}.")
-    except BaseException:
-        store.close()
-        raise
-    graph = KnowledgeGraph(store, chosen, view=view, walks=rule, frontier_cap=frontier_cap, timeout=timeout, cache=cache)
-    graph.settings = settings
-    return graph

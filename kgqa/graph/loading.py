@@ -328,7 +328,9 @@ def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
         return
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:
-        raise ValueError(f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, which this format cannot be; convert it to N-Quads")
+        raise ValueError(
+            f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, which this format cannot be; convert it to N-Quads"
+        )
     yield from _parse_by_rdflib(data, BY_RDFLIB[format])
 
 

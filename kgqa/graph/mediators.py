@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal as OneOf
+from typing import Any
+from typing import Literal as OneOf
 
 from kgqa.graph.patterns import MarkTest, TypeTest
 from kgqa.graph.store import Rows
@@ -104,4 +105,3 @@ def _instance_rules(schema: Schema, marks: tuple[Value, ...]) -> dict[str, Any]:
         "marker": Entity(marked_by[0]) if marked_by else None,
         "marks": list(marks),
     }
-

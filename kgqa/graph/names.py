@@ -79,7 +79,8 @@ class NameIndex:
                 batch = list(texts[start : start + 500])
                 marks = ",".join("?" * len(batch))
                 rows = self._connection.execute(
-                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({marks}) ORDER BY kind = 'alias', iri", batch
+                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({marks}) ORDER BY kind = 'alias', iri",
+                    batch,
                 )
                 for norm, iri, name, kind in rows:
                     matches = found.setdefault(norm, [])

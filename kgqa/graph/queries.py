@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -90,7 +90,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _template(name: str):
     return _environment().get_template(f"{name}.rq")
 

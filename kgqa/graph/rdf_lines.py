@@ -32,7 +32,15 @@ _OBJECT = rb"(?:" + _IRI + rb"|" + _TEXT + rb"(?:" + _TAG + rb"|" + _TYPE + rb")
 _TRIPLES = re.compile(rb"(?:" + _IRI + rb" " + _IRI + rb" " + _OBJECT + rb" \.\n)*+")
 _QUADS = re.compile(rb"(?:" + _IRI + rb" " + _IRI + rb" " + _OBJECT + rb"(?: " + _IRI + rb")? \.\n)*+")
 _LOOSE = re.compile(
-    rb"[ \t]*(" + _IRI + rb")[ \t]+(" + _IRI + rb")[ \t]+(" + _OBJECT + rb")[ \t]*(?:(" + _IRI + rb")[ \t]*)?\.[ \t]*\r?\n?"
+    rb"[ \t]*("
+    + _IRI
+    + rb")[ \t]+("
+    + _IRI
+    + rb")[ \t]+("
+    + _OBJECT
+    + rb")[ \t]*(?:("
+    + _IRI
+    + rb")[ \t]*)?\.[ \t]*\r?\n?"
 )
 _IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 

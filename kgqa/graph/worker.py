@@ -15,7 +15,6 @@ import os
 import queue
 import signal
 import struct
-import sys
 import threading
 import time
 from pathlib import Path
@@ -44,7 +43,9 @@ class _CappedWriter:
         self._rows += data.count(b"\n")
         self._bytes += len(data)
         if self._rows > self._max_rows:
-            self.error = PartialResult(f"The result has more than {self._max_rows:,} rows. Ask for less, or raise the cap.")
+            self.error = PartialResult(
+                f"The result has more than {self._max_rows:,} rows. Ask for less, or raise the cap."
+            )
         elif self._bytes > self._max_bytes:
             self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes. Ask for less.")
         if self.error:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
+from kgqa.errors import KgqaError, QuestionError, SchemaError
 from kgqa.explore.linking import Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
-from kgqa.graph.graph import KnowledgeGraph, open_graph
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
 from kgqa.methods import top
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Named, Question
@@ -140,7 +141,9 @@ def _checked(text: str) -> str:
         )
     text = clean(text)
     if not any(char.isalnum() for char in text):
-        raise QuestionError("The question is empty. Ask something, for example: kgqa ask \"What is the capital of Japan?\"")
+        raise QuestionError(
+            'The question is empty. Ask something, for example: kgqa ask "What is the capital of Japan?"'
+        )
     return text
 
 
@@ -169,7 +172,9 @@ def _linked(graph: KnowledgeGraph, text: str, notes: list[str], trace: Trace) ->
     )
     if not found:
         if graph.names.count == 0:
-            raise QuestionError("The graph is empty: it has nothing to ask about. Load data: kgqa graph load FILE --into GRAPH")
+            raise QuestionError(
+                "The graph is empty: it has nothing to ask about. Load data: kgqa graph load FILE --into GRAPH"
+            )
         raise QuestionError(
             "The question names no entity of this graph. Find one with `kgqa graph search NAME` and give it: --topic ID"
         )

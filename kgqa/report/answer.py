@@ -36,7 +36,9 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
-        "usage": {name: getattr(answer.usage, name) for name in ("hops", "candidates", "comparisons", "queries", "seconds")},
+        "usage": {
+            name: getattr(answer.usage, name) for name in ("hops", "candidates", "comparisons", "queries", "seconds")
+        },
     }
     if trace:
         found["trace"] = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 
 
 @pytest.fixture(autouse=True)

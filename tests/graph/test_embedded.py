@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, StoreBusy, StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.store import Store, open_store
 from kgqa.model import Entity, Literal

@@ -155,7 +155,8 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    from kgqa.graph.embedded import EmbeddedStore, load_files
+    from kgqa.graph.bulk import load_files
+    from kgqa.graph.embedded import EmbeddedStore
 
     base = tmp_path_factory.mktemp("export")
     (base / "data.nt").write_text("\n".join(LINES) + "\n", encoding="utf-8")

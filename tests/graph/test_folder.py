@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.store import open_store
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import StoreError
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 from kgqa.model import Entity
 
 DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[3] / "shared" / "data")

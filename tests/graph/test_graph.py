@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from kgqa.cache import Cache
 from kgqa.errors import SchemaError, SettingsError
-from kgqa.graph.embedded import EmbeddedStore, load_files
-from kgqa.graph.graph import LABEL_BATCH, KnowledgeGraph, detect_schema, open_graph
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.graph import LABEL_BATCH, KnowledgeGraph
+from kgqa.graph.opening import detect_schema, open_graph
 from kgqa.model import Entity, Literal, Named, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 

@@ -17,7 +17,8 @@ import pytest
 import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.store import open_store
 
@@ -374,7 +375,7 @@ class TestReport:
 LOAD = """
 import sys
 from pathlib import Path
-from kgqa.graph import embedded
+from kgqa.graph import bulk as embedded
 from kgqa.errors import KgqaError
 started = embedded.Worker.__init__
 def tell(self, *args, **options):
@@ -581,7 +582,8 @@ import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
 from kgqa.graph import loading, process
-from kgqa.graph.embedded import EmbeddedStore, load_files
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
 base = Path(sys.argv[1])
 os.setgid(65534)
 os.setuid(65534)

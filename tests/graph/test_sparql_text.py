@@ -321,7 +321,8 @@ def graph():
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    from kgqa.graph.embedded import EmbeddedStore, load_files
+    from kgqa.graph.bulk import load_files
+    from kgqa.graph.embedded import EmbeddedStore
 
     folder = tmp_path_factory.mktemp("shared")
     file = folder / "graph.ttl"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kgqa.rank.fusion import RRF_K, average_ranks, reciprocal_rank_fusion
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.chooser import Chooser
