@@ -33,9 +33,10 @@ test: $(STAMP) ## run the tests
 soak: $(STAMP) ## run the tests with the long ones in full
 	KGQA_SOAK=1 $(BIN)/python -m pytest
 
-bench: $(STAMP) ## measure loading and exploration beside the bare engine
+bench: $(STAMP) ## measure loading, exploration and asking beside the bare engine
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/exploration.py
+	$(BIN)/python benchmarks/asking.py
 
 clean: ## remove .venv and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis

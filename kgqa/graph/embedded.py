@@ -59,12 +59,13 @@ class EmbeddedStore:
         self._slots = threading.BoundedSemaphore(self._size)
         self._guard = threading.Lock()
         self._idle: list[Worker] = []
+        self._busy: list[Worker] = []
         self._closed = False
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
             create_empty(self.folder)
         self._meta = self._settle()
-        self._finalizer = weakref.finalize(self, _close, self._idle, self._locks)
+        self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
         self._give_back(self._start())  # the process starts while the caller goes on
 
     # --- the Store protocol
@@ -84,7 +85,11 @@ class EmbeddedStore:
 
     def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": MAX_RESULT_BYTES}
-        return decode_tsv(self._query({"op": "select", **caps}, query, timeout))
+        data = self._query({"op": "select", **caps}, query, timeout)
+        try:
+            return decode_tsv(data)
+        except ValueError as error:
+            raise QueryRejected(f"The result holds something kgqa does not read: {error}.") from error
 
     def ask(self, query: str, *, timeout: float | None = None) -> bool:
         return self._query({"op": "ask"}, query, timeout) == b"1"
@@ -197,8 +202,11 @@ class EmbeddedStore:
                         worker.kill()
                         worker = None
             worker = worker or self._start()
+            self._busy.append(worker)
             yield worker
         finally:
+            if worker in self._busy:
+                self._busy.remove(worker)
             if worker is not None and worker.alive:
                 self._give_back(worker)
             self._slots.release()
@@ -229,8 +237,10 @@ class EmbeddedStore:
         self._meta = self._settle()
 
 
-def _close(idle: list[Worker], locks: list[Lock]) -> None:
+def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
     while idle:
         idle.pop().kill()
+    for worker in list(busy):
+        worker.end()  # whoever waits for its answer is told that it died
     while locks:
         locks.pop().release()

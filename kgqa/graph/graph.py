@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LABEL_BATCH = 50
 DEFAULT_FRONTIER_CAP = 1000
 DERIVE_TIMEOUT = 600.0
+DERIVED_VERSION = 1
+"""Goes up when what is derived from a graph changes its shape, so that what is in a cache is not misread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +372,7 @@ class KnowledgeGraph:
         if self.cache is None or not self.store.fingerprint:
             return None
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
-        return self.cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}")
+        return self.cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}-{DERIVED_VERSION}")
 
     # --- the store, charged
 

@@ -260,6 +260,8 @@ class _FileLoader:
         with open(staged, "wb") as out:
             try:
                 for quad in _parse(stream, self.job.format, Path(self.job.path)):
+                    if self.job.format == ".n3" and not isinstance(quad.graph_name, ox.DefaultGraph):
+                        raise ValueError("formulas and rules are not supported, only the facts of N3")
                     out.write(quad_line(quad, genid))
                     written += 1
                     if written % 20_000 == 0:

@@ -50,7 +50,11 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        """Whether it can take a request. A process that has just been killed may not be gone yet, but the pipe
+        it answered on is at its end."""
+        if self._process.poll() is not None or self._process.stdout.closed:
+            return False
+        return self._opening or not select.select([self._process.stdout.fileno()], [], [], 0)[0]
 
     def call(
         self,
@@ -129,6 +133,10 @@ class Worker:
         tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         why = f" It said: {tail[-1][:200]}" if tail else ""
         return StoreCrashed(f"The engine died on this query (exit {code}); it is not tried again.{why}")
+
+    def end(self) -> None:
+        """End the process from another thread than the one that waits for its answer."""
+        self._process.kill()
 
     def kill(self) -> None:
         """End the process now, whatever it does. Calling it again is fine."""

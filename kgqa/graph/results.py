@@ -36,7 +36,7 @@ def decode_tsv(data: bytes) -> Rows:
                 if field[:1] == "<":
                     entity = seen.get(field)
                     if entity is None:
-                        if field[-1] != ">":
+                        if field[-1] != ">" or field[1:2] == "<":
                             raise ValueError(f"not an IRI: {field[:80]}")
                         entity = seen[field] = Entity(field[1:-1])
                     row.append(entity)

@@ -54,6 +54,7 @@ def open_resources(
         )
     settings = settings.with_graph(graph.settings)
     encoder = open_encoder(cache, say=say) if settings["rank.embeddings"] == "auto" else None
+    cache.prune()
     return Resources(graph, encoder, settings)
 
 
