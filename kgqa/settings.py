@@ -54,6 +54,13 @@ SETTINGS: tuple[Setting, ...] = (
         "whether a mediator and its exit count as one hop",
         choices=("edge", "free"),
     ),
+    Setting(
+        "rank.wording",
+        str,
+        "words",
+        "how paths are worded for ranking: plain words, or as published, full names with -> and <-",
+        choices=("words", "published"),
+    ),
     Setting("rank.prefilter", int, 50, "candidates a tournament gets at most", minimum=1),
     Setting("rank.lexical_weight", float, 0.25, "weight of BM25 in the prefilter; embeddings weigh 1", minimum=0),
     Setting("rank.chunk", int, 10, "candidates compared at once in a tournament", minimum=2),

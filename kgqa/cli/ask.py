@@ -41,6 +41,7 @@ class Asked:
 @setting_option("graph.walks", "--walks")
 @setting_option("graph.frontier_cap", "--frontier-cap")
 @setting_option("graph.timeout", "--timeout")
+@setting_option("rank.wording", "--wording")
 @setting_option("rank.prefilter", "--prefilter")
 @setting_option("rank.lexical_weight", "--lexical-weight")
 @setting_option("rank.chunk", "--chunk")

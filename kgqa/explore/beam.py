@@ -13,10 +13,18 @@ from typing import Literal
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.lexical import terms
 from kgqa.trace import Trace
-from kgqa.words import arrow_words, grouped_steps, path_words, property_words, relation_words
+from kgqa.words import (
+    PathWording,
+    arrow_words,
+    grouped_steps,
+    path_words,
+    property_words,
+    published_words,
+    relation_words,
+)
 
 MediatorHop = Literal["edge", "free"]
 Rank = Callable[[Sequence[Candidate]], list[Candidate]]
@@ -24,11 +32,12 @@ Rank = Callable[[Sequence[Candidate]], list[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How far and how wide: `depth` in hops (see the module), `beam` paths kept a hop."""
+    """How far and how wide: `depth` in hops (see the module), `beam` paths kept a hop, `wording` for ranking."""
 
     depth: int = 2
     beam: int = 3
     mediator_hop: MediatorHop = "edge"
+    wording: PathWording = "words"
 
 
 def explore(
@@ -69,7 +78,7 @@ def cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> i
 
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     """The length of a path with each mediator and its exit as one hop."""
-    return len(grouped_steps(path, lambda step: leads_to_mediator(graph, step)))
+    return len(grouped_steps(path, graph.leads_to_mediator))
 
 
 def unnamed_hops(graph: KnowledgeGraph, path: RelationPath, question: str) -> int:
@@ -81,7 +90,7 @@ def unnamed_hops(graph: KnowledgeGraph, path: RelationPath, question: str) -> in
     asked = set(terms(question))
     said: set[str] = set()
     unnamed = 0
-    for index, group in enumerate(grouped_steps(path, lambda step: leads_to_mediator(graph, step))):
+    for index, group in enumerate(grouped_steps(path, graph.leads_to_mediator)):
         ending = set(terms(property_words(group[-1].relation, graph.schema, graph.relation_labels)))
         named = bool(ending - said) and ending <= asked
         if index and not named:
@@ -91,15 +100,11 @@ def unnamed_hops(graph: KnowledgeGraph, path: RelationPath, question: str) -> in
     return unnamed
 
 
-def leads_to_mediator(graph: KnowledgeGraph, step: Step) -> bool:
-    return graph.mediators.extent(step) == "all"
-
-
-def words_of(graph: KnowledgeGraph, path: RelationPath) -> str:
-    """The words a path is ranked by."""
-    return path_words(
-        path, graph.schema, graph.relation_labels, is_mediator=lambda step: leads_to_mediator(graph, step)
-    )
+def words_of(graph: KnowledgeGraph, path: RelationPath, wording: PathWording) -> str:
+    """The words a path is ranked by: plain ones, or the published wording of full names and arrows."""
+    if wording == "published":
+        return published_words(path, graph.schema)
+    return path_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
 
 
 def _expand(
@@ -123,7 +128,7 @@ def _expand(
             path = parent.path.then(step)
             if cost(graph, path, settings) > settings.depth:
                 continue
-            candidate = Candidate(path, words_of(graph, path), approximate)
+            candidate = Candidate(path, words_of(graph, path, settings.wording), approximate)
             extent = graph.mediators.extent(step)
             if extent != "all":
                 found.setdefault(path, candidate)
@@ -155,5 +160,5 @@ def _shown(graph: KnowledgeGraph, path: RelationPath) -> str:
         path,
         graph.schema,
         graph.relation_labels,
-        is_mediator=lambda step: leads_to_mediator(graph, step),
+        is_mediator=graph.leads_to_mediator,
     )

@@ -208,9 +208,13 @@ class KnowledgeGraph:
             walk = replace(walk, **mediators.end_tests(self.schema, self.mediators))
         return walk
 
+    def leads_to_mediator(self, step: Step) -> bool:
+        """Whether all nodes a step leads to are mediators."""
+        return self.mediators.extent(step) == "all"
+
     def on_mediator(self, path: RelationPath) -> bool:
         """Whether a path ends on mediators only, so that it is no answer and must be walked on."""
-        return bool(path.steps) and self.mediators.extent(path.steps[-1]) == "all"
+        return bool(path.steps) and self.leads_to_mediator(path.steps[-1])
 
     # --- single nodes
 

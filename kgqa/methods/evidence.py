@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa.explore.beam import leads_to_mediator
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Evidence, Named, Triple, Value
 from kgqa.words import arrow_words
@@ -39,10 +38,10 @@ def gather_evidence(graph: KnowledgeGraph, candidate: Candidate, score: float, e
             path,
             graph.schema,
             graph.relation_labels,
-            is_mediator=lambda step: leads_to_mediator(graph, step),
+            is_mediator=graph.leads_to_mediator,
         ),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
-        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if leads_to_mediator(graph, step)),
+        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if graph.leads_to_mediator(step)),
         triples=tuple(triples),
         score=round(score, 4),
         approximate=candidate.approximate,

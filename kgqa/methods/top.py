@@ -63,7 +63,9 @@ def answer(
         trace.count("comparisons")
         trace.event(kind, **detail)
 
-    beam = BeamSettings(settings["explore.depth"], settings["explore.beam"], settings["explore.mediator_hop"])
+    beam = BeamSettings(
+        settings["explore.depth"], settings["explore.beam"], settings["explore.mediator_hop"], settings["rank.wording"]
+    )
     kept = explore(graph, [t.value for t in topics], beam, prefilter=cut, tournament=compare, trace=trace)
     ranked = _by_score_and_depth(asked, kept, chooser, graph, settings["rank.depth_penalty"], trace)
     notes = (f"Ranked by {chooser.name}: no language model configured.",)
