@@ -28,6 +28,17 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
     return best or bundled_schema("rdfs")
 
 
+MAX_NAMED_GRAPHS = 100
+
+
+def default_view(store: Store) -> tuple[str, ...]:
+    """What to look at when nobody says: the default graph, or, where that is empty, all named graphs together."""
+    if store.ask(render("any_triple", view=())):
+        return ()
+    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS))
+    return tuple(sorted(row[0].iri for row in rows if isinstance(row[0], Entity)))
+
+
 def open_graph(
     place: str | Path | None = None,
     *,
@@ -42,6 +53,7 @@ def open_graph(
 
     Args:
         schema: name of a bundled schema or a TOML file; None for what the folder says, or detection.
+        view: graph IRIs to look at; empty for the default graph or, where that is empty, all named ones.
         walks: overrides the graph's own rule.
         timeout: seconds a single query may take.
 
@@ -53,6 +65,7 @@ def open_graph(
     meta = getattr(store, "meta", None)
     settings = dict(meta.settings) if meta else {}
     try:
+        view = tuple(view) or default_view(store)
         if isinstance(schema, Schema):
             chosen = schema
         elif schema is not None:

@@ -74,6 +74,14 @@ def test_a_graph_without_names(kgqa, tmp_path):
     assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
 
 
+def test_a_graph_of_named_graphs_only(kgqa, tmp_path):
+    (tmp_path / "x.nq").write_text(GOOD.replace(" .", " <http://example.org/g1> ."))
+    kgqa("graph", "load", "x.nq", "--into", "g")
+    found = json.loads(kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out)
+    assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
+    assert "FROM <http://example.org/g1>" in found["sparql"] and found["query_class"] == "exact"
+
+
 @pytest.mark.parametrize("place", ["nowhere", ".", "file.txt"])
 def test_places_that_are_no_graph(kgqa, tmp_path, place):
     (tmp_path / "file.txt").write_text("hello")

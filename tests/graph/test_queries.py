@@ -28,6 +28,8 @@ WALK = Walk(
 START = Walk(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
+    "any_triple": [{}],
+    "named_graphs": [{"limit": 100}],
     "answer": [
         {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")], "restricted": [], "chosen": Comment("x")},
         {"walk": WALK, "comments": [], "restricted": [(Variable("e1"), [A, B])], "chosen": Comment("chosen by a model")},
