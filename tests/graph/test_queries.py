@@ -83,7 +83,7 @@ class TestTemplates:
         prepareQuery(text)
         ox.Store().query(prepare(text))
         assert "None" not in text and "{{" not in text and "{%" not in text
-        for graph in view:
+        for graph in view if name != "named_graphs" else ():  # that one asks which graphs there are
             assert text.count(f"FROM <{graph.iri}>") == 1
 
     @pytest.mark.parametrize("name, values, view", CASES[::3], ids=[case[0] for case in CASES[::3]])
