@@ -15,6 +15,11 @@ _YES_NO = re.compile(
 )
 # a capitalised title in the middle of a sentence: The Last Samurai
 _TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
+# polite requests and alternatives begin like yes/no questions: can you name ...? is she a man or a woman?
+_OPEN = re.compile(
+    r"^\s*(?:(?:can|could|will|would) (?:you|anyone|somebody|someone)|do(?:es)? (?:you|anyone|anybody) know)\b|\bor (?:a|an|the)\b",
+    re.IGNORECASE,
+)
 # a name that looks like a verb, and the question at the end: Will Smith starred in which films?
 _ASKED_LAST = re.compile(r"\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
@@ -34,7 +39,7 @@ def unsupported_kind(question: str) -> str | None:
     """
     if _COUNT.search(question):
         return "a count"
-    if _YES_NO.match(question) and not _ASKED_LAST.search(question):
+    if _YES_NO.match(question) and not _ASKED_LAST.search(question) and not _OPEN.search(question):
         return "a yes/no question"
     if match := _SUPERLATIVE.search(question if question.isupper() else _TITLE.sub(" ", question)):
         return f"a superlative ({match[0].strip().lower()})"

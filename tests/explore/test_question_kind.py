@@ -129,3 +129,16 @@ def test_case_does_not_matter(question):
     kind = unsupported_kind(question).split(" (")[0]
     for written in (question.upper(), question.lower()):
         assert str(unsupported_kind(written)).split(" (")[0] == kind
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "can you describe the movie Cast Away in a few words",
+        "Could you tell me the capital of Japan?",
+        "Does anyone know the currency of Peru?",
+        "is Ludwig's father a man or a woman ?",
+    ],
+)
+def test_requests_and_alternatives_are_not_yes_or_no(question):
+    assert unsupported_kind(question) is None
