@@ -36,15 +36,16 @@ class CacheEntry:
 class Cache:
     """A folder of derived things. Where it cannot be written, everything still works, only slower."""
 
+    _used_now: set[Path] = set()  # by anything in this process, whichever Cache it came through
+
     def __init__(self, folder: Path, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.folder = Path(folder)
         self.limit_bytes = limit_bytes
-        self._used_now: set[Path] = set()
 
     @classmethod
     def default(cls) -> Cache:
-        """The user's cache: KGQA_CACHE_DIR, or the platform's folder for caches."""
-        given = os.environ.get("KGQA_CACHE_DIR")
+        """The user's cache: KGQA_CACHE_FOLDER or KGQA_CACHE_DIR, or the platform's folder for caches."""
+        given = os.environ.get("KGQA_CACHE_FOLDER") or os.environ.get("KGQA_CACHE_DIR")
         if given:
             return cls(Path(given))
         from platformdirs import user_cache_dir

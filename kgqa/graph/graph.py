@@ -98,8 +98,10 @@ class KnowledgeGraph:
         self.relations, self.mediators, self.inverses, self.relation_labels, self._inverse_of  # noqa: B018
 
     def close(self) -> None:
-        """Let go of the store: its workers end."""
+        """Let go of the store, whose workers end, and of the index of names."""
         self.store.close()
+        if index := self._shared.__dict__.pop("_name_index", None):
+            index.close()
 
     def __enter__(self) -> KnowledgeGraph:
         return self

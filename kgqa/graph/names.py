@@ -63,13 +63,17 @@ class NameIndex:
             connection = sqlite3.connect(":memory:", check_same_thread=False)
             _fill(connection, _names_of(graph))
             return cls(connection)
-        temporary = file.with_name(f".{file.name}.{os.getpid()}")
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         temporary.unlink(missing_ok=True)
         connection = sqlite3.connect(temporary, check_same_thread=False)
         _fill(connection, _names_of(graph))
         connection.close()
         os.replace(temporary, file)
         return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         """For each normalised text, the entities whose normalised name or alias it is."""

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     rf"""
     (?P<space>[ \t\r\n]+)
   | (?P<comment>\#[^\r\n]*)
-  | (?P<iri><[^\x00-\x20<>"{{}}|^`\\]*>)
+  | (?P<iri><(?:[^\x00-\x20<>"{{}}|^`\\]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
   | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|'''(?:'{{0,2}}(?:[^'\\]|\\.))*'''
       |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
   | (?P<variable>[?$][{_WORD}][{_WORD}\u00b7\u0300-\u036f\u203f-\u2040]*)
@@ -121,6 +121,9 @@ def check_local(sparql: str) -> None:
         QueryRejected: one of these keywords stands in the text outside strings, IRIs and comments.
     """
     for token in tokens(sparql):
+        if token.kind == "mark" and token.text in ("\\", '"', "'"):
+            # never valid here, and an engine that thinks otherwise would see other strings than we do
+            raise QueryRejected("Not valid SPARQL: a backslash or a quote that neither opens nor closes anything.")
         if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
             raise QueryRejected(
                 f"{token.text.upper()} is not allowed: kgqa never lets a query fetch from another place. "

@@ -142,10 +142,19 @@ def open_encoder(cache: Cache, *, say: Callable[[str], None] = lambda text: None
     if model is None:
         return None
     path, key = model
-    encoder = _open_onnx(cache, path, key, say)
-    if encoder is None:
-        return None
-    return CachedEncoder(encoder, cache.vectors(encoder.name, 384))
+    with _OPENING:
+        place = (cache.folder, key)
+        if place not in _OPENED:
+            encoder = _open_onnx(cache, path, key, say)
+            if encoder is None:
+                return None
+            _OPENED[place] = CachedEncoder(encoder, cache.vectors(encoder.name, 384))
+        return _OPENED[place]
+
+
+# one model a process: it costs a third of a second and 100 MB, and is the same for every graph
+_OPENED: dict[tuple[Path, str], CachedEncoder] = {}
+_OPENING = threading.Lock()
 
 
 def _packaged_minilm() -> tuple[Path, str] | None:

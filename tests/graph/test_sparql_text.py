@@ -340,3 +340,15 @@ def _result(result) -> list[tuple[str | None, ...]] | bool:
 
 def _text(value) -> str | None:
     return None if value is None else getattr(value, "iri", None) or value.value
+
+
+@pytest.mark.parametrize("escape", ["\\u0027", "\\u0022", "\\U00000027", "\\u0023"])
+def test_an_escape_in_an_iri_hides_nothing(escape):
+    with pytest.raises(QueryRejected):
+        prepare(f"SELECT * {{ OPTIONAL {{ <http://x/{escape}#> ?p ?o }} SERVICE SILENT <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
+
+
+@pytest.mark.parametrize("stray", ["\\", '"', "'"])
+def test_a_stray_quote_or_backslash_is_refused(stray):
+    with pytest.raises(QueryRejected):
+        prepare(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }}")
