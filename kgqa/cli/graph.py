@@ -250,7 +250,7 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
       kgqa graph search "alta verapaz" --graph mygraph/
     """
     from kgqa.report.answer import json_text
-    from kgqa.words import display_name
+    from kgqa.words import clean, display_name
 
     with _open(graph_path, options) as graph:
         matches = graph.search(text, limit=limit)
@@ -264,7 +264,9 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
     else:
         for item, match in zip(named, matches):
             also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""
-            print(display_name(item) + also)
+            # where no short id exists the IRI is what --topic takes, and what one searches for
+            ident = f"  <{clean(match.entity.iri)}>" if item.id == match.entity.iri else ""
+            print(display_name(item) + ident + also)
         if not matches:
             what = "nothing has a name like that" if graph.names.count else "the graph is empty"
             say(f"kgqa: {what}.")

@@ -63,7 +63,13 @@ def find_mentions(graph: KnowledgeGraph, question: str) -> list[Mention]:
     known = graph.names.exact(wanted)
     found: list[tuple[int, int, list[NameMatch]]] = []
     for (start, end), joined in spans.items():
-        matches = [match for variant in joined.split("\0") for match in known.get(variant, ())]
+        # a relation may have a name too, but nobody asks about it
+        matches = [
+            match
+            for variant in joined.split("\0")
+            for match in known.get(variant, ())
+            if match.entity.iri not in graph.relations
+        ]
         if matches:
             found.append((start, end, matches))
     chosen: list[tuple[int, int, list[NameMatch]]] = []

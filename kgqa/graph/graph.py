@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LABEL_BATCH = 50
 DEFAULT_FRONTIER_CAP = 1000
 DERIVE_TIMEOUT = 600.0
-DERIVED_VERSION = 1
+DERIVED_VERSION = 2
 """Goes up when what is derived from a graph changes its shape, so that what is in a cache is not misread."""
 
 
@@ -354,8 +354,9 @@ class KnowledgeGraph:
 
         def find() -> dict[str, str]:
             subjects = {r: Entity(self.schema.label_subject(r)) for r in self.relations if not self.schema.is_noise(r)}
-            labels = self.labels(subjects.values())
-            return {r: labels[s] for r, s in subjects.items() if s in labels}
+            labels = self.labels([*subjects.values(), *map(Entity, subjects)])
+            found = {r: labels.get(s) or labels.get(Entity(r)) for r, s in subjects.items()}
+            return {r: label for r, label in found.items() if label}
 
         return self._derived("relation-labels", find)
 
