@@ -69,7 +69,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("budget.seconds", float, 300.0, "seconds a question may take", minimum=0.001),
     Setting("budget.queries", int, None, "SPARQL queries a question may send", minimum=1),
     Setting("cache.folder", str, None, "where derived things are kept; none: the user's cache folder", trusted=True),
-    Setting("cache.limit_gb", float, 10.0, "size the cache is cut back to", minimum=0),
+    Setting("cache.limit_gb", float, 10.0, "size the cache is cut back to", minimum=0, trusted=True),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 

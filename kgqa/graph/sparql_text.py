@@ -131,6 +131,7 @@ def check_local(sparql: str) -> None:
             )
 
 
+_KEYWORD_IN_NAME = re.compile(r"(?i)service|silent|load")
 _NEEDS_READING = ("prefix", "service", "load", "\\u")
 
 
@@ -143,9 +144,10 @@ def prepare(sparql: str) -> str:
     check_local(sparql)
     expanded = expand_prefixes(sparql)
     for token in tokens(expanded):
-        # the engine reads an undeclared `SERVICE:x` as the keyword and the name `:x`
-        if token.kind == "name" and token.text.partition(":")[0].upper() in ("SERVICE", "SILENT", "LOAD"):
-            raise QueryRejected(f"The prefix of {token.text[:80]} is not declared, or is a keyword.")
+        # What is still a prefixed name has no absolute declaration. The engine ends such a name at its second dot
+        # or at a keyword, so that `ns:a.b.SERVICE` and `SERVICE:x` would be the keyword to it.
+        if token.kind == "name" and _KEYWORD_IN_NAME.search(token.text):
+            raise QueryRejected(f"The prefix of {token.text[:80]} must be declared with a full IRI.")
     return expanded
 
 

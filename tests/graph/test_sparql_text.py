@@ -352,3 +352,11 @@ def test_an_escape_in_an_iri_hides_nothing(escape):
 def test_a_stray_quote_or_backslash_is_refused(stray):
     with pytest.raises(QueryRejected):
         prepare(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }}")
+
+
+@pytest.mark.parametrize("name", ["ns:a.b.SERVICE", "ns:a.b.service", "ns:SERVICE", "SERVICE:x", "ns:a.LOAD"])
+@pytest.mark.parametrize("head", ["BASE <http://x/> PREFIX ns: <y#>", ""])
+def test_a_keyword_inside_a_name_that_cannot_be_resolved(head, name):
+    """The engine ends such a name before the keyword."""
+    with pytest.raises(QueryRejected):
+        prepare(f"{head} SELECT * {{ ?s ?p {name} <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
