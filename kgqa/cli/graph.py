@@ -103,14 +103,13 @@ def load(
     finally:
         bar.close()
     with open_graph(folder, cache=_cache()) as graph:
-        if not graph.store.meta.schema:
-            graph.store.folder.amend(schema=graph.schema.name)
         names = graph.names.count
         _print_load(report, graph, names, folder, as_json)
 
 
 def _keep_schema(schema: str | None, folder: Path) -> str | None:
-    """A bundled schema's name; a schema file is checked and copied into the graph's folder."""
+    """A bundled schema's name; a schema file is checked and copied into the graph's folder, under a name of its
+    content, so that the copy in use stays if the load comes to nothing."""
     if schema is None:
         return None
     from kgqa.graph.bulk import make_folder
@@ -119,8 +118,9 @@ def _keep_schema(schema: str | None, folder: Path) -> str | None:
     loaded = load_schema(schema)
     if schema in BUNDLED:
         return schema
-    make_folder(folder).schema_file.write_text(loaded.source, encoding="utf-8")
-    return "schema.toml"
+    name = f"schema-{loaded.digest}.toml"
+    (make_folder(folder).path / name).write_text(loaded.source, encoding="utf-8")
+    return name
 
 
 class _Bar:

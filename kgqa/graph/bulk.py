@@ -4,6 +4,7 @@ left behind when something goes wrong."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
@@ -30,7 +31,7 @@ def make_folder(path: Path) -> GraphFolder:
         if path.exists() and not path.is_dir():
             raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
         if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
-            if {item.name for item in path.iterdir()} - {"write.lock", "schema.toml"}:
+            if any(not re.fullmatch(r"write\.lock|schema-\w+\.toml", item.name) for item in path.iterdir()):
                 raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -72,7 +73,7 @@ def load_files(
         resume: go on with an interrupted load instead of starting one; `files` is not used.
         restart: throw an interrupted load away first. Without either, an interrupted load is an error.
         format: the ending that stands for the format, where the files' names do not tell.
-        schema: a schema's name, or `schema.toml` for the file of that name in the folder; None keeps what it was.
+        schema: a schema's name, or the name of a .toml file in the folder; None keeps what it was.
         settings: settings that belong to the graph; they are added to those it has.
 
     Raises:

@@ -2,7 +2,7 @@
 
     mygraph/
       graph.json        which generation is current, its fingerprint, schema and settings; replaced atomically
-      schema.toml       only when the user gave a schema of their own
+      schema-*.toml     only when the user gave a schema of their own
       loading.json      only while a load runs, or after one was interrupted
       write.lock        held by the one process that loads or updates
       gen-3/store/      the engine's files
@@ -80,10 +80,6 @@ class GraphFolder:
 
     def store_dir(self, generation: int) -> Path:
         return self.path / f"gen-{generation}" / "store"
-
-    @property
-    def schema_file(self) -> Path:
-        return self.path / "schema.toml"
 
     @property
     def journal_file(self) -> Path:

@@ -229,3 +229,13 @@ def _parent(process: Path) -> int:
         return int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
     except OSError:
         return 0
+
+
+def test_a_failed_load_leaves_the_schema_alone(kgqa, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n[names]\nlabel = ["http://example.org/{name}"]\n')
+    (tmp_path / "a.nt").write_text(GOOD)
+    (tmp_path / "bad.nt").write_text("nonsense\n")
+    assert kgqa("graph", "load", "a.nt", "--into", "g", "--schema", "one.toml").returncode == 0
+    assert kgqa("graph", "load", "bad.nt", "--into", "g", "--schema", "two.toml").returncode == 1
+    assert json.loads(kgqa("graph", "info", "g", "--json").out)["schema"] == "one"
