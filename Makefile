@@ -7,7 +7,6 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-# settings of the batch targets, for example: make bench TRIPLES=1320000
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
 

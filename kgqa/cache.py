@@ -44,8 +44,8 @@ class Cache:
 
     @classmethod
     def default(cls) -> Cache:
-        """The user's cache: KGQA_CACHE_FOLDER or KGQA_CACHE_DIR, or the platform's folder for caches."""
-        given = os.environ.get("KGQA_CACHE_FOLDER") or os.environ.get("KGQA_CACHE_DIR")
+        """The user's cache: KGQA_CACHE_FOLDER, or the platform's folder for caches."""
+        given = os.environ.get("KGQA_CACHE_FOLDER")
         if given:
             return cls(Path(given))
         from platformdirs import user_cache_dir
@@ -97,32 +97,31 @@ class Cache:
         freed = 0
         for entry in self.entries():
             if entry.kind in kinds:
-                self._remove(entry)
+                try:
+                    _remove(self.folder / entry.kind / entry.name)
+                except FileNotFoundError:
+                    pass  # another process was faster
+                except OSError as error:
+                    where = self.folder / entry.kind / entry.name
+                    raise SettingsError(f"{where} cannot be removed: {error.strerror}.") from error
                 freed += entry.bytes
         return freed
 
     def prune(self) -> int:
         """Remove what was unused for longest until the cache is within its limit; gives the bytes freed.
-        What this process uses stays."""
+        What this process uses stays, and what cannot be removed; other processes may prune as well."""
         entries = self.entries()
         total, freed = sum(entry.bytes for entry in entries), 0
         for entry in entries:
             if total - freed <= self.limit_bytes:
                 break
             if self.folder / entry.kind / entry.name not in self._used_now:
-                self._remove(entry)
-                freed += entry.bytes
+                try:
+                    _remove(self.folder / entry.kind / entry.name)
+                    freed += entry.bytes
+                except OSError:
+                    continue
         return freed
-
-    def _remove(self, entry: CacheEntry) -> None:
-        path = self.folder / entry.kind / entry.name
-        try:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise SettingsError(f"{path} cannot be removed: {error.strerror}.") from error
 
     def vectors(self, model: str, size: int) -> VectorCache:
         """The cache of embeddings of one model; `size` is the length of a vector."""
@@ -185,10 +184,23 @@ class VectorCache:
                 self._connection = None
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _size(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
-    return sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
+    total = 0
+    for item in path.rglob("*"):
+        try:
+            total += item.stat().st_size if item.is_file() else 0
+        except OSError:
+            continue  # gone meanwhile
+    return total
 
 
 def age_words(seconds_since_epoch: float) -> str:

@@ -63,9 +63,3 @@ class StoreCrashed(StoreError):
 
 class LoadError(StoreError):
     """A file could not be loaded. What was in the graph before is unchanged."""
-
-
-class Interrupted(KgqaError):
-    """Ctrl-C. The message says what was kept."""
-
-    exit_code = 130

@@ -175,6 +175,10 @@ class Answer:
     trace: tuple[Event, ...] = ()
     approximate: bool = False
 
+    def __str__(self) -> str:
+        """The names of the answers, or why there are none."""
+        return ", ".join(answer.name for answer in self.answers) or f"{self.status}: {self.reason}"
+
     def _repr_html_(self) -> str:
         """Shown by a notebook. Everything from the graph is escaped."""
         rows = "".join(f"<li><b>{escape(a.name)}</b> <code>{escape(a.id)}</code></li>" for a in self.answers)

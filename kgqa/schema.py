@@ -32,6 +32,7 @@ STANDARD_PREFIXES = {
 }
 BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
+_SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", "tel", "news", "file"}
 _MAX_BYTES = 1_000_000
 
 
@@ -215,6 +216,8 @@ class _Reader:
         prefix, colon, local = text.partition(":")
         if colon and prefix in self.prefixes:
             text = self.prefixes[prefix] + local
+        elif colon and not local.startswith("//") and prefix.lower() not in _SCHEMES:
+            raise SchemaError(f"{self._where}: the prefix of {text!r} is not declared in [prefixes].")
         if text and not _IRI.match(text):
             raise SchemaError(f"{self._where}: {text!r} is neither an IRI nor starts with a declared prefix.")
         return text

@@ -131,8 +131,6 @@ def resolve(
     for setting in SETTINGS:
         if setting.variable in environment:
             put(setting.key, _from_text(setting, environment[setting.variable]), setting.variable)
-    if "KGQA_CACHE_DIR" in environment and "KGQA_CACHE_FOLDER" not in environment:
-        put("cache.folder", environment["KGQA_CACHE_DIR"], "KGQA_CACHE_DIR")
     for key, value in (command_line or {}).items():
         if key not in BY_KEY:
             raise SettingsError(f"There is no setting {key}. See `kgqa config show`.")

@@ -24,7 +24,6 @@ class Trace:
     Args:
         seconds: wall time this question may take, None for no limit.
         queries: SPARQL queries it may send, None for no limit.
-        keep: whether events are kept (counts always are).
         listener: called with each event as it happens.
     """
 
@@ -33,13 +32,11 @@ class Trace:
         *,
         seconds: float | None = None,
         queries: int | None = None,
-        keep: bool = True,
         listener: Callable[[Event], None] | None = None,
     ) -> None:
         self._start = time.monotonic()
         self._seconds = seconds
         self._max_queries = queries
-        self._keep = keep
         self._listener = listener
         self._lock = threading.Lock()
         self._events: list[Event] = []
@@ -48,9 +45,8 @@ class Trace:
     def event(self, kind: str, /, **detail: Any) -> None:
         """Record a decision. `detail` holds plain JSON values only."""
         event = Event(kind, round(self.elapsed(), 4), detail)
-        if self._keep:
-            with self._lock:
-                self._events.append(event)
+        with self._lock:
+            self._events.append(event)
         if self._listener:
             self._listener(event)
 

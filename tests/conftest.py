@@ -28,7 +28,7 @@ def _own_cache(session_cache, tmp_path, monkeypatch):
     """No test reads or writes the user's cache or settings."""
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("KGQA_CACHE_DIR", str(session_cache))
+    monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
 
 

@@ -80,9 +80,9 @@ def test_an_entry_stays_within_the_cache(cache, kind, name):
 
 
 def test_the_default_place_is_given_by_a_variable(monkeypatch, tmp_path):
-    monkeypatch.setenv("KGQA_CACHE_DIR", str(tmp_path / "here"))
+    monkeypatch.setenv("KGQA_CACHE_FOLDER", str(tmp_path / "here"))
     assert Cache.default().folder == tmp_path / "here"
-    monkeypatch.delenv("KGQA_CACHE_DIR")
+    monkeypatch.delenv("KGQA_CACHE_FOLDER")
     assert Cache.default().folder.name == "kgqa"
 
 

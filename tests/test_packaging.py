@@ -144,7 +144,7 @@ def test_the_installed_command_answers_from_another_folder(installed, tmp_path):
         cwd=home,
         HOME=str(home),
         XDG_CONFIG_HOME=str(home),
-        KGQA_CACHE_DIR=str(tmp_path / "cache"),
+        KGQA_CACHE_FOLDER=str(tmp_path / "cache"),
         KGQA_RANK_EMBEDDINGS="off",
     )
     answer = json.loads(done.stdout)

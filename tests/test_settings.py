@@ -221,8 +221,3 @@ def test_the_users_own_file_may(place):
     assert settings_of(place)["cache.folder"] == "/mine"
     assert settings_of(place, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
     assert settings_of(place, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/third"
-
-
-def test_the_variable_for_the_cache_has_two_names(place):
-    assert settings_of(place, KGQA_CACHE_DIR="/a").origins["cache.folder"] == "KGQA_CACHE_DIR"
-    assert settings_of(place, KGQA_CACHE_DIR="/a", KGQA_CACHE_FOLDER="/b")["cache.folder"] == "/b"

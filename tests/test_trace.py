@@ -47,16 +47,6 @@ def test_the_listener_hears_each_event_as_it_happens():
     assert tuple(heard) == trace.events()
 
 
-def test_events_that_are_not_kept_are_heard_and_counted():
-    heard: list[Event] = []
-    trace = Trace(keep=False, listener=heard.append)
-    trace.event("expanded")
-    trace.count("hops")
-    assert trace.events() == ()
-    assert len(heard) == 1
-    assert trace.usage().hops == 1
-
-
 def test_a_listener_may_look_at_the_trace():
     seen: list[int] = []
     trace = Trace(listener=lambda event: seen.append(len(trace.events())))

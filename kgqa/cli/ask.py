@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import click
 from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
 
 EXIT_NOT_ANSWERED = 3
+_OBJECT = re.compile(r'\{\s*("|\}$)')
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Asked:
     text: str
     topics: tuple[str, ...] = ()
     id: str = ""
+    wrong: str = ""
+    """Why the line it came from is not understood, if it is not."""
 
 
 @click.command("ask")
@@ -93,9 +97,10 @@ def command(
                 count += 1
                 worst = max(worst, {"answered": 0, "failed": 9}.get(answer.status, EXIT_NOT_ANSWERED))
         except KeyboardInterrupt:
-            if batch:
-                say(f"Stopped after {count} questions; their answers are printed.")
-            raise
+            if not batch:
+                raise
+            say(f"kgqa: Stopped after {count} questions; their answers are printed.")
+            raise KeyboardInterrupt("said") from None
     if count == 0:
         say('kgqa: there was no question. Give one: kgqa ask "What is the capital of Japan?"')
         return 2
@@ -104,9 +109,11 @@ def command(
 
 def _ask(asked: Asked, resources, live: bool):
     from kgqa.methods.ask import ask
-    from kgqa.model import Question
+    from kgqa.model import Answer, Question
     from kgqa.trace import Trace
 
+    if asked.wrong:
+        return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.wrong)
     settings = resources.settings
     trace = Trace(
         seconds=settings["budget.seconds"],
@@ -154,12 +161,19 @@ def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
 
 
 def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
-    if line.startswith("{"):
-        try:
-            data = json.loads(line)
-            given = data.get("topics") or ()
-            if isinstance(data["question"], str) and all(isinstance(topic, str) for topic in given):
-                return Asked(data["question"], tuple(given) or topics, str(data.get("id", "")))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass  # a question may begin with a brace
-    return Asked(line, topics)
+    """A line of text is the question; one that is a JSON object must be a whole one."""
+    if not _OBJECT.match(line):
+        return Asked(line, topics)
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Asked(line, wrong=f"This line looks like a JSON object but is none: {error}.")
+    ident = data.get("id")
+    ident = "" if ident is None else str(ident)
+    given = data.get("topics")
+    given = [given] if isinstance(given, str) else given or []
+    if not isinstance(data.get("question"), str):
+        return Asked("", id=ident, wrong='The JSON object has no "question", or it is no text.')
+    if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
+        return Asked(data["question"], id=ident, wrong='"topics" must be a list of ids.')
+    return Asked(data["question"], tuple(given) or topics, ident)

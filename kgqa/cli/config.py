@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
-from kgqa.cli.options import JSON
-from kgqa.settings import FILE_NAME, SETTINGS, resolve, user_settings_file
+from kgqa.cli.options import GRAPH, JSON, say
+from kgqa.errors import StoreError
+from kgqa.settings import FILE_NAME, SETTINGS, Settings, resolve, user_settings_file
 
 
 @click.group("config")
@@ -14,17 +18,23 @@ def command() -> None:
 
 
 @command.command("show")
+@GRAPH
 @JSON
-def show(as_json: bool) -> None:
+def show(graph_path: str | None, as_json: bool) -> None:
     """Every setting: its value, where it came from, and what it does.
 
     A value comes from the command line, else a variable such as KGQA_EXPLORE_DEPTH, else kgqa.toml in the
-    working folder, else your own kgqa.toml, else the graph, else the default.
+    working folder, else your own kgqa.toml, else the graph, else the default. The graph is the one of --graph,
+    or the one that `kgqa ask` would ask.
     """
     from kgqa.report.answer import json_text
     from kgqa.words import clean
 
-    settings = resolve()
+    settings = resolve({"graph.path": graph_path})
+    try:
+        settings = settings.with_graph(_of_graph(settings))
+    except StoreError as error:
+        say(f"kgqa: the graph's own settings are not shown: {error}")
     if as_json:
         data = {
             s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
@@ -42,3 +52,13 @@ def show(as_json: bool) -> None:
         shown = "none" if value is None else clean(str(value))
         print(f"  {name:<15} {shown:<12} {clean(settings.origins[setting.key]):<12} {setting.help}")
     print(f"\nYour own file: {user_settings_file()}; in a working folder: {FILE_NAME}")
+
+
+def _of_graph(settings: Settings) -> dict[str, Any]:
+    """The settings that a graph's folder keeps. Nothing of the graph itself is opened."""
+    from kgqa.graph.demo import demo_folder
+    from kgqa.graph.folder import GraphFolder
+    from kgqa.methods.ask import cache_of
+
+    place = settings["graph.path"]
+    return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

@@ -98,8 +98,11 @@ def load(
         )
     except KeyboardInterrupt:
         bar.close()
-        say(f"\nStopped. What was in {folder} before is unchanged. Go on: kgqa graph load --resume --into {folder}")
-        raise
+        say(
+            f"\nkgqa: Stopped. What was in {folder} before is unchanged. "
+            f"Go on: kgqa graph load --resume --into {folder}"
+        )
+        raise KeyboardInterrupt("said") from None
     finally:
         bar.close()
     with open_graph(folder, cache=_cache()) as graph:

@@ -67,8 +67,9 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        _say("Stopped.")
+    except (KeyboardInterrupt, click.Abort) as error:
+        if not error.args:  # else the command has said what was kept
+            _say("Stopped.")
         sys.exit(130)
     except BrokenPipeError:
         # whoever read our output has had enough; keep the interpreter from complaining as it closes it

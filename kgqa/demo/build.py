@@ -278,7 +278,7 @@ def main(arguments: list[str] | None = None) -> int:
         path.write_bytes(data)
         return 0
     if not path.is_file() or path.read_bytes() != data:
-        print(f"{path} is not what the tables say: run python -m kgqa.demo.build", file=sys.stderr)
+        sys.stderr.write(f"{path} is not what the tables say: run python -m kgqa.demo.build\n")
         return 1
     return 0
 

@@ -55,9 +55,19 @@ def explore(
         prefilter, tournament: each takes candidates and gives the better ones back, best first.
     """
     kept: list[Candidate] = []
+    seen: set[RelationPath] = set()
     frontier = [Candidate(RelationPath(topic), "") for topic in topics]
     for hop in range(1, settings.depth + 1):
-        pool = _expand(graph, frontier, settings, trace)
+        try:
+            pool = _expand(graph, frontier, settings, trace)
+        except StoreTimeout:
+            if not kept:
+                raise
+            # what the earlier hops found still stands, but there might have been better further on
+            return [replace(candidate, approximate=True) for candidate in kept]
+        # past a relation that leads to mediators and others, a path is met in two hops
+        pool = [candidate for candidate in pool if candidate.path not in seen]
+        seen.update(candidate.path for candidate in pool)
         if not pool:
             break
         trace.count("hops")

@@ -12,7 +12,7 @@ from kgqa.rank.lexical import STOPWORDS
 from kgqa.words import normalise
 
 MAX_MENTION_WORDS = 12
-MAX_DEGREES = 20
+MAX_NAMESAKES = 500
 _WORD = re.compile(r"\w[\w'’.&-]*\w|\w", re.UNICODE)
 _QUESTION_WORDS = STOPWORDS | {
     "name",
@@ -93,5 +93,5 @@ def _ranked(graph: KnowledgeGraph, matches: list[NameMatch]) -> tuple[NameMatch,
         unique.setdefault(match.entity, match)
     if len(unique) == 1:
         return tuple(unique.values())
-    degrees = {entity: graph.degree(entity) for entity in list(unique)[:MAX_DEGREES]}
+    degrees = graph.degrees(list(unique)[:MAX_NAMESAKES])
     return tuple(sorted(unique.values(), key=lambda m: (-degrees.get(m.entity, 0), m.kind == "alias", m.entity.iri)))

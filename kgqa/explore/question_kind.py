@@ -1,11 +1,11 @@
-"""Recognises questions that a relation path cannot answer: counts, superlatives, yes/no. They are declined, not guessed."""
+"""Recognises questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no. They are declined, not guessed."""
 
 from __future__ import annotations
 
 import re
 
 _COUNT = re.compile(
-    r"\b(how many|how much|(?:(?:^|the|total|a|and|its|their)\s+)number of|what is the (total|count)|count the)\b",
+    r"\b(how many|how much|(?:(?:^|the|total|a|and|its|their|what)\s+)number of|what is the (total|count)|count the)\b",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
@@ -24,9 +24,23 @@ _OPEN = re.compile(
 _ASKED_LAST = re.compile(r"\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
     r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
-    r"|(?:larg|bigg|small|tall|short|high|low|deep|long|old|young|new|earli|lat|fast|slow|rich|poor|heavi|light|"
+    r"|(?:larg|bigg|small|tall|short|high|low|deep|long|old|eld|young|new|earli|lat|fast|slow|rich|poor|heavi|light|"
     r"great|strong|weak|near|clos|furth|farth|warm|cold|hott|wid|narrow|steep|busi|happi)est"
-    r"|the\s+(?:first|last)\s+(?!name|names|lady|ladies|language|time|season|person)\w+)\b",
+    r"|(?:the|whose|his|her|its|their|'s|’s)\s+(?:first|last)\s+(?!name|names|lady|ladies|language|time|season|person)\w+"
+    r"|(?:is|are|was|were)\s+(?:first|last)\s+\w+\s+(?:of|in|to))\b",
+    re.IGNORECASE,
+)
+# France borders Spain, right?
+_TAG = re.compile(
+    r",\s*(?:right|correct|true|yes|no|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? (?:it|he|she|they|there))\s*\?*\s*$",
+    re.IGNORECASE,
+)
+# More people than Spain; which is bigger, Spain or France? A comparison with a number is a condition instead.
+_COMPARISON = re.compile(
+    r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
+    r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
+    r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
+    r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
     re.IGNORECASE,
 )
 
@@ -41,6 +55,10 @@ def unsupported_kind(question: str) -> str | None:
         return "a count"
     if _YES_NO.match(question) and not _ASKED_LAST.search(question) and not _OPEN.search(question):
         return "a yes/no question"
+    if _TAG.search(question):
+        return "a yes/no question"
+    if match := _COMPARISON.search(question):
+        return "a comparison"
     if match := _SUPERLATIVE.search(question if question.isupper() else _TITLE.sub(" ", question)):
         return f"a superlative ({match[0].strip().lower()})"
     return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import StoreBusy, StoreIncomplete
+from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.bulk import load_files
 from kgqa.graph.folder import GraphFolder
 
@@ -21,13 +22,26 @@ def demo_folder(cache: Cache) -> Path:
     with as_file(files("kgqa") / "demo" / "graph.nt") as source:
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
         place = cache.entry("demo", digest)
-        if not GraphFolder(place).exists():
+        if not _usable(place):
             try:
                 # a mediator and its exit count as one hop here, so that two hops reach what two thoughts reach
                 load_files(place, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
             except StoreBusy:
                 _wait(place)
     return place
+
+
+def _usable(place: Path) -> bool:
+    """Whether the demo graph is there whole. What is damaged is thrown away: it can be made again."""
+    folder = GraphFolder(place)
+    if not folder.exists():
+        return False
+    try:
+        folder.meta()
+    except StoreUnavailable:
+        shutil.rmtree(place, ignore_errors=True)
+        return False
+    return True
 
 
 def _wait(place: Path, seconds: float = 30.0) -> None:

@@ -117,10 +117,12 @@ class EmbeddedStore:
         return report
 
     def close(self) -> None:
-        if self.writable and self._meta.stale and not self._closed:
-            self._rehash()
-        self._closed = True
-        self._finalizer()
+        try:
+            if self.writable and self._meta.stale and not self._closed:
+                self._rehash()
+        finally:  # a full disk may keep the hashes from being written; the graph then stays marked as changed
+            self._closed = True
+            self._finalizer()
 
     def __enter__(self) -> EmbeddedStore:
         return self

@@ -78,7 +78,7 @@ class _Explainer:
             self._walk(node.p1, left, extras)
             self._walk(node.p2, right, extras)
             conditions.append(f"either {'; and '.join(left)} — or {'; and '.join(right)}")
-        elif name in ("ToMultiSet", "values"):
+        elif name == "values" or (name == "ToMultiSet" and _given(node)):
             conditions += self._values(node)
         elif name == "Slice":
             self._walk(node.p, conditions, extras)
@@ -100,9 +100,7 @@ class _Explainer:
             conditions.append(f"(a part that cannot be put in words: {name})")
 
     def _values(self, node: Any) -> list[str]:
-        rows = getattr(node, "res", None) or (
-            node.p.res if getattr(node, "p", None) is not None and "res" in node.p else None
-        )
+        rows = _given(node)
         if not rows:
             return ["(given values)"]
         found = []
@@ -144,6 +142,12 @@ class _Explainer:
         if type(term).__name__ == "BNode":
             return "something"
         return "a computed value"
+
+
+def _given(node: Any) -> list[Any]:
+    """The rows of a VALUES block; empty for a sub-query."""
+    inner = getattr(node, "p", None)
+    return getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else [])
 
 
 def _is_variable(term: Any) -> bool:

@@ -42,7 +42,8 @@ def answer_query(
     restricted = restricted or {}
     if any(not 0 < index < len(path.steps) for index in restricted):
         raise ValueError("only inner nodes can be restricted")
-    walk = _commented(graph, graph.walk(path))
+    chosen_at = tuple((index, tuple(chosen)) for index, chosen in sorted(restricted.items()))
+    walk = replace(_commented(graph, graph.walk(path)), restricted=chosen_at)
     names = graph.labels([path.topic, *(e for chosen in restricted.values() for e in chosen)])
     comments = [Comment(f"{_name(names, path.topic)} = {graph.schema.short_id(path.topic.iri)}")]
     for chosen in restricted.values():
@@ -54,8 +55,6 @@ def answer_query(
         view=graph.view,
         walk=walk,
         comments=comments,
-        restricted=[(walk.nodes[index], list(chosen)) for index, chosen in sorted(restricted.items())],
-        chosen=Comment("inner entities selected by a model"),
     )
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 

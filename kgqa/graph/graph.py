@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
-from kgqa.graph import export, mediators
-from kgqa.graph.mediators import MediatorTable
+from kgqa.graph import derived, export
+from kgqa.graph.derived import Derived
+from kgqa.graph.mediators import MediatorTable, end_tests
 from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import Walk, returns, walk_of
 from kgqa.graph.queries import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
-from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value, from_json, to_json
+from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
 from kgqa.words import local_words
 
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
 
 LABEL_BATCH = 50
 DEFAULT_FRONTIER_CAP = 1000
-DERIVE_TIMEOUT = 600.0
-DERIVED_VERSION = 2
-"""Goes up when what is derived from a graph changes its shape, so that what is in a cache is not misread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +75,10 @@ class KnowledgeGraph:
         self.cache = cache
         self.settings: dict[str, Any] = {}
         """Settings that belong to the graph, as its folder keeps them."""
+        self.derived = Derived(
+            store, schema, self.view, find_labels=self.labels, cache=cache, timeout=max(timeout, derived.TIMEOUT)
+        )
         self._trace: Trace | None = None
-        self._shared = self
-        self._labels: dict[Entity, str | None] = {}
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """The same graph, its queries charged to one question's budget."""
@@ -95,13 +90,12 @@ class KnowledgeGraph:
 
     def prepare(self) -> None:
         """Derive what every question needs from the whole graph, now rather than in the middle of one."""
-        self.relations, self.mediators, self.inverses, self.relation_labels, self._inverse_of  # noqa: B018
+        self.derived.prepare()
 
     def close(self) -> None:
         """Let go of the store, whose workers end, and of the index of names."""
+        self.derived.close()
         self.store.close()
-        if index := self._shared.__dict__.pop("_name_index", None):
-            index.close()
 
     def __enter__(self) -> KnowledgeGraph:
         return self
@@ -134,7 +128,7 @@ class KnowledgeGraph:
         previous = walk.nodes[-2] if len(path) else None
         if self.walks == "no-return" and len(path):
             last = path.steps[-1]
-            known = {last.relation, self.inverse(last.relation), *self._inverse_of.get(last.relation, ())}
+            known = {last.relation, self.inverse(last.relation), *self.derived.inverse_of.get(last.relation, ())}
             returning = [
                 Entity(relation)
                 for relation in sorted(r for r in known if r)
@@ -173,7 +167,7 @@ class KnowledgeGraph:
                 side.discard(second + local)
 
     def _twins(self, relation: str) -> set[str]:
-        twins = set(self._inverse_of.get(relation, ()))
+        twins = set(self.derived.inverse_of.get(relation, ()))
         inverse = self.inverses.get(relation)
         if inverse:
             twins.add(inverse)
@@ -191,23 +185,35 @@ class KnowledgeGraph:
             return Ends(values[:limit], True)
         return Ends(values, False)
 
-    def has_ends(self, path: RelationPath) -> bool:
-        """Whether anything stands at the end of a path."""
-        return self._ask("ask_ends", walk=self.walk(path))
-
     def walks_along(
-        self, path: RelationPath, *, ends: Sequence[Value] = (), limit: int = 100
+        self,
+        path: RelationPath,
+        *,
+        ends: Sequence[Value] | None = None,
+        limit: int = 100,
+        timeout: float | None = None,
     ) -> list[tuple[Value, ...]]:
-        """Some walks along a path, each from topic to end; those to `ends`, where given."""
+        """Some walks along a path, each from topic to end.
+
+        Args:
+            ends: only walks to the first `LABEL_BATCH` of these.
+            timeout: seconds, where less than any query may take.
+        """
+        wanted = None if ends is None else [end for end in ends if not _is_blank(end)][:LABEL_BATCH]
+        if wanted == []:
+            return []
         walk = self.walk(path)
-        rows = self._select("walks", walk=walk, variables=walk.nodes[1:], ends=list(ends)[:LABEL_BATCH], limit=limit)
+        query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
+        charged = self._charge()
+        limits = [seconds for seconds in (charged, timeout) if seconds is not None]
+        rows = self.store.select(query, timeout=min(limits, default=None))
         return [(path.topic, *row) for row in rows]
 
     def walk(self, path: RelationPath) -> Walk:
         """The pattern of a whole path, with what keeps mediators out of its ends."""
         walk = walk_of(path, self.walks, inverse=self.inverse)
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, **mediators.end_tests(self.schema, self.mediators))
+            walk = replace(walk, **end_tests(self.schema, self.mediators))
         return walk
 
     def leads_to_mediator(self, step: Step) -> bool:
@@ -226,9 +232,18 @@ class KnowledgeGraph:
 
     def degree(self, entity: Entity) -> int:
         """Edges that leave or enter an entity, noise included."""
-        total = 0
-        for out in (True, False):
-            total += int(self._select("degree", entity=entity, out=out).rows[0][0].value)
+        return self.degrees([entity])[entity]
+
+    def degrees(self, entities: Iterable[Entity]) -> dict[Entity, int]:
+        """The degree of each of these entities, in two queries for every `LABEL_BATCH` of them."""
+        total = dict.fromkeys(entities, 0)
+        wanted = [entity for entity in total if not _is_blank(entity)]
+        for start in range(0, len(wanted), LABEL_BATCH):
+            for out in (True, False):
+                batch = wanted[start : start + LABEL_BATCH]
+                for entity, count in self._select("degrees", entities=batch, out=out):
+                    if isinstance(entity, Entity):
+                        total[entity] += int(count.value)
         return total
 
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
@@ -252,26 +267,27 @@ class KnowledgeGraph:
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
         wanted = list(dict.fromkeys(entities))
-        missing = [e for e in wanted if e not in self._labels and not e.iri.startswith("_:")]
+        known = self.derived.labels
+        missing = [e for e in wanted if e not in known and not _is_blank(e)]
         for predicate in self.schema.label:
             for start in range(0, len(missing), LABEL_BATCH):
                 batch = missing[start : start + LABEL_BATCH]
                 rows = self._select("labels", nodes=batch, predicate=Entity(predicate))
-                self._keep_best(rows)
-            missing = [e for e in missing if not self._labels.get(e)]
+                known.update(self._best(rows))
+            missing = [e for e in missing if not known.get(e)]
             if not missing:
                 break
-        self._labels.update({e: None for e in missing})
-        return {e: label for e in wanted if (label := self._labels.get(e))}
+        known.update({e: None for e in missing})
+        return {e: label for e in wanted if (label := known.get(e))}
 
-    def _keep_best(self, rows: Rows) -> None:
+    def _best(self, rows: Rows) -> dict[Entity, str]:
         best: dict[Entity, tuple[int, str]] = {}
         for node, label in rows:
             if isinstance(label, Literal):
                 rank = (self._language_rank(label.language), label.value)
                 if node not in best or rank < best[node]:
                     best[node] = rank
-        self._labels.update({node: label for node, (_, label) in best.items()})
+        return {node: label for node, (_, label) in best.items()}
 
     def _language_rank(self, language: str) -> int:
         languages = self.schema.languages
@@ -293,93 +309,30 @@ class KnowledgeGraph:
     def _unnamed(self, entity: Entity, short: str) -> str:
         return local_words(entity.iri) if short == entity.iri else short
 
+    # --- what is derived from the whole graph once, see `Derived`
+
     @property
     def names(self) -> NameIndex:
-        """The index of names and aliases, built on first use and kept in the cache."""
-        return self._shared._name_index
+        return self.derived.names
 
-    @cached_property
-    def _name_index(self) -> NameIndex:
-        return NameIndex.open(self)
-
-    # --- what is derived from the whole graph once
-
-    @cached_property
+    @property
     def mediators(self) -> MediatorTable:
-        data = self._derived("mediators", self._find_mediators)
-        return MediatorTable(data["leads"], from_json(tuple[Value, ...], data["marks"]))
+        return self.derived.mediators
 
-    def _find_mediators(self) -> dict[str, Any]:
-        return to_json(mediators.mediator_table(self.schema, self._select_free, self.relations))
-
-    @cached_property
+    @property
     def relations(self) -> dict[str, int]:
-        """All relations of the graph and their number of edges, most frequent first."""
+        return self.derived.relations
 
-        def find() -> dict[str, int]:
-            return {row[0].iri: int(row[1].value) for row in self._select_free("relation_counts")}
-
-        return self._derived("relations", find)
-
-    @cached_property
+    @property
     def inverses(self) -> dict[str, str]:
-        """Relation to its reverse property, both ways, where the graph says so."""
+        return self.derived.inverses
 
-        def find() -> dict[str, str]:
-            pairs: dict[str, str] = {}
-            for predicate in self.schema.inverse:
-                for left, right in self._select_free("predicate_pairs", predicate=Entity(predicate)):
-                    if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
-                        pairs.setdefault(left.iri, right.iri)
-                        pairs.setdefault(right.iri, left.iri)
-            return pairs
-
-        return self._derived("inverses", find)
+    @property
+    def relation_labels(self) -> dict[str, str]:
+        return self.derived.relation_labels
 
     def inverse(self, relation: str) -> str | None:
         return self.inverses.get(relation)
-
-    @cached_property
-    def _inverse_of(self) -> dict[str, list[str]]:
-        reverse: dict[str, list[str]] = {}
-        for left, right in self.inverses.items():
-            reverse.setdefault(right, []).append(left)
-        return reverse
-
-    @cached_property
-    def relation_labels(self) -> dict[str, str]:
-        """Relations' own labels, for schemas that name relations (`wording = "label"`)."""
-        if self.schema.wording != "label":
-            return {}
-
-        def find() -> dict[str, str]:
-            subjects = {r: Entity(self.schema.label_subject(r)) for r in self.relations if not self.schema.is_noise(r)}
-            labels = self.labels([*subjects.values(), *map(Entity, subjects)])
-            found = {r: labels.get(s) or labels.get(Entity(r)) for r, s in subjects.items()}
-            return {r: label for r, label in found.items() if label}
-
-        return self._derived("relation-labels", find)
-
-    def _derived(self, name: str, make) -> Any:
-        """A JSON value derived from the whole graph, kept in the cache by fingerprint, schema and view."""
-        place = self.derived_folder()
-        file = place / f"{name}.json" if place else None
-        if file and file.is_file():
-            try:
-                return json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                pass  # damaged: made anew
-        value = make()
-        if file and self.cache:
-            self.cache.write_text(file, json.dumps(value))
-        return value
-
-    def derived_folder(self) -> Path | None:
-        """Where what is derived from exactly this graph is kept, None without a cache."""
-        if self.cache is None or not self.store.fingerprint:
-            return None
-        view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
-        return self.cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}-{DERIVED_VERSION}")
 
     # --- the store, charged
 
@@ -389,9 +342,6 @@ class KnowledgeGraph:
 
     def _ask(self, name: str, **values: Any) -> bool:
         return self.store.ask(render(name, view=self.view, **values), timeout=self._charge())
-
-    def _select_free(self, name: str, **values: Any) -> Rows:
-        return self.store.select(render(name, view=self.view, **values), timeout=max(self.timeout, DERIVE_TIMEOUT))
 
     def _charge(self) -> float | None:
         return self._trace.charge_query(self.timeout) if self._trace else self.timeout
@@ -403,3 +353,8 @@ class KnowledgeGraph:
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
         return export.answer_query(self, path, **options)
+
+
+def _is_blank(value: Value) -> bool:
+    """Whether it is a blank node, which an update may make: no query can name it."""
+    return isinstance(value, Entity) and value.iri.startswith("_:")

@@ -14,6 +14,7 @@ import hashlib
 import io
 import json
 import lzma
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -102,6 +103,12 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
         )
     digest = hashlib.sha256()
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise LoadError(
+                f"{path} is no ordinary file. A load reads its files more than once, to be able to go on after an "
+                "interruption: write a pipe's content to a file first."
+            )
         with open(path, "rb") as file:
             while data := file.read(1 << 20):
                 digest.update(data)

@@ -18,7 +18,7 @@ from kgqa.model import Entity, Literal
 from kgqa.words import local_words, normalise
 
 if TYPE_CHECKING:
-    from kgqa.graph.graph import KnowledgeGraph
+    from kgqa.graph.derived import Derived
 
 MAX_QUERY_CHARS = 1000
 VERSION = 1
@@ -50,9 +50,9 @@ class NameIndex:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: KnowledgeGraph) -> NameIndex:
+    def open(cls, graph: Derived) -> NameIndex:
         """The index of a graph: from the cache, or built now."""
-        folder = graph.derived_folder()
+        folder = graph.folder
         file = folder / f"names-{VERSION}.sqlite" if folder else None
         if file and file.is_file():
             try:
@@ -144,7 +144,7 @@ def _fill(connection: sqlite3.Connection, names: Iterator[tuple[str, str, str]])
     connection.commit()
 
 
-def _names_of(graph: KnowledgeGraph) -> Iterator[tuple[str, str, str]]:
+def _names_of(graph: Derived) -> Iterator[tuple[str, str, str]]:
     found = False
     for kind, predicates in (("label", graph.schema.label), ("alias", graph.schema.alias)):
         for predicate in predicates:

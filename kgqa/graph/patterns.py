@@ -38,21 +38,24 @@ class MarkTest:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One hop of a pattern: its edge, the tests its node must pass, and the nodes that later hops need."""
+    """One hop of a pattern: its edge, the tests its node must pass, the entities it is restricted to (none: any),
+    and the nodes that later hops need."""
 
     edge: Edge
     different: tuple[tuple[Node, Node], ...]
+    values: tuple[Entity, ...]
     keep: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
-    the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
+    `restricted` the only entities that some inner nodes may be, by the node's place; the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     different: tuple[tuple[Node, Node], ...] = ()
+    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -66,18 +69,20 @@ class Walk:
         """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
         the number of walks grows with every hop, that of distinct nodes does not."""
         levels = []
+        values = dict(self.restricted)
         for index, edge in enumerate(self.edges, start=1):
             later = self.nodes[index + 1 :]
             needed = {right for left, right in self.different if left in later}
             keep = [node for node in self.nodes[1:index] if node in needed]
             tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
-            levels.append(Level(edge, tests, (*keep, self.nodes[index])))
+            levels.append(Level(edge, tests, values.get(index, ()), (*keep, self.nodes[index])))
         return tuple(levels)
 
     @property
     def opened(self) -> tuple[Level, ...]:
-        """All levels but the last, outermost first: the order in which their sub-queries are opened."""
-        return tuple(reversed(self.levels[:-1]))
+        """The levels that need a sub-query, outermost first, which is the order of opening them. The last needs
+        none, nor does the first: what one relation of the topic leads to is distinct as it is."""
+        return tuple(reversed(self.levels[1:-1]))
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
@@ -94,7 +99,6 @@ def walk_of(
     *,
     inverse: Callable[[str], str | None],
     final: bool = True,
-    end_name: str = "answer",
 ) -> Walk:
     """The pattern of a path under a walk rule, node by node:
 
@@ -107,7 +111,7 @@ def walk_of(
     names: list[Node] = [path.topic]
     names += [Variable(f"e{index}") for index in range(1, count)]
     if count:
-        names.append(Variable(end_name if final else f"e{count}"))
+        names.append(Variable("answer" if final else f"e{count}"))
     edges = []
     for index, step in enumerate(path.steps):
         here, there = names[index], names[index + 1]

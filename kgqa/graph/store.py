@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from kgqa.model import Value
 
@@ -66,7 +66,6 @@ class Progress:
 OnError = Literal["fail", "skip"]
 
 
-@runtime_checkable
 class Store(Protocol):
     """A SPARQL dataset. A result is whole or an exception: never cut short.
 

@@ -23,6 +23,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
+from kgqa.graph.confine import deny_network
 
 PROGRESS_SECONDS = 0.1
 
@@ -161,6 +162,7 @@ def _read_exactly(size: int) -> bytes:
 def main() -> None:
     global _OUT
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deny_network()  # before any other thread starts
     # frames go to the original stdout; anything printed by mistake goes to stderr instead
     _OUT = os.dup(1)
     os.dup2(2, 1)

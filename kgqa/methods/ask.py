@@ -20,7 +20,7 @@ from kgqa.rank.semantic import open_encoder
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean, display_name, normalise
+from kgqa.words import clean, display_name
 
 MAX_QUESTION_CHARS = 4000
 MAX_TOPICS = 5
@@ -69,7 +69,7 @@ def ask(
     question: str | Question,
     *,
     graph: KnowledgeGraph | str | Path | None = None,
-    topics: Sequence[str | Entity] = (),
+    topics: str | Entity | Sequence[str | Entity] = (),
     resources: Resources | None = None,
     trace: Trace | None = None,
 ) -> Answer:
@@ -77,7 +77,7 @@ def ask(
 
     Args:
         graph: an open graph or its folder; None for the demo graph. Not used where `resources` are given.
-        topics: ids or IRIs of the topic entities; empty to find them in the question.
+        topics: ids or IRIs of the topic entities, one or several; empty to find them in the question.
         resources: what `open_resources` gave, to answer many questions fast.
         trace: collects what happens; a new one with the settings' budget otherwise.
 
@@ -88,6 +88,7 @@ def ask(
         StoreError, SchemaError, SettingsError, ModelUnavailable: there is nothing to ask; only while opening.
     """
     own = resources is None
+    topics = [topics] if isinstance(topics, (str, Entity)) else topics
     resources = resources or open_resources(graph)
     settings = resources.settings
     if isinstance(question, str):
@@ -110,7 +111,9 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     text = _checked(question.text)
     question = replace(question, text=text)
     graph = resources.graph.for_question(trace)
-    if (kind := unsupported_kind(text)) and (kind := unsupported_kind(_without_names(graph, text))):
+    mentions = find_mentions(graph, text)
+    # names are taken out first: The Last Samurai is no superlative
+    if kind := unsupported_kind(text) and unsupported_kind(drop_mentions(text, [m.text for m in mentions])):
         trace.event("unsupported", kind=kind)
         return Answer(
             question,
@@ -119,20 +122,13 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
             method=top.METHOD,
         )
     notes: list[str] = []
-    if topics:
-        entities, mentions = _given(graph, topics), []
-    else:
-        entities, mentions = _linked(graph, text, notes, trace)
-    named = graph.named(entities)
+    entities = _given(graph, topics) if topics else _linked(graph, mentions[:MAX_TOPICS], notes, trace)
+    wanted = set(entities)
+    spans = [mention.text for mention in mentions if any(match.entity in wanted for match in mention.matches)]
     question = replace(question, topics=tuple(entities))
-    mentions += _names_in_question(graph, entities, text)
-    found = top.answer(question, resources=resources, trace=trace, topics=named, mentions=mentions)
+    named = graph.named(entities)
+    found = top.answer(question, resources=resources, trace=trace, topics=named, mentions=spans)
     return replace(found, notes=(*notes, *found.notes))
-
-
-def _without_names(graph: KnowledgeGraph, text: str) -> str:
-    """The question without the names of this graph in it: The Last Samurai is no superlative."""
-    return drop_mentions(text, [mention.text for mention in find_mentions(graph, text)])
 
 
 def _checked(text: str) -> str:
@@ -163,8 +159,7 @@ def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity
     return list(dict.fromkeys(entities))
 
 
-def _linked(graph: KnowledgeGraph, text: str, notes: list[str], trace: Trace) -> tuple[list[Entity], list[str]]:
-    found = find_mentions(graph, text)[:MAX_TOPICS]
+def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
     trace.event(
         "linked",
         mentions=[
@@ -182,21 +177,10 @@ def _linked(graph: KnowledgeGraph, text: str, notes: list[str], trace: Trace) ->
     for mention in found:
         if mention.ambiguous:
             notes.append(_ambiguity(graph, mention))
-    return list(dict.fromkeys(m.matches[0].entity for m in found)), [m.text for m in found]
+    return list(dict.fromkeys(m.matches[0].entity for m in found))
 
 
 def _ambiguity(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
     others = ", ".join(display_name(item) for item in named[1:])
     return f"“{clean(mention.text)}” was taken for {display_name(named[0])}; it could be {others}: choose with --topic."
-
-
-def _names_in_question(graph: KnowledgeGraph, entities: Sequence[Entity], text: str) -> list[str]:
-    """Stretches of the question that are names or aliases of topics that were given by id."""
-    wanted = set(entities)
-    words = normalise(text)
-    return [
-        mention.text
-        for mention in (find_mentions(graph, text) if words else [])
-        if any(match.entity in wanted for match in mention.matches)
-    ]

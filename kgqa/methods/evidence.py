@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Evidence, Named, Triple, Value
+from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
 
 MAX_ENDS = 20
 MAX_WALKS_AN_END = 3
+SECONDS = 5.0
+"""Looking for walks takes no longer: they illustrate an answer that stands without them."""
 
 
-def gather_evidence(graph: KnowledgeGraph, candidate: Candidate, score: float, ends: Sequence[Value]) -> Evidence:
-    """Walks to the first ends of a path, at most three each, and their triples."""
+def gather_evidence(
+    graph: KnowledgeGraph, candidate: Candidate, score: float, ends: Sequence[Value], trace: Trace
+) -> Evidence:
+    """Walks to the first ends of a path, at most three each, and their triples; none where the graph has so many
+    that finding these takes too long, which the trace says."""
     path = candidate.path
+    try:
+        every = graph.walks_along(path, ends=list(ends)[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS)
+    except (StoreTimeout, BudgetExhausted) as error:
+        trace.event("no_walks", error=str(error))
+        every = []
     walks: list[tuple[Value, ...]] = []
     seen: dict[Value, int] = {}
-    for walk in graph.walks_along(path, ends=list(ends)[:MAX_ENDS], limit=20 * MAX_ENDS):
+    for walk in every:
         seen[walk[-1]] = seen.get(walk[-1], 0) + 1
         if seen[walk[-1]] <= MAX_WALKS_AN_END:
             walks.append(walk)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.explore.beam import BeamSettings, explore, unnamed_hops
 from kgqa.explore.masking import drop_mentions
 from kgqa.graph.export import query_class, refuse_answers
@@ -69,10 +70,19 @@ def answer(
     kept = explore(graph, [t.value for t in topics], beam, prefilter=cut, tournament=compare, trace=trace)
     ranked = _by_score_and_depth(asked, kept, chooser, graph, settings["rank.depth_penalty"], trace)
     notes = (f"Ranked by {chooser.name}: no language model configured.",)
+    late: StoreError | None = None
     for candidate, score in ranked:
-        found = _read_off(graph, question, candidate, score, topics, notes, trace)
+        try:
+            found = _read_off(graph, question, candidate, score, topics, notes, trace)
+        except (StoreTimeout, PartialResult) as error:
+            late = error
+            trace.event("gave_up", path=candidate.words, error=str(error))
+            notes += (f"A better path was passed over ({candidate.words}), its answers could not be read: {error}",)
+            continue
         if found is not None:
             return found
+    if late:
+        raise late
     reason = "no relation path leads on from the topic" if not kept else "no path that was kept has an end"
     return Answer(question, "no_answer", method=METHOD, reason=reason, notes=notes, topics=tuple(topics))
 
@@ -117,7 +127,7 @@ def _read_off(
         question,
         "answered",
         answers=tuple(named),
-        paths=(gather_evidence(graph, candidate, score, values),),
+        paths=(gather_evidence(graph, candidate, score, values, trace),),
         sparql=sparql,
         query_class=worth or "none",
         grounding="graph",

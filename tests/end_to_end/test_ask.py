@@ -126,7 +126,7 @@ def test_settings_of_the_folder_are_used_and_shown(kgqa, tmp_path):
 
 
 def test_cache_info_and_clear(kgqa, tmp_path):
-    own = {"KGQA_CACHE_DIR": str(tmp_path / "cache")}
+    own = {"KGQA_CACHE_FOLDER": str(tmp_path / "cache")}
     kgqa("ask", "Who directed the film Parasite?", "--embeddings", "off", **own)
     kinds = {entry["kind"] for entry in json.loads(kgqa("cache", "info", "--json", **own).out)["entries"]}
     assert {"demo", "graphs"} <= kinds

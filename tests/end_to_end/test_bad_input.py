@@ -117,7 +117,7 @@ def test_no_permission_to_write(kgqa, tmp_path):
 
 def test_a_cache_that_cannot_be_written(kgqa, tmp_path):
     (tmp_path / "x.nt").write_text(GOOD)
-    own = {"KGQA_CACHE_DIR": "/sys/kgqa-cache"}
+    own = {"KGQA_CACHE_FOLDER": "/sys/kgqa-cache"}
     assert kgqa("graph", "load", "x.nt", "--into", "g", **own).returncode == 0
     question = ("ask", "who likes it?", "--topic", "http://example.org/b", "--graph", "g", "--embeddings", "off")
     assert kgqa(*question, **own).returncode == 0

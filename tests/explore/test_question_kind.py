@@ -16,6 +16,7 @@ COUNTS = [
     "Count the countries that border Germany.",
     "what is the count of teams in the league?",
     "Japan has how many islands?",
+    "What number of children did Henry VIII have?",
 ]
 YES_NO = [
     "Is Tokyo the capital of Japan?",
@@ -29,6 +30,8 @@ YES_NO = [
     "have the Cubs won a World Series?",
     "can penguins fly?",
     "  Isn't Canberra the capital of Australia?",
+    "France borders Spain, right?",
+    "Tokyo is the capital of Japan, isn't it?",
 ]
 SUPERLATIVES = [
     "what is the largest city in France?",
@@ -47,8 +50,20 @@ SUPERLATIVES = [
     "Which film was released earliest?",
     "what is the most recent film of Bong Joon-ho?",
     "who was the first president of South Korea?",
+    "who was first president of South Korea?",
+    "what is Beethoven's first symphony?",
+    "who is her eldest child?",
+]
+COMPARISONS = [
+    "which country has more people than Spain?",
+    "which rivers are longer than the Rhine?",
+    "who is older, Bong Joon-ho or Park Chan-wook?",
+    "which country is bigger: Spain or France?",
 ]
 PLAIN = [
+    "which countries other than France border Spain?",
+    "who is the father of Bong Joon-ho?",
+    "which river is longer known as the Main or the Rhine",
     "what is the name of the first lady of France?",
     "which country is Tokyo the capital of?",
     "Which city is the capital of the country whose anthem is Kimigayo?",
@@ -109,6 +124,11 @@ def test_superlatives(question):
     assert str(unsupported_kind(question)).startswith("a superlative (")
 
 
+@pytest.mark.parametrize("question", COMPARISONS)
+def test_comparisons(question):
+    assert unsupported_kind(question) == "a comparison"
+
+
 @pytest.mark.parametrize("question", PLAIN)
 def test_plain_questions_are_not_declined(question):
     assert unsupported_kind(question) is None
@@ -124,7 +144,7 @@ def test_the_reason_names_the_word():
     assert "the most people)" in unsupported_kind("which country has the most people?")
 
 
-@pytest.mark.parametrize("question", [*COUNTS, *YES_NO, *SUPERLATIVES])
+@pytest.mark.parametrize("question", [*COUNTS, *YES_NO, *SUPERLATIVES, *COMPARISONS])
 def test_case_does_not_matter(question):
     kind = unsupported_kind(question).split(" (")[0]
     for written in (question.upper(), question.lower()):

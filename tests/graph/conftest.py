@@ -19,7 +19,7 @@ from kgqa.graph.embedded import EmbeddedStore
 def cache_dir(tmp_path_factory, monkeypatch) -> Path:
     """No test sees or leaves anything in the user's cache."""
     folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("KGQA_CACHE_DIR", str(folder))
+    monkeypatch.setenv("KGQA_CACHE_FOLDER", str(folder))
     return folder
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from dataclasses import replace
+
 import pyoxigraph as ox
 import pytest
 from hypothesis import given
@@ -31,11 +33,10 @@ FULL = {
     "any_triple": [{}],
     "named_graphs": [{"limit": 100}],
     "answer": [
-        {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")], "restricted": [], "chosen": Comment("x")},
-        {"walk": WALK, "comments": [], "restricted": [(Variable("e1"), [A, B])], "chosen": Comment("chosen by a model")},
+        {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")]},
+        {"walk": replace(WALK, restricted=((1, (A, B)),)), "comments": []},
     ],
-    "ask_ends": [{"walk": WALK}],
-    "degree": [{"entity": A, "out": True}, {"entity": A, "out": False}],
+    "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
     "exists": [{"entity": A}],
     "has_predicate": [{"predicate": R}],
@@ -65,7 +66,7 @@ FULL = {
         for not_node, returning in ((None, []), (A, []), (None, [R] if walk is WALK else []))
     ],
     "walks": [
-        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [], "limit": 5},
+        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": None, "limit": 5},
         {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [A, Literal("x", language="en")], "limit": 5},
     ],
 }  # fmt: skip
