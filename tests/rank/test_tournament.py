@@ -1,4 +1,5 @@
-"""The chunked tournament: the best candidate survives, and nothing is lost or invented whatever a chooser answers."""
+"""Tournaments of chunks, of scores and of one prompt: the best candidate survives, and nothing is lost or invented
+whatever a chooser answers. Those of pairs are in test_pairwise.py."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.chooser import Chooser
-from kgqa.rank.tournament import chunked
+from kgqa.rank.tournament import TOURNAMENTS, chunked, pointwise, single
+from kgqa.testing.oracle import NoisyOracle
 
 
 def pool_of(size: int) -> list[Candidate]:
@@ -102,7 +104,7 @@ def test_a_chunk_is_never_the_whole_pool_unless_it_fits(size, chunk_size, answer
     chooser = FixedChooser(answers)
     chunked("q", pool_of(size), chooser, k=3, chunk_size=chunk_size)
     for chunks in chooser.rounds:
-        assert all(1 <= len(chunk) <= max(chunk_size, 2 * 3) for chunk in chunks)
+        assert all(1 <= len(chunk) <= max(chunk_size, 2 * 3 - 2) for chunk in chunks)
     assert len(chooser.rounds[-1]) == 1
     shrinking = [sum(map(len, chunks)) for chunks in chooser.rounds]
     assert shrinking == sorted(set(shrinking), reverse=True)
@@ -174,12 +176,20 @@ def test_more_winners_than_candidates():
     assert chunked("q", pool, PerfectChooser(pool[::-1]), k=10, chunk_size=10) == pool[::-1]
 
 
-@pytest.mark.parametrize("chunk_size", [4, 10])
-@pytest.mark.parametrize("size", [4, 5, 6, 11, 12, 20, 30, 45])
-def test_as_many_winners_as_were_asked_for_though_rounds_halve(size, chunk_size):
+@pytest.mark.parametrize("chunk_size", [2, 4, 5, 10])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7])
+def test_as_many_winners_as_were_asked_for_though_rounds_halve(k, chunk_size):
     """A round must not leave fewer than `k` candidates to a chooser that answers in full."""
-    pool = pool_of(size)
-    assert len(chunked("q", pool, PerfectChooser(pool), k=3, chunk_size=chunk_size)) == 3
+    for size in range(k, 60):
+        pool = pool_of(size)
+        assert len(chunked("q", pool, PerfectChooser(pool), k=k, chunk_size=chunk_size)) == k
+
+
+@pytest.mark.parametrize(("chunk_size", "chunks"), [(20, [2, 1]), (10, [3, 2, 1]), (5, [6, 4, 2, 2, 1]), (30, [1])])
+def test_the_chunks_of_thirty_candidates(chunk_size, chunks):
+    chooser = PerfectChooser(pool_of(30))
+    chunked("q", pool_of(30), chooser, k=3, chunk_size=chunk_size)
+    assert [len(batch) for batch in chooser.rounds] == chunks
 
 
 def test_an_empty_pool():
@@ -199,3 +209,140 @@ def test_every_match_is_noted():
     assert [kind for kind, _ in matches] == ["match"] * 3
     assert sorted(words for _, d in matches[:2] for words in d["candidates"]) == sorted(c.words for c in pool)
     assert matches[-1][1]["picked"] == [candidate.words for candidate in won]
+
+
+class Saying:
+    """Gives the same reply to whatever it is asked, and counts how often."""
+
+    name = "a reply"
+
+    def __init__(self, reply) -> None:
+        self.reply = reply
+        self.asked: list[tuple[int, int | None]] = []
+
+    def pick(self, question, chunks, k):
+        return [self.reply for _ in chunks]
+
+    def prefer(self, question, pairs):
+        return [self.reply for _ in pairs]
+
+    def score(self, question, candidates, *, batch_size=None):
+        self.asked.append((len(candidates), batch_size))
+        return self.reply
+
+
+def test_all_tournaments_by_name():
+    assert list(TOURNAMENTS) == ["chunked", "pairwise", "knockout", "pointwise", "single"]
+
+
+every = pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
+
+
+@every
+@given(size=st.integers(0, 40), k=st.integers(1, 6), random=st.randoms(use_true_random=False))
+def test_every_tournament_finds_the_best_and_counts_its_matches(play, size, k, random):
+    pool, notes = pool_of(size), []
+    truth = random.sample(pool, size)
+    oracle = NoisyOracle(truth)
+    won = play("q", pool, oracle, k=k, note=lambda kind, **detail: notes.append(kind))
+    assert won[:1] == truth[:1]
+    assert len(won) == min(k, size)
+    assert won == sorted(won, key=truth.index)
+    assert notes == ["match"] * oracle.calls
+
+
+@every
+@given(
+    size=st.integers(1, 40),
+    k=st.integers(1, 6),
+    p=st.floats(0.5, 1),
+    silent=st.floats(0, 1),
+    seed=st.integers(0, 2**32),
+)
+def test_every_tournament_survives_noise_and_silence(play, size, k, p, silent, seed):
+    pool = pool_of(size)
+    won = play("q", pool, NoisyOracle(pool[::-1], p=p, silent=silent, seed=seed), k=k)
+    assert len(won) == len(set(won)) == min(k, size)
+    assert set(won) <= set(pool)
+
+
+@every
+def test_a_silent_chooser_leaves_the_first_by_prefilter(play):
+    pool = pool_of(30)
+    assert play("q", pool, NoisyOracle(pool[::-1], silent=1), k=3) == pool[:3]
+
+
+@every
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_tournament_without_winners(play, k):
+    with pytest.raises(ValueError):
+        play("q", pool_of(3), Saying([]), k=k)
+
+
+@every
+def test_an_error_of_the_chooser_is_not_swallowed(play):
+    class Failing:
+        name = "failing"
+
+        def _fail(self, *arguments, **options):
+            raise RuntimeError("no connection")
+
+        pick = prefer = score = _fail
+
+    with pytest.raises(RuntimeError, match="no connection"):
+        play("q", pool_of(3), Failing(), k=3)
+
+
+@pytest.mark.parametrize("play", [chunked, single])
+@pytest.mark.parametrize("reply", [None, [], ["0"], [None], [1.5], [True], [9], [-1]])
+def test_what_cannot_be_read_as_indices_leaves_the_prefilter_order(play, reply):
+    pool = pool_of(4)
+    assert play("q", pool, Saying(reply), k=3) == pool[:3]
+
+
+@pytest.mark.parametrize("play", [chunked, single])
+def test_numpy_numbers_are_indices(play):
+    pool = pool_of(4)
+    assert play("q", pool, Saying(list(np.array([3, 1]))), k=3) == [pool[3], pool[1]]
+
+
+@given(st.integers(1, 40), st.integers(1, 50), indices)
+def test_one_prompt_over_the_pool_gives_what_was_picked(size, k, reply):
+    pool = pool_of(size)
+    usable = list(dict.fromkeys(i for i in reply if 0 <= i < size))[:k]
+    assert single("q", pool, Saying(reply), k=k) == ([pool[i] for i in usable] or pool[:k])
+
+
+scores = st.lists(st.sampled_from([0.0, 1.0, 1.0, -2.5, np.nan, np.inf, -np.inf]), max_size=20)
+
+
+@given(st.integers(1, 15), st.integers(1, 20), scores)
+def test_scores_sort_the_pool_and_what_has_none_keeps_its_place(size, k, given_scores):
+    pool = pool_of(size)
+    won = pointwise("q", pool, Saying(np.array(given_scores)), k=k)
+    by_hand = [value if np.isfinite(value) else None for value in (given_scores + [np.nan] * size)[:size]]
+    ranked = iter(sorted((i for i in range(size) if by_hand[i] is not None), key=lambda i: (-by_hand[i], i)))
+    expected = [i if by_hand[i] is None else next(ranked) for i in range(size)]
+    assert won == [pool[i] for i in expected[:k]]
+
+
+def test_the_scores_of_a_pool_are_one_call():
+    chooser = Saying(np.zeros(12))
+    pointwise("q", pool_of(12), chooser, k=3)
+    pointwise("q", pool_of(12), chooser, k=3, batch_size=10)
+    assert chooser.asked == [(12, 5), (12, 10)]
+
+
+def test_batches_of_scores_are_noted_with_who_was_taken():
+    notes = []
+    reply = np.array([0, 3, 0, 0, 0, 0, 9, np.nan])
+    pointwise("q", pool_of(8), Saying(reply), k=2, note=lambda kind, **detail: notes.append((kind, detail)))
+    assert notes == [
+        ("match", {"candidates": [f"r{i}" for i in range(5)], "picked": ["r1"], "scores": [0.0, 3.0, 0.0, 0.0, 0.0]}),
+        ("match", {"candidates": ["r5", "r6", "r7"], "picked": ["r6"], "scores": [0.0, 9.0, None]}),
+    ]
+
+
+def test_a_batch_of_no_scores():
+    with pytest.raises(ValueError):
+        pointwise("q", pool_of(3), Saying([]), k=3, batch_size=0)

@@ -1,0 +1,130 @@
+"""A chooser that knows the truth and errs with a known chance: tests and simulations of tournaments need one."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from kgqa.model import Candidate
+from kgqa.rank.chooser import Group, Verdict
+
+
+class NoisyOracle:
+    """Knows which candidates are better, and says so with the chance `p` each time it is asked, independently.
+
+    What it is asked twice it may answer differently, as models do. Its answers depend on the seed and on the order
+    of the calls. Not thread-safe.
+
+    Pairs: the better one is named with the chance `p`. Chunks: places are drawn one after the other (Plackett-Luce);
+    among those left the better of two is `p / (1 - p)` times as likely as the next worse, so that a chunk of two is
+    a pair. Scores carry Gumbel noise, under which two neighbours of the truth keep their order with the chance `p`.
+    Evidence is enough if it has the best candidate, and the verdict is right with the chance `p`.
+
+    Args:
+        truth: the best first; candidates, or `(prefix, entity)` for grouped entities. What is not in it is worse
+            than all in it, and among itself equal.
+        p: 0.5 to 1.
+        others: "order": what `p` says holds for every pair. "coin": only the best differs, all others are equal.
+        bias: chance that the first of a pair is named without a look at either.
+        silent: chance that a single reply is of no use.
+
+    Attributes:
+        calls: pairs, chunks, batches of evidence or of scored candidates it was shown.
+        rounds: batches of them.
+
+    Raises:
+        ValueError: a chance is out of range.
+    """
+
+    def __init__(
+        self,
+        truth: Sequence[Hashable],
+        *,
+        p: float = 1.0,
+        seed: int = 0,
+        others: Literal["order", "coin"] = "order",
+        bias: float = 0.0,
+        silent: float = 0.0,
+    ) -> None:
+        if not 0.5 <= p <= 1 or not 0 <= bias <= 1 or not 0 <= silent <= 1:
+            raise ValueError("p is a chance from 0.5 to 1, bias and silent are chances from 0 to 1")
+        if others not in ("order", "coin"):
+            raise ValueError(f'others are in "order" or a "coin", not {others!r}')
+        self.name = f"an oracle that is right with the chance {p:g}"
+        self.calls = 0
+        self.rounds = 0
+        self._p = p
+        self._bias = bias
+        self._silent = silent
+        self._random = random.Random(seed)
+        place = {item: i for i, item in enumerate(truth)}
+        self._last = 1 if others == "coin" else len(place)
+        self._place = {item: min(i, self._last) for item, i in place.items()}
+        self._best = next(iter(place), None)
+
+    def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
+        self._count(len(pairs))
+        return [0 if self._chance(self._silent) else self._preferred(*pair) for pair in pairs]
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        self._count(len(chunks))
+        return [self._picked(chunk, k) for chunk in chunks]
+
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+        self._count(len(chunks))
+        return [self._picked([(g.prefix, entity) for g in chunk for entity in g.entities], k) for chunk in chunks]
+
+    def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
+        if candidates:
+            self._count(-(-len(candidates) // batch_size) if batch_size else 1)
+        return np.array([math.nan if self._chance(self._silent) else self._scored(each) for each in candidates])
+
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+        self._count(len(batches))
+        return [
+            "unparsed" if self._chance(self._silent) else
+            "yes" if (self._best in batch) == self._chance(self._p) else "no"
+            for batch in batches
+        ]  # fmt: skip
+
+    def _count(self, calls: int) -> None:
+        self.calls += calls
+        self.rounds += calls > 0
+
+    def _chance(self, chance: float) -> bool:
+        return self._random.random() < chance
+
+    def _rank(self, item: Hashable) -> int:
+        """Place in the truth, 0 for the best; equal for equals."""
+        return self._place.get(item, self._last)
+
+    def _preferred(self, first: Candidate, second: Candidate) -> int:
+        if self._chance(self._bias):
+            return 1
+        gap = self._rank(second) - self._rank(first)
+        first_wins = self._chance(self._p if gap > 0 else 1 - self._p if gap < 0 else 0.5)
+        return 1 if first_wins else -1
+
+    def _picked(self, chunk: Sequence[Hashable], k: int) -> list[int]:
+        if self._chance(self._silent):
+            return []
+        left = list(range(len(chunk)))
+        picked: list[int] = []
+        while left and len(picked) < k:
+            ranks = sorted({self._rank(chunk[i]) for i in left})
+            # each rank among those left is as many times less likely than the one before it
+            weight = {rank: (1 / self._p - 1) ** place for place, rank in enumerate(ranks)}
+            drawn = self._random.choices(left, [weight[self._rank(chunk[i])] for i in left])[0]
+            left.remove(drawn)
+            picked.append(drawn)
+        return picked
+
+    def _scored(self, item: Hashable) -> float:
+        if self._p == 1:
+            return -float(self._rank(item))
+        gumbel = -math.log(-math.log(self._random.uniform(1e-12, 1 - 1e-12)))
+        return gumbel - self._rank(item) * math.log(self._p / (1 - self._p))
