@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
 from kgqa.model import Candidate
 from kgqa.rank.fusion import reciprocal_rank_fusion
-from kgqa.rank.lexical import bm25
+from kgqa.rank.lexical import Variant, bm25
 from kgqa.rank.semantic import CachedEncoder
+
+Method = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def prefilter(
@@ -18,21 +23,79 @@ def prefilter(
     *,
     keep: int,
     encoder: CachedEncoder | None,
-    lexical_weight: float,
+    lexical_weight: float = 0.25,
+    method: Method = "rrf",
+    seed: int = 0,
+    score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
+    lexical_variant: Variant = "own",
 ) -> list[Candidate]:
-    """The `keep` best candidates, best first: BM25 and SBERT fused by reciprocal rank, BM25 alone without an encoder.
+    """The `keep` best candidates, best first; equal ones keep the order of the pool.
 
     Args:
         question: its text with the topic's mention left out.
-        lexical_weight: weight of BM25 where SBERT has weight 1.
+        encoder: None where there are no embeddings: "rrf" and "sbert" are then "bm25".
+        lexical_weight: weight of BM25 in "rrf", where SBERT has weight 1.
+        method: "rrf" fuses BM25 and SBERT by reciprocal rank; "trained" goes by `score`; "random" is a sample of the
+            pool (what Think-on-Graph does, to compare with), the same for the same seed whatever the order of the
+            pool, and that for a smaller `keep` is the beginning of it; "none" keeps all in their order.
+        score: question and n candidates to n scores; NaN comes last.
+        lexical_variant: see `bm25`.
+
+    Raises:
+        ValueError: an unknown method, or "trained" without one score for each candidate.
     """
+    if method == "none":
+        return list(candidates)
+    scores = relevance(
+        question,
+        candidates,
+        encoder=encoder,
+        lexical_weight=lexical_weight,
+        method=method,
+        seed=seed,
+        score=score,
+        lexical_variant=lexical_variant,
+    )
+    return [candidates[i] for i in np.argsort(-scores, kind="stable")[:keep]]
+
+
+def relevance(
+    question: str,
+    candidates: Sequence[Candidate],
+    *,
+    encoder: CachedEncoder | None,
+    lexical_weight: float = 0.25,
+    method: Method = "rrf",
+    seed: int = 0,
+    score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
+    lexical_variant: Variant = "own",
+) -> np.ndarray:
+    """What `prefilter` orders by: float64 of shape (len(candidates),), higher is better; zeros for "none"."""
+    if method not in METHODS:
+        raise ValueError(f"the prefilter is one of {', '.join(METHODS)}, not {method!r}")
+    if method == "trained" and score is None:
+        raise ValueError("the prefilter 'trained' needs something that scores")
+    if not candidates or method == "none":
+        return np.zeros(len(candidates))
+    if method == "random":
+        return np.array([_drawn(seed, question, candidate) for candidate in candidates])
+    if method == "trained":
+        scores = np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
+        if scores.shape != (len(candidates),):
+            raise ValueError(f"{len(candidates)} candidates were given scores of shape {scores.shape}")
+        return scores
     words = [candidate.words for candidate in candidates]
-    lexical = bm25(question, words)
-    if encoder is None:
-        fused = lexical
-    elif not words:
-        return []
-    else:
-        semantic = encoder.encode(words) @ encoder.encode_once([question])[0]
-        fused = reciprocal_rank_fusion([lexical, semantic], weights=[lexical_weight, 1.0])
-    return [candidates[i] for i in np.argsort(-fused, kind="stable")[:keep]]
+    if encoder is None or method == "bm25":
+        return bm25(question, words, variant=lexical_variant)
+    semantic = (encoder.encode(words) @ encoder.encode_once([question])[0]).astype(np.float64)
+    if method == "sbert":
+        return semantic
+    return reciprocal_rank_fusion(
+        [bm25(question, words, variant=lexical_variant), semantic], weights=[lexical_weight, 1.0]
+    )
+
+
+def _drawn(seed: int, question: str, candidate: Candidate) -> float:
+    text = f"prefilter\0{seed}\0{question}\0{candidate.words}\0{candidate.path!r}"
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return float(int.from_bytes(digest) >> 11)

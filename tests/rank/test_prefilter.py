@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.chooser import RandomChooser
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
-from kgqa.rank.prefilter import prefilter
+from kgqa.rank.prefilter import METHODS, prefilter, relevance
 
 RELATIONS = [
     "sports team arena stadium",
@@ -111,3 +113,116 @@ def test_the_lexical_weight_says_who_decides(pool, encoder):
 
     assert best(0.0) == "country currency used"
     assert best(1000.0) == lexical(question, pool, 1)[0].words == "person profession"
+
+
+# ---- the other ways to cut ----
+
+
+def test_embeddings_alone(pool, encoder):
+    question = "what money does a person use?"
+    semantic = encoder.encode(words_of(pool)) @ encoder.encode_once([question])[0]
+    kept = prefilter(question, pool, keep=8, encoder=encoder, method="sbert")
+    assert [semantic[pool.index(each)] for each in kept] == sorted(semantic, reverse=True)
+    assert kept == prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0)
+
+
+def test_words_alone_though_there_are_embeddings(pool, encoder):
+    kept = prefilter("what money does a person use?", pool, keep=8, encoder=encoder, method="bm25")
+    assert kept == lexical("what money does a person use?", pool, 8)
+
+
+@pytest.mark.parametrize("method", ["rrf", "sbert"])
+def test_without_embeddings_words_take_their_place(pool, method):
+    kept = prefilter("what is the mascot of the team?", pool, keep=8, encoder=None, method=method)
+    assert kept == lexical("what is the mascot of the team?", pool, 8)
+
+
+def test_the_weight_of_words_is_a_quarter_by_default(pool, encoder):
+    question = "what money does a person use?"
+    given = prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0.25)
+    assert prefilter(question, pool, keep=8, encoder=encoder) == given
+
+
+def test_nothing_is_cut_and_nothing_moved(pool, encoder):
+    assert prefilter("birth", pool, keep=2, encoder=encoder, method="none") == pool
+    assert prefilter("birth", [], keep=2, encoder=encoder, method="none") == []
+
+
+def test_a_score_of_ones_own(pool):
+    asked = []
+
+    def by_length(question, candidates):
+        asked.append((question, list(candidates)))
+        return [float("nan") if "film" in each.words else len(each.words) for each in candidates]
+
+    kept = prefilter("which?", pool, keep=8, encoder=None, method="trained", score=by_length)
+    assert asked == [("which?", pool)]
+    sizes = [len(each.words) for each in kept[:6]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert kept[6:] == pool[5:7]  # without a score, in the order of the pool
+    assert prefilter("which?", [], keep=3, encoder=None, method="trained", score=by_length) == []
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "score"),
+    [
+        ("trained", None),
+        ("trained", lambda question, pool: [1.0]),
+        ("trained", lambda question, pool: 1.0),
+        ("sbret", None),
+    ],
+)
+def test_what_cannot_order_a_pool(pool, method, score):
+    with pytest.raises(ValueError):
+        prefilter("q", pool, keep=3, encoder=None, method=method, score=score)
+
+
+def test_chance_is_the_same_for_the_same_seed_question_and_pool(pool):
+    def sample(pool, *, keep=5, question="q", seed=1):
+        return prefilter(question, pool, keep=keep, encoder=None, method="random", seed=seed)
+
+    assert sample(pool) == sample(pool) == sample(pool[::-1])
+    assert sample(pool, keep=3) == sample(pool)[:3]
+    assert set(sample(pool, keep=100)) == set(pool)
+    orders = {tuple(sample(pool, keep=8, question=q, seed=s)) for q in "qrs" for s in range(3)}
+    assert len(orders) == 9
+
+
+def test_chance_is_fair(candidate):
+    """Each of 10 is kept among 3 in 300 of 1,000 draws: the chi-square of 9 degrees of freedom is below 27.9."""
+    pool = [candidate(str(i)) for i in range(10)]
+    counts = dict.fromkeys(pool, 0)
+    for seed in range(1000):
+        for kept in prefilter("q", pool, keep=3, encoder=None, method="random", seed=seed):
+            counts[kept] += 1
+    assert sum(counts.values()) == 3000
+    assert sum((count - 300) ** 2 / 300 for count in counts.values()) < 27.9
+
+
+def test_chance_is_not_that_of_the_chooser_with_the_same_seed(pool):
+    """Otherwise a random tournament after a random prefilter would always return its first."""
+    drawn = RandomChooser(1).score("q", pool)
+    assert (
+        np.argsort(-drawn).tolist() != np.argsort(-relevance("q", pool, encoder=None, method="random", seed=1)).tolist()
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_it_orders_by(pool, encoder, method):
+    def length(question, candidates):
+        return [len(each.words) for each in candidates]
+
+    question = "what is the mascot of the team?"
+    scores = relevance(question, pool, encoder=encoder, method=method, score=length)
+    assert scores.shape == (8,) and scores.dtype == np.float64
+    ordered = [pool[i] for i in np.argsort(-scores, kind="stable")]
+    assert prefilter(question, pool, keep=8, encoder=encoder, method=method, score=length) == ordered
+    assert relevance(question, [], encoder=encoder, method=method, score=length).shape == (0,)
+
+
+def test_the_published_variant_of_bm25(pool):
+    question = "what is the mascot of the team?"
+    scores = relevance(question, pool, encoder=None, method="bm25", lexical_variant="okapi")
+    assert scores.tolist() == bm25(question, words_of(pool), variant="okapi").tolist()
+    assert scores.tolist() != bm25(question, words_of(pool)).tolist()

@@ -12,13 +12,9 @@ import numpy as np
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.rank.semantic import (
-    CachedEncoder,
-    OnnxEncoder,
-    TorchEncoder,
-    _packaged_minilm,
-    open_encoder,
-)
+from kgqa.rank.onnx_export import OnnxEncoder
+from kgqa.rank.semantic import CachedEncoder, open_encoder
+from kgqa.rank.sentence_models import TorchEncoder, packaged_minilm
 
 TEXTS = [
     "which city is the capital?",
@@ -77,14 +73,12 @@ def test_cached_vectors_have_length_one_in_half_precision(encoder):
 def test_the_export_equals_sentence_transformers(minilm, vectors):
     from sentence_transformers import SentenceTransformer
 
-    path, _ = _packaged_minilm()
-    reference = SentenceTransformer(str(path), device="cpu").encode(TEXTS, show_progress_bar=False)
+    reference = SentenceTransformer(packaged_minilm().source, device="cpu").encode(TEXTS, show_progress_bar=False)
     assert cosines(vectors, reference).min() >= 0.9999
 
 
 def test_the_torch_encoder_equals_it_too(minilm, vectors):
-    path, key = _packaged_minilm()
-    torch_vectors = TorchEncoder(str(path), key).encode(TEXTS)
+    torch_vectors = TorchEncoder(packaged_minilm()).encode(TEXTS)
     assert np.linalg.norm(torch_vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert cosines(vectors, torch_vectors).min() >= 0.9999
 
@@ -216,3 +210,41 @@ def test_where_the_cache_cannot_be_written_torch_does_it(minilm, encoder, tmp_pa
     (tmp_path / "file").write_text("")
     unwritable = open_encoder(Cache(tmp_path / "file" / "cache"))
     assert cosines(unwritable.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999
+
+
+# ---- questions, and many threads ----
+
+
+def test_a_prompt_is_put_before_questions_only(onnx):
+    counting = CountingEncoder(onnx)
+    encoder = CachedEncoder(counting, None, query_prompt="query: ", name="with a prompt")
+    encoder.encode(["team"])
+    encoder.encode_once(["who?", ""])
+    assert counting.texts == ["team", "query: who?", "query: "]
+    assert encoder.name == "with a prompt"
+
+
+def test_the_encoder_of_a_process_is_opened_once(encoder, encoder_cache):
+    assert open_encoder(encoder_cache) is encoder
+    assert open_encoder(encoder_cache, query_prompt="") is not encoder
+
+
+def test_vectors_are_not_lost_when_another_thread_cuts_memory_back(onnx, monkeypatch):
+    """The other thread comes in while vectors are computed; what was remembered before is still needed after it."""
+    monkeypatch.setattr("kgqa.rank.semantic._REMEMBERED", 1)
+
+    class Interrupted:
+        name = onnx.name
+
+        def encode(self, texts):
+            if "second" in texts:
+                other = threading.Thread(target=cached.encode, args=(["third", "fourth"],))
+                other.start()
+                other.join()
+            return onnx.encode(texts)
+
+    cached = CachedEncoder(Interrupted(), None)
+    first = cached.encode(["first"])
+    both = cached.encode(["first", "second"])
+    assert np.array_equal(both[0], first[0])
+    assert cosines(both, onnx.encode(["first", "second"])).min() > 0.9999

