@@ -1,0 +1,237 @@
+"""How often `kgqa ask` is right on a question file, by data set and hop with 95% intervals, and where it is wrong.
+
+    accuracy.py --kg FILE... --questions FILE [--method ...] [--losses] [--json]
+    accuracy.py --table [--set NAME ...] [--column NAME ...]
+
+Hit@1 is the share of an answer's entities that are right (they tie), no answer scores 0. An option that is not given
+is what kgqa does by default. Graphs are loaded once, into --work, under a name made of their files' contents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from accuracy_sets import COLUMNS, SETS, QuestionSet
+from common import machine, print_json, print_table
+
+from kgqa.cache import Cache
+from kgqa.errors import KgqaError, SettingsError
+from kgqa.evaluation.asking import ask_all
+from kgqa.evaluation.losses import LOSSES
+from kgqa.evaluation.metrics import Outcome, Summary, by_group, dataset_and_hop, summarise
+from kgqa.evaluation.questions import ANSWERABLE, GoldQuestion, half_of, read_questions, spread
+from kgqa.graph.bulk import load_files
+from kgqa.graph.folder import GraphFolder
+from kgqa.graph.loading import file_job
+from kgqa.methods.ask import open_resources
+from kgqa.settings import Settings, resolve
+
+KEYS = {
+    "method": "ask.method",
+    "prefilter": "rank.prefilter",
+    "tournament": "rank.tournament",
+    "depth": "explore.depth",
+    "walks": "graph.walks",
+    "combine": "explore.combine",
+    "mediator_hop": "explore.mediator_hop",
+}
+"""Options that are settings, by the setting they are."""
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Settings with the options that were given; `chooser` is `offline`, `random` or `trained:FILE`.
+
+    Raises:
+        SettingsError: there is no such setting, or it may not be that.
+    """
+    given = {KEYS[name]: value for name, value in options.items() if name in KEYS and value is not None}
+    chooser, _, ranker = (options.get("chooser") or "").partition(":")
+    if chooser:
+        given["rank.chooser"] = chooser
+    if ranker:
+        given["rank.ranker"] = str(Path(ranker).resolve())
+    for text in options.get("settings") or ():
+        key, _, value = text.partition("=")
+        given[key] = next((kind for kind in (_as(int, value), _as(float, value)) if kind is not None), value)
+    return resolve(given)
+
+
+def _as(kind: type, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return None
+
+
+def loaded(files: Sequence[Path], work: Path) -> Path:
+    """The graph folder of these files, loaded if it is not there yet."""
+    hashes = sorted(file_job(file).sha256 for file in files)
+    folder = GraphFolder(work / "graphs" / hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16])
+    if not folder.exists():
+        print(f"Loading {len(files)} files into {folder.path} (once) ...", file=sys.stderr)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        load_files(folder.path, files, restart=True)
+    return folder.path
+
+
+def measure(
+    graph: Path, questions: Sequence[GoldQuestion], options: dict[str, Any], settings: Settings
+) -> list[Outcome]:
+    """Ask all questions of one graph, a line a question on stderr if wanted."""
+    outcomes = []
+    with closing(open_resources(graph, settings=settings)) as resources:
+        for outcome, answer in ask_all(questions, resources, topics=options["topics"], losses=options["losses"]):
+            outcomes.append(outcome)
+            if options["verbose"]:
+                path = answer.paths[0].words if answer.paths else answer.reason
+                marks = f"{outcome.score.hit:.2f} {outcome.score.f1:.2f} {outcome.loss or outcome.status}"
+                print(f"{outcome.id}\t{marks}\t{answer.question.text}\t{path}", file=sys.stderr)
+    return outcomes
+
+
+def chosen(file: Path, options: dict[str, Any]) -> list[GoldQuestion]:
+    """The questions of a file that the graph can answer, of the half and as many as wanted."""
+    questions = [q for q in read_questions(file) if q.answerable(options["support"])]
+    found = spread(half_of(questions, options["half"]), options["limit"])
+    if not found:
+        support = ", ".join(options["support"])
+        sys.exit(f"{file} has no question whose gold answers the graph is known to give (support: {support}).")
+    return found
+
+
+def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The means over all, and by data set and hop."""
+    groups = by_group(outcomes, dataset_and_hop)
+    return {**summarise(outcomes).as_json(), "by": {name: summarise(part).as_json() for name, part in groups.items()}}
+
+
+def percent(summary: Summary, metric: str) -> str:
+    found = summary.means[metric]
+    return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+
+
+def print_report(outcomes: Sequence[Outcome]) -> None:
+    """One line a data set and hop, one for all; then statuses and losses."""
+    groups = by_group(outcomes, dataset_and_hop)
+    rows = []
+    for name, part in [*groups.items(), ("all", list(outcomes))]:
+        summary = summarise(part)
+        marks = [percent(summary, metric) for metric in ("hit@1", "f1", "em")]
+        rows.append([name, str(summary.n), *marks, 100 * summary.reproduced, summary.seconds])
+    print_table(["questions", "n", "hit@1 (95%)", "f1", "em", "reproduced", "s each"], rows)
+    whole = summarise(outcomes)
+    print("\n" + ", ".join(f"{count} {status}" for status, count in whole.statuses.items()))
+    if whole.losses:
+        print()
+        names = [loss for loss in LOSSES if loss in whole.losses]
+        lines = [[loss, *(_losses(part, loss) for part in groups.values()), whole.losses[loss]] for loss in names]
+        print_table(["lost at", *groups, "all"], lines)
+
+
+def _losses(outcomes: Sequence[Outcome], loss: str) -> int:
+    return sum(outcome.loss == loss for outcome in outcomes)
+
+
+def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
+    """Every wanted set with the options of every wanted column. A column that kgqa has no settings for is left out,
+    which is said once."""
+    columns: dict[str, dict[str, Any]] = {}
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in options["column"] or [name for name in COLUMNS if name != "default"]:
+        try:
+            settings_of(given | COLUMNS[name])
+            columns[name] = COLUMNS[name]
+        except SettingsError as error:
+            print(f"No column {name}: {error}", file=sys.stderr)
+    if not columns:
+        sys.exit("No column is left.")
+    lines = []
+    for name in options["set"] or SETS:
+        which: QuestionSet = SETS[name]
+        graph = loaded(which.kg_files(), work)
+        questions = chosen(which.question_file(), options)
+        line: dict[str, Any] = {"set": name, "n": len(questions), "columns": {}}
+        for column, extra in columns.items():
+            settings = settings_of(which.options | given | extra)
+            outcomes = measure(graph, questions, options, settings)
+            line["columns"][column] = report(outcomes)
+            print(f"{name}, {column}: hit@1 {percent(summarise(outcomes), 'hit@1')}", file=sys.stderr)
+        lines.append(line)
+    return lines
+
+
+def print_lines(lines: Sequence[dict[str, Any]]) -> None:
+    """Sets downwards; for every column Hit@1, EM and what could be reproduced."""
+    columns = list(dict.fromkeys(column for line in lines for column in line["columns"]))
+    head = ["set", "n"]
+    for column in columns:
+        head += [f"{column} hit@1", "+-", "em", "repr."]
+    rows = []
+    for line in lines:
+        row: list[Any] = [line["set"], str(line["n"])]
+        for column in columns:
+            cell = line["columns"][column]
+            low, high = cell["intervals"]["hit@1"]
+            row += [100 * cell["hit@1"], 50 * (high - low), 100 * cell["em"], 100 * cell["reproduced"]]
+        rows.append(row)
+    print_table(head, rows)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--kg", nargs="+", type=Path, metavar="FILE", help="RDF files of the graph")
+    made.add_argument("--graph", type=Path, metavar="FOLDER", help="a graph folder that is loaded already, not --kg")
+    made.add_argument("--questions", type=Path, metavar="FILE")
+    made.add_argument("--table", action="store_true", help="several columns over several sets of the data folder")
+    made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
+    made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [all but default]")
+    made.add_argument("--method", help="top-1, top-2 or top")
+    made.add_argument("--chooser", metavar="offline|random|trained:FILE")
+    made.add_argument("--prefilter", help="bm25, sbert, rrf, random, none or trained")
+    made.add_argument("--tournament")
+    made.add_argument("--combine", choices=("intersect", "separate"))
+    made.add_argument("--depth", type=int)
+    made.add_argument("--walks")
+    made.add_argument("--mediator-hop", choices=("edge", "free"))
+    made.add_argument("--settings", action="append", metavar="KEY=VALUE", help="any other setting, again for more")
+    made.add_argument("--topics", choices=("gold", "linked"), default="gold")
+    made.add_argument("--support", nargs="+", default=list(ANSWERABLE), help="what `support` or `path_check` may say")
+    made.add_argument("--half", choices=("first", "second", "all"), default="all", help="even or odd lines of the file")
+    made.add_argument("--limit", type=int, metavar="N", help="at most so many questions, spread over the file")
+    made.add_argument("--losses", action="store_true", help="say where right answers were lost")
+    made.add_argument("--work", type=Path, metavar="DIR", help="where graphs are loaded [the user's cache]")
+    made.add_argument("--verbose", action="store_true", help="a line a question on stderr")
+    made.add_argument("--json", action="store_true")
+    return made
+
+
+def main() -> None:
+    arguments = parser()
+    options = vars(arguments.parse_args())
+    if options["limit"] is not None and options["limit"] < 1:
+        arguments.error("--limit is 1 at least")
+    work = options["work"] or Cache.default().folder / "benchmarks"
+    try:
+        if options["table"]:
+            lines = run_table(options, work)
+            print_json({"machine": machine(), "lines": lines}) if options["json"] else print_lines(lines)
+            return
+        if not options["questions"] or bool(options["kg"]) == bool(options["graph"]):
+            arguments.error("give --questions and one of --kg and --graph, or --table")
+        settings = settings_of(options)
+        questions = chosen(options["questions"], options)
+        graph = options["graph"] or loaded(options["kg"], work)
+        outcomes = measure(graph, questions, options, settings)
+        print_json({"machine": machine(), **report(outcomes)}) if options["json"] else print_report(outcomes)
+    except KgqaError as error:
+        sys.exit(f"accuracy.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

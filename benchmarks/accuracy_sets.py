@@ -1,0 +1,67 @@
+"""The question sets and columns of accuracy.py's table: names of files under KGQA_DATA, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common import data_file
+
+# without kg_gold_dev, which was built from the gold queries: no question that needs it is counted
+FREEBASE = tuple(
+    f"freebase/{name}.nt.gz"
+    for name in (
+        "kg_arcane1 kg_arcane2_skolem kg_epr_dev kg_fb237 kg_fb237_cvt kg_grasp kg_inverse_closure "
+        "kg_simplequestions kg_subgraphrag names schema"
+    ).split()
+)
+METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """A graph's files, a question file, and options of accuracy.py that belong to the data: what a walk may return
+    to, and the depth, which is the same for all sets of a family, so that it does not give away the hops."""
+
+    kg: tuple[str, ...]
+    questions: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def kg_files(self) -> list[Path]:
+        return [data_file(*name.split("/")) for name in self.kg]
+
+    def question_file(self) -> Path:
+        return data_file(*self.questions.split("/"))
+
+
+def _path_question(name: str) -> QuestionSet:
+    kg, questions = f"pathquestion/{name}.kg.nt.gz", f"pathquestion/{name}.questions.dev.jsonl.gz"
+    return QuestionSet((kg,), questions, {"walks": "free", "depth": 3})
+
+
+SETS: dict[str, QuestionSet] = {
+    "freebase_fast": QuestionSet(
+        ("freebase_fast/kg.nt.gz", "freebase/schema.nt.gz"), "freebase_fast/questions.jsonl.gz"
+    ),
+    "webqsp": QuestionSet(FREEBASE, "freebase/questions_webqsp_test.dev.jsonl.gz"),
+    "cwq": QuestionSet(FREEBASE, "freebase/questions_cwq_test.dev.jsonl.gz"),
+    **{name: _path_question(name) for name in ("pq2h", "pq3h", "pql2h", "pql3h")},
+    "wc_path2": QuestionSet(("wc2014/kg.nt.gz",), "wc2014/questions_path2.dev.jsonl.gz"),
+    "wc_conj": QuestionSet(("wc2014/kg.nt.gz",), "wc2014/questions_conj.dev.jsonl.gz"),
+    **{
+        f"metaqa_{hops}": QuestionSet(
+            METAQA, f"metaqa/questions_{hops}hop.dev.jsonl.gz", {"walks": "topic-never", "depth": 3}
+        )
+        for hops in (1, 2, 3)
+    },
+}
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "top-1": {"method": "top-1"},
+    "top-2": {"method": "top-2"},
+    "random": {"chooser": "random", "prefilter": "random"},
+}
+"""What each column sets; `--chooser trained:FILE` and the like go for all columns that do not say otherwise."""

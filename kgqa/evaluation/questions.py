@@ -1,0 +1,188 @@
+"""Question files in the project's format: one JSON object a line, gzipped or not, with gold answers.
+
+A line has `question`, and where known `id, dataset, topic_entities[{id,name}], answers[{id?,name}]` (literals also as
+`{value,datatype}`), `hops, gold_path, gold_chain(s), support, path_check`. Whatever else it has is kept in `row`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from typing import Literal as OneOf
+
+from kgqa.errors import KgqaError
+
+MAX_LINE_BYTES = 4 << 20
+MAX_FILE_BYTES = 1 << 30
+MAX_ANSWERS = 100_000
+ANSWERABLE = ("observed", "observed+skolem", "exact")
+"""What `support` and `path_check` call a question whose gold query gives exactly the gold answers."""
+
+Half = OneOf["first", "second", "all"]
+T = TypeVar("T")
+
+
+class QuestionFileError(KgqaError):
+    """A question file cannot be read. The message names the file and, where there is one, the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAnswer:
+    """One gold answer: an id (short or an IRI) where it is an entity, else its text, with a datatype if it has one."""
+
+    id: str
+    name: str
+    datatype: str = ""
+
+
+@dataclass(frozen=True)
+class GoldQuestion:
+    """A question with what is known to be right. `hops` is None where the file does not say; `number` is the
+    line's place among the questions of the file, from 0."""
+
+    text: str
+    id: str
+    dataset: str
+    number: int
+    topics: tuple[str, ...] = ()
+    answers: tuple[GoldAnswer, ...] = ()
+    hops: int | None = None
+    support: str = ""
+    path_check: str = ""
+    row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
+        """Whether there are gold answers and the graph is known to give exactly these."""
+        if not self.answers:
+            return False
+        return all(not mark or mark in support for mark in (self.support, self.path_check))
+
+
+def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[GoldQuestion]:
+    """Read a question file, gzipped if its name ends in .gz.
+
+    Args:
+        max_line_bytes: the longest line there may be.
+
+    Raises:
+        QuestionFileError: it is missing, too large, cut short, or a line is no question.
+    """
+    file = Path(file)
+    found: list[GoldQuestion] = []
+    for line_number, line in _lines(file, max_line_bytes):
+        try:
+            data = json.loads(line)
+            found.append(_question(data, len(found), file.name.split(".")[0]))
+        except RecursionError:
+            raise QuestionFileError(f"{file}, line {line_number}: nested too deep for a question.") from None
+        except ValueError as error:
+            raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
+    if not found:
+        raise QuestionFileError(f"{file} has no question in it.")
+    return found
+
+
+def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:
+    """The questions with an even place in their file (`first`), an odd one (`second`), or all."""
+    return [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
+
+
+def spread(items: Sequence[T], limit: int | None) -> list[T]:
+    """At most `limit` of the items, evenly over the whole of them, because files are sorted by kind."""
+    if limit is None or len(items) <= limit:
+        return list(items)
+    return [items[index * len(items) // limit] for index in range(limit)]
+
+
+def _lines(file: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+    number, total = 0, 0
+    try:
+        with _opened(file) as stream:
+            while line := stream.readline(max_line_bytes + 1):
+                number += 1
+                total += len(line)
+                if len(line) > max_line_bytes:
+                    raise QuestionFileError(f"{file}, line {number}: longer than {max_line_bytes:,} bytes.")
+                if total > MAX_FILE_BYTES:
+                    raise QuestionFileError(f"{file} holds more than {MAX_FILE_BYTES:,} bytes: split it.")
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, zlib.error) as error:  # a gzip file cut short or damaged among them
+        said = getattr(error, "strerror", None) or str(error)
+        raise QuestionFileError(f"{file} cannot be read after line {number}: {said}.") from error
+
+
+def _opened(file: Path) -> BinaryIO:
+    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
+
+
+def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
+    if not isinstance(data, dict):
+        raise ValueError("a question is a JSON object")
+    text = data.get("question")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError('"question" must be a text that is not empty')
+    return GoldQuestion(
+        text=text,
+        id=_text(data, "id") or str(number),
+        dataset=_text(data, "dataset") or dataset,
+        number=number,
+        topics=tuple(dict.fromkeys(t for item in _objects(data, "topic_entities") if (t := _text(item, "id")))),
+        answers=_answers(data),
+        hops=_hops(data),
+        support=_text(data, "support"),
+        path_check=_text(data, "path_check"),
+        row=data,
+    )
+
+
+def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
+    items = _objects(data, "answers")
+    if len(items) > MAX_ANSWERS:
+        raise ValueError(f"more than {MAX_ANSWERS:,} answers")
+    answers = [
+        GoldAnswer(_text(item, "id"), _text(item, "name") or _text(item, "value"), _text(item, "datatype"))
+        for item in items
+    ]
+    if any(not answer.id and not answer.name for answer in answers):
+        raise ValueError('an answer has neither "id" nor "name" nor "value"')
+    return tuple(dict.fromkeys(answers))
+
+
+def _hops(data: Mapping[str, Any]) -> int | None:
+    """What the line says, else the length of its gold path or of the longest of its chains."""
+    hops = data.get("hops")
+    if hops is not None:
+        if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
+            raise ValueError('"hops" must be a number from 1 up')
+        return hops
+    path = data.get("gold_path")
+    if isinstance(path, list) and path:
+        return len(path)
+    chains = data.get("gold_chains")
+    # nodes and relations in turn, a node at both ends
+    lengths = [len(chain) // 2 for chain in chains if isinstance(chain, list)] if isinstance(chains, list) else []
+    return max(lengths, default=0) or None
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f'"{key}" must be a text')
+    return value
+
+
+def _objects(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    value = data.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ValueError(f'"{key}" must be a list of objects')
+    return value

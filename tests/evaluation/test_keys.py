@@ -1,0 +1,154 @@
+"""Answers and gold answers as keys: entities by id, numbers and dates by value, the rest by name."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.evaluation.keys import answer_keys, gold_keys, literal_key, needs_names, text_key
+from kgqa.evaluation.questions import GoldAnswer
+from kgqa.model import Entity, Literal, Named
+
+NS = "http://rdf.freebase.com/ns/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def gold(*answers: str) -> frozenset:
+    """`m.1` stands for an id, `"text"` for a text."""
+    return gold_keys(GoldAnswer("", a[1:-1]) if a.startswith('"') else GoldAnswer(a, "any name") for a in answers)
+
+
+def entity(ident: str, name: str) -> Named:
+    return Named(Entity(NS + ident), ident, name)
+
+
+def value(text: str, datatype: str = "string") -> Named:
+    return Named(Literal(text, XSD + datatype), "", text)
+
+
+EQUAL = [
+    # gold text, lexical form, datatype
+    ("1996", "1996", "gYear"),
+    ("1996", "1996", "integer"),
+    ("1996", "1996", "string"),
+    ("1996", "1996.0", "decimal"),
+    ("1996", "1.996E3", "double"),
+    ("1996", "1996Z", "gYear"),
+    ("0044", "0044", "gYear"),
+    ("-0044", "-0044", "gYear"),
+    ("+100", "100", "decimal"),
+    ("6,960", "6960", "integer"),
+    ("3.048", "3.048", "float"),
+    ("0", "-0.0", "double"),
+    ("7", "007", "integer"),
+    ("1945-04-30", "1945-04-30", "date"),
+    ("1945-04-30", "1945-04-30Z", "date"),
+    ("1945-04-30", "1945-04-30T00:00:00Z", "dateTime"),
+    ("1841-03-04T00:00:00Z", "1841-03-04", "date"),
+    ("+1841-03-04T00:00:00Z", "1841-03-04T00:00:00.000Z", "dateTime"),
+    ("1969-07-20T20:17:40Z", "1969-07-20T22:17:40+02:00", "dateTime"),
+    ("1921-09", "1921-09", "gYearMonth"),
+    ("-0044-03-15", "-0044-03-15", "date"),
+    ("Marshall Bruce Mathers III", "marshall  bruce mathers iii", "string"),
+    ("true", "true", "boolean"),
+    ("NaN", "NaN", "double"),
+    ("???", "???", "string"),
+]
+
+
+@pytest.mark.parametrize(("text", "lexical", "datatype"), EQUAL)
+def test_equal_values(text, lexical, datatype):
+    wanted = gold(f'"{text}"')
+    assert answer_keys([value(lexical, datatype)], wanted) == wanted
+
+
+UNEQUAL = [
+    ("1996", "1997", "gYear"),
+    ("1996", "1996-01-01", "date"),
+    ("1996-01", "1996-01-01", "date"),
+    ("1945-04-30", "1945-04-30T12:00:00Z", "dateTime"),
+    ("007", "7", "integer"),  # a text with leading zeros is a code
+    ("1,2", "12", "integer"),
+    ("1e99999999", "1", "integer"),
+    ("???", "!!!", "string"),
+    ("12", "twelve", "string"),
+    ("12", "-12", "integer"),
+    ("0.1", "1", "decimal"),
+    ("10", "1", "decimal"),
+]
+
+
+@pytest.mark.parametrize(("text", "lexical", "datatype"), UNEQUAL)
+def test_unequal_values(text, lexical, datatype):
+    wanted = gold(f'"{text}"')
+    assert answer_keys([value(lexical, datatype)], wanted) != wanted
+
+
+def test_gold_with_a_datatype():
+    assert gold_keys([GoldAnswer("", "007", XSD + "integer")]) == gold('"7"') != gold('"007"')
+
+
+def test_a_language_makes_a_text_a_name():
+    wanted = gold('"Théodor Seuss-Geisel"')
+    assert answer_keys([Named(Literal("theodor seuss geisel", language="en"), "", "x")], wanted) == wanted
+
+
+def test_entities_by_short_id_or_iri():
+    ann = entity("m.1", "Ann")
+    assert answer_keys([ann], gold("m.1")) == gold("m.1")
+    assert answer_keys([ann], gold(NS + "m.1")) == gold(NS + "m.1")
+    assert answer_keys([ann], gold("m.2")) == {("id", NS + "m.1")}
+
+
+def test_a_name_is_worth_nothing_where_gold_has_an_id():
+    wanted = gold_keys([GoldAnswer("m.1", "Ann")])
+    assert not answer_keys([entity("m.2", "Ann"), value("Ann")], wanted) & wanted
+    assert not needs_names(wanted)
+
+
+def test_a_name_counts_where_gold_has_none():
+    wanted = gold('"Parliament of Nepal"', "m.7")
+    assert needs_names(wanted)
+    assert answer_keys([entity("m.1", "parliament_of nepal"), entity("m.7", "x")], wanted) == wanted
+
+
+def test_an_entity_named_by_a_number():
+    assert answer_keys([entity("m.1", "1996")], gold('"1996"')) == gold('"1996"')
+
+
+def test_two_entities_of_one_name_are_one_answer_by_name():
+    wanted = gold('"Ann"')
+    assert answer_keys([entity("m.1", "Ann"), entity("m.2", "ANN")], wanted) == wanted
+
+
+def test_entities_without_a_name_stay_apart():
+    assert len(answer_keys([entity("m.1", ""), entity("m.2", "")], gold('"Ann"'))) == 2
+
+
+texts = st.text(max_size=30) | st.from_regex(r"[+-]?\d{1,6}([.,]\d{1,4})?([eE][+-]?\d{1,3})?", fullmatch=True)
+
+
+@given(texts, st.sampled_from(["string", "integer", "double", "gYear", "date", "dateTime", "boolean"]))
+def test_any_text_has_a_key_that_stays(text, datatype):
+    assert literal_key(Literal(text, XSD + datatype)) == literal_key(Literal(f" {text} ", XSD + datatype))
+    assert text_key(text)[0] in ("number", "date", "name")
+
+
+numbers = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=4)
+
+
+@given(numbers, numbers)
+def test_numbers_are_equal_as_decimals_are(one, other):
+    keys = [literal_key(Literal(str(n), XSD + "decimal")) for n in (one, other)]
+    assert (keys[0] == keys[1]) == (one == other)
+    for text in (f"{one:f}0", f"{one:E}"):
+        assert literal_key(Literal(text, XSD + "double")) == keys[0]
+    assert keys[0] == text_key(str(Decimal(one)))
+
+
+def test_a_huge_number_takes_no_time():
+    assert literal_key(Literal("1e999999999", XSD + "double"))[0] == "name"
+    assert literal_key(Literal("9" * 1_000_000, XSD + "integer"))[0] == "name"

@@ -1,0 +1,201 @@
+"""Where right answers are lost: traces made by hand, and one of a real exploration."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.evaluation.losses import LOSSES, lost_at, paths_of
+from kgqa.evaluation.reach import Reach
+from kgqa.explore.beam import BeamSettings, explore
+from kgqa.model import Answer, Entity, Event, Evidence, Named, Question, RelationPath, Step
+from kgqa.schema import bundled_schema
+from kgqa.trace import Trace
+from kgqa.words import path_key, paths_key
+
+NS = "http://rdf.freebase.com/ns/"
+SCHEMA = bundled_schema("freebase")
+
+
+def path(topic: str, *steps: str) -> RelationPath:
+    return RelationPath(
+        Entity(NS + topic), tuple(Step(NS + s.removeprefix("^"), "in" if s[0] == "^" else "out") for s in steps)
+    )
+
+
+ONE = path("m.1", "a.b.c")
+TWO = path("m.1", "a.b.c", "^d.e.f")
+SIDE = path("m.2", "g.h.i")
+WRONG = path("m.1", "x.y.z")
+K1, K2, KS, KW = (path_key(p, SCHEMA) for p in (ONE, TWO, SIDE, WRONG))
+
+
+def test_keys():
+    assert K1 == "m.1 -> a.b.c"
+    assert K2 == "m.1 -> a.b.c <- d.e.f"
+    assert paths_key([SIDE, ONE], SCHEMA) == paths_key([ONE, SIDE], SCHEMA) == "m.1 -> a.b.c & m.2 -> g.h.i"
+    assert paths_key([ONE], SCHEMA) == paths_key([ONE, ONE], SCHEMA) == K1
+    assert path_key(path("m.1"), SCHEMA) == "m.1"
+
+
+topics = st.sampled_from([NS + "m.1", "http://elsewhere.org/x", "http://www.w3.org/2001/XMLSchema#date"])
+relations = st.sampled_from([NS + "a.b.c", "http://elsewhere.org/r", NS + "d/e"])
+steps = st.builds(Step, relations, st.sampled_from(["in", "out"]))
+paths = st.builds(RelationPath, st.builds(Entity, topics), st.lists(steps, max_size=3).map(tuple))
+
+
+@given(st.lists(paths, min_size=1, max_size=3, unique=True))
+def test_a_key_stands_for_its_paths(some):
+    assert set(paths_of(paths_key(some, SCHEMA), SCHEMA)) == set(some)
+    assert len({path_key(path, SCHEMA) for path in some}) == len(some)
+
+
+def hop(pool=(), shortlist=(), kept=(), number=1) -> list[Event]:
+    return [
+        Event("pool", 0.0, {"hop": number, "paths": list(pool)}),
+        Event("shortlist", 0.0, {"hop": number, "paths": list(shortlist)}),
+        Event("kept", 0.0, {"hop": number, "keys": list(kept)}),
+    ]
+
+
+def ranked(*keys) -> list[Event]:
+    return [Event("ranked", 0.0, {"keys": list(keys)})]
+
+
+def rejected(key) -> list[Event]:
+    return [Event("rejected", 0.0, {"key": key})]
+
+
+def answer(events=(), status="answered", paths=(), topics=("m.1",)) -> Answer:
+    return Answer(
+        Question("?"),
+        status,
+        paths=tuple(Evidence(p, "") for p in paths),
+        topics=tuple(Named(Entity(NS + t), t, t) for t in topics),
+        trace=tuple(events),
+    )
+
+
+def lost(solutions, events=(), *, capped=False, gold_topics=(), **fields) -> str:
+    reach = Reach(tuple(solutions), capped)
+    topics = [Entity(NS + t) for t in gold_topics]
+    return lost_at(answer(events, **fields), reach, SCHEMA, right=False, gold_topics=topics)
+
+
+ALL = ([K1, KW], [K1, KW], [K1, KW])
+HOPS = [*hop(*ALL), *hop([K2, KW], [K2, KW], [K2, KW], number=2)]
+
+CASES = [
+    # solutions, events, what was lost
+    ("not expanded", [(TWO,)], [*hop([K1, KW], [K1, KW], [KW]), *hop([KW], [KW], [KW]), *ranked(KW)]),
+    ("prefilter", [(ONE,)], [*hop([K1, KW], [KW], [KW]), *ranked(KW)]),
+    ("tournament", [(ONE,)], [*hop([K1, KW], [K1, KW], [KW]), *ranked(KW)]),
+    ("depth", [(TWO,)], [*HOPS, *ranked(KW, K2)]),
+    ("last comparison", [(ONE,)], [*hop(*ALL), *ranked(KW, K1)]),
+    ("rejected", [(ONE,)], [*hop(*ALL), *ranked(K1, KW), *rejected(K1)]),
+    ("rejected", [(ONE,)], [*hop(*ALL), *ranked(KW, K1), *rejected(KW), *rejected(K1)]),
+    ("last comparison", [(ONE,)], [*hop(*ALL), *ranked(KW, K1), *rejected(KW)]),
+    ("read", [(ONE,)], [*hop(*ALL), *ranked(K1, KW)]),
+    # of several solutions the one that came furthest
+    ("depth", [(ONE,), (TWO,)], [*hop([K1, KW], [KW], [KW]), *hop([K2, KW], [K2, KW], [K2, KW]), *ranked(KW, K2)]),
+    ("tournament", [(ONE,), (TWO,)], [*hop([K1, KW], [K1, KW], [KW]), *ranked(KW)]),
+    # a path that was cut in one hop and kept in the next was kept
+    ("last comparison", [(ONE,)], [*hop([K1, KW], [KW], [KW]), *hop([K1, KW], [K1, KW], [K1, KW]), *ranked(KW, K1)]),
+    # joins
+    ("joining", [(ONE, SIDE)], [*hop([K1, KS], [K1, KS], [K1, KS]), *ranked(K1, KS)]),
+    ("joining", [(ONE, SIDE)], [*hop([K1, KS], [K1, KS], [K1]), *ranked(K1)]),
+    ("tournament", [(ONE, SIDE)], [*hop([K1, KS, KW], [K1, KS, KW], [KW]), *ranked(KW)]),
+    ("prefilter", [(ONE, SIDE)], [*hop([K1, KS, KW], [KW], [KW]), *ranked(KW)]),
+    ("not expanded", [(ONE, SIDE)], [*hop([KW], [KW], [KW]), *ranked(KW)]),
+    ("last comparison", [(ONE, SIDE)], [*hop([K1, KS], [K1, KS], [K1, KS]), *ranked(KW, f"{K1} & {KS}")]),
+    ("rejected", [(SIDE, ONE)], [*hop([K1, KS], [K1, KS], [K1, KS]), *rejected(f"{K1} & {KS}")]),
+]
+
+
+@pytest.mark.parametrize(("loss", "solutions", "events"), CASES)
+def test_by_hand(loss, solutions, events):
+    assert lost(solutions, events) == loss
+
+
+def test_right_answers_are_not_lost():
+    assert lost_at(answer(status="answered"), Reach(), SCHEMA, right=True) == "right"
+
+
+@pytest.mark.parametrize(
+    ("status", "loss"),
+    [("unsupported", "unsupported"), ("failed", "failed"), ("no_answer", "no path"), ("answered", "no path")],
+)
+def test_before_exploration(status, loss):
+    assert lost([], status=status) == loss
+
+
+def test_what_nobody_knows():
+    assert lost([], capped=True) == "unknown"  # there may be a path
+    assert lost([(ONE,)], [Event("filtered", 0.0, {"pool": 9, "kept": 3})]) == "unknown"  # no keys in the trace
+
+
+def test_linking():
+    assert lost([(ONE,)], hop(*ALL), topics=("m.9",), gold_topics=("m.1",)) == "linking"
+    assert lost([(ONE,)], hop([K1, KW], [KW], [KW]), topics=("m.1", "m.9"), gold_topics=("m.1",)) == "prefilter"
+
+
+def test_a_spent_budget():
+    assert lost([(ONE,)], status="budget_exhausted") == "budget"
+    assert lost([(TWO,)], hop(*ALL), status="budget_exhausted") == "budget"
+    assert lost([(ONE,)], hop([K1, KW], [KW], [KW]), status="budget_exhausted") == "prefilter"
+
+
+def test_lengths_by_another_measure():
+    reach = Reach(((TWO,),))
+    found = answer([*HOPS, *ranked(KW, K2)])
+    assert lost_at(found, reach, SCHEMA, right=False, hops=lambda path: 1) == "last comparison"
+
+
+def test_without_a_ranking_the_answer_says_what_came_first():
+    assert lost([(TWO,)], HOPS, paths=(WRONG,)) == "depth"
+    assert lost([(ONE,)], HOPS, paths=(WRONG,)) == "last comparison"
+
+
+def test_every_loss_is_explained_and_met():
+    met = {loss for loss, *_ in CASES} | {"right", "unsupported", "failed", "no path", "unknown", "linking", "budget"}
+    assert met == set(LOSSES)
+
+
+# --- a real exploration, its decisions made by a rule: the keys in the order of the alphabet
+
+
+@pytest.fixture(scope="module")
+def graph(make_graph):
+    return make_graph(
+        "m.1 a.b.c m.x", "m.1 x.y.z m.y", "m.1 x.y.w m.v", "m.x d.e.f m.u", "m.y d.e.g m.w"
+    )
+
+
+@pytest.mark.parametrize(
+    ("goal", "short", "keep", "loss"),
+    [
+        (("a.b.c",), 1, 1, "read"),
+        (("x.y.z",), 1, 1, "prefilter"),
+        (("x.y.z",), 3, 1, "tournament"),
+        (("x.y.z",), 3, 3, "last comparison"),
+        (("a.b.c", "d.e.f"), 3, 2, "depth"),
+        (("x.y.z", "d.e.g"), 3, 2, "not expanded"),
+    ],
+)
+def test_a_real_exploration(graph, goal, short, keep, loss):
+    trace = Trace()
+
+    def in_order(count):
+        return lambda pool: sorted(pool, key=order)[:count]
+
+    def order(candidate):
+        return path_key(candidate.path, SCHEMA)
+
+    topic = Entity(NS + "m.1")
+    hops = explore(
+        graph, [topic], BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace
+    )
+    trace.event("ranked", keys=[order(c) for c in sorted(hops[-1].kept, key=order)])
+    found = answer(trace.events())
+    assert lost_at(found, Reach(((path("m.1", *goal),),)), SCHEMA, right=False, gold_topics=[topic]) == loss

@@ -1,0 +1,169 @@
+"""Metrics: their arithmetic by hand, and what holds whatever the sets are."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.evaluation.metrics import (
+    Outcome,
+    Score,
+    by_group,
+    dataset_and_hop,
+    hit_at_1,
+    mean,
+    score,
+    score_answer,
+    summarise,
+)
+from kgqa.evaluation.questions import GoldAnswer
+from kgqa.model import Answer, Entity, Named, Question
+
+TABLE = [
+    # answers, gold, hit@1, precision, recall, F1, EM
+    ("a", "a", 1, 1, 1, 1, 1),
+    ("", "a", 0, 0, 0, 0, 0),
+    ("b", "a", 0, 0, 0, 0, 0),
+    ("ab", "a", 1 / 2, 1 / 2, 1, 2 / 3, 0),
+    ("a", "ab", 1, 1, 1 / 2, 2 / 3, 0),
+    ("abcd", "bcde", 3 / 4, 3 / 4, 3 / 4, 3 / 4, 0),
+    ("abcde", "a", 1 / 5, 1 / 5, 1, 1 / 3, 0),
+    ("ba", "ab", 1, 1, 1, 1, 1),
+]
+
+
+@pytest.mark.parametrize(("answers", "gold", "hit", "precision", "recall", "f1", "em"), TABLE)
+def test_by_hand(answers, gold, hit, precision, recall, f1, em):
+    assert score(set(answers), set(gold)) == Score(hit, precision, recall, pytest.approx(f1), em)
+
+
+def test_nothing_can_be_right_without_gold():
+    with pytest.raises(ValueError, match="gold"):
+        score({"a"}, set())
+
+
+def test_an_answer_by_id_and_value():
+    answers = (Named(Entity("http://e/m.1"), "m.1", "Ann"), Named(Entity("http://e/m.2"), "m.2", "Bob"))
+    gold = [GoldAnswer("m.1", "Ann"), GoldAnswer("m.3", "Bob")]
+    found = score_answer(Answer(Question("?"), "answered", answers), gold)
+    assert found == Score(0.5, 0.5, 0.5, 0.5, 0.0)
+    assert score_answer(Answer(Question("?"), "no_answer"), [GoldAnswer("m.1", "")]).hit == 0
+
+
+keys = st.frozensets(st.integers(0, 12))
+some_keys = st.frozensets(st.integers(0, 12), min_size=1)
+
+
+@given(keys, some_keys)
+def test_bounds_and_identities(answers, gold):
+    found = score(answers, gold)
+    for value in (found.hit, found.precision, found.recall, found.f1, found.em):
+        assert 0 <= value <= 1
+    assert found.hit == found.precision == hit_at_1(answers, gold)
+    assert (found.em == 1) == (found.f1 == 1) == (answers == gold)
+    assert min(found.precision, found.recall) - 1e-12 <= found.f1 <= max(found.precision, found.recall) + 1e-12
+    if found.precision + found.recall:
+        harmonic = 2 * found.precision * found.recall / (found.precision + found.recall)
+        assert found.f1 == pytest.approx(harmonic)
+
+
+@given(some_keys, some_keys)
+def test_swapping_the_sides(one, other):
+    there, back = score(one, other), score(other, one)
+    assert there.f1 == back.f1 and there.em == back.em
+    assert there.precision == back.recall and there.recall == back.precision
+
+
+@given(keys, some_keys, st.permutations(range(13)))
+def test_names_of_answers_do_not_matter(answers, gold, renamed):
+    assert score(answers, gold) == score({renamed[a] for a in answers}, {renamed[g] for g in gold})
+
+
+@given(some_keys, some_keys, st.integers(13, 20))
+def test_a_wrong_answer_more_never_helps(answers, gold, wrong):
+    before, after = score(answers, gold), score(answers | {wrong}, gold)
+    assert after.hit <= before.hit and after.f1 <= before.f1 and after.recall == before.recall
+
+
+# --- means
+
+
+def test_the_normal_interval_by_hand():
+    found = mean([1.0] * 100 + [0.0] * 100, interval="normal")
+    assert (found.value, found.n) == (0.5, 200)
+    assert found.high - found.value == pytest.approx(1.959964 * 0.5 / math.sqrt(200))  # 6.9 points
+    assert found.value - found.low == pytest.approx(found.high - found.value)
+
+
+def test_the_normal_interval_stays_within_bounds():
+    found = mean([0.0] * 9 + [1.0], interval="normal")
+    assert found.low == 0.0 and 0.1 < found.high < 0.3
+
+
+def test_the_bootstrap_is_near_the_normal_one_for_many_values():
+    values = [1.0] * 300 + [0.5] * 200 + [0.0] * 500
+    normal, bootstrap = mean(values, interval="normal"), mean(values)
+    assert bootstrap.low == pytest.approx(normal.low, abs=0.005)
+    assert bootstrap.high == pytest.approx(normal.high, abs=0.005)
+
+
+def test_means_of_hardly_anything():
+    nothing, one = mean([]), mean([0.25])
+    assert nothing.n == 0 and math.isnan(nothing.value) and math.isnan(nothing.low)
+    assert (one.value, one.n) == (0.25, 1) and math.isnan(one.low) and math.isnan(one.high)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40), st.randoms(use_true_random=False))
+def test_an_interval_holds_its_mean_in_any_order(values, random):
+    found = mean(values)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    shuffled = random.sample(values, len(values))
+    assert mean(shuffled) == found
+
+
+# --- summaries
+
+
+def outcome(dataset="web", hops=1, status="answered", query_class="exact", right=1.0, seconds=1.0, loss=""):
+    return Outcome("id", dataset, hops, status, query_class, Score(right, right, right, right, right), seconds, loss)
+
+
+OUTCOMES = [
+    outcome(loss="right"),
+    outcome(hops=2, right=0.0, seconds=3.0, query_class="superset", loss="depth"),
+    outcome(dataset="cwq", hops=None, status="no_answer", query_class="none", right=0.0, loss="depth"),
+    outcome(dataset="cwq", hops=None, right=0.5, loss="prefilter"),
+]
+
+
+def test_a_summary_by_hand():
+    found = summarise(OUTCOMES)
+    assert found.n == 4
+    assert found.means["hit@1"].value == found.means["em"].value == 0.375
+    assert found.reproduced == pytest.approx(2 / 3)
+    assert found.statuses == {"answered": 3, "no_answer": 1}
+    assert list(found.losses.items()) == [("depth", 2), ("prefilter", 1), ("right", 1)]
+    assert found.seconds == 1.5
+
+
+def test_a_summary_as_json():
+    data = summarise(OUTCOMES).as_json()
+    wanted = {"hit@1", "f1", "em", "reproduced", "n", "precision", "recall", "statuses", "seconds", "losses"}
+    assert wanted <= data.keys()
+    low, high = data["intervals"]["hit@1"]
+    assert 0 <= low <= data["hit@1"] <= high <= 1
+
+
+def test_a_summary_of_nothing():
+    found = summarise([])
+    assert found.n == 0 and math.isnan(found.reproduced) and math.isnan(found.seconds)
+    assert "losses" not in found.as_json()
+
+
+def test_groups():
+    groups = by_group(OUTCOMES, dataset_and_hop)
+    assert {name: len(part) for name, part in groups.items()} == {"cwq": 2, "web, 1 hop": 1, "web, 2 hops": 1}
+    assert list(groups) == sorted(groups)
