@@ -75,12 +75,29 @@ class RelationPath:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """A second path that must lead to the same node as the first: to the one at place `at` of its walks (the
+    length of the first path: the answer; less: an inner node, a mediator that both go through)."""
+
+    at: int
+    path: RelationPath
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A path and the words that stand for it in a ranking. `approximate`: found on a capped frontier."""
+    """A path and the words that stand for it in a ranking.
+
+    `hops`: the words of each logical hop; `leads_to`: those of the type of its ends, where known; `approximate`: found on a capped frontier; `joins`: paths from other
+    topics that its walks must meet; `restricted`: the entities that a chooser selected on the way, by their place.
+    """
 
     path: RelationPath
     words: str
     approximate: bool = False
+    hops: tuple[str, ...] = ()
+    leads_to: str = ""
+    joins: tuple[Join, ...] = ()
+    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

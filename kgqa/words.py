@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal as OneOf
 from urllib.parse import unquote
 
 from kgqa.model import Named, RelationPath, Step
 from kgqa.schema import Schema
 
+MEETING = " & "
 PathWording = OneOf["words", "published"]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\s._/:#\-+]+")
@@ -77,6 +78,20 @@ def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | No
     return relation_words(relation, schema, labels)
 
 
+_DATATYPES = {
+    "datetime": "date time", "date": "date time", "dateTime": "date time", "gYear": "date time", "gYearMonth": "date time",
+    "int": "number", "integer": "number", "float": "number", "double": "number", "decimal": "number",
+    "string": "text", "rawstring": "text",
+}  # fmt: skip
+
+
+def type_words(type_: str, schema: Schema) -> str:
+    """A type or datatype as plain words: the last part of a dotted name, or of its IRI."""
+    name = type_.removeprefix(schema.id_base) if schema.id_base else local_name(type_)
+    last = local_name(name).rsplit(".", 1)[-1]
+    return _DATATYPES.get(last) or split_words(last)
+
+
 def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
     """A relation for people: as `relation_words`, but what the type and the property share is said once
     (`sports team` and `team mascot`: `sports team mascot`)."""
@@ -97,8 +112,18 @@ def path_words(
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> str:
     """A path as one thought for ranking: its steps' words, a mediator and its exit read as one step."""
-    groups = grouped_steps(path, is_mediator)
-    return ", ".join(_group_words(group, schema, labels) for group in groups)
+    return ", ".join(hop_words(path, schema, labels, is_mediator=is_mediator))
+
+
+def hop_words(
+    path: RelationPath,
+    schema: Schema,
+    labels: Mapping[str, str] | None = None,
+    *,
+    is_mediator: Callable[[Step], bool] = lambda step: False,
+) -> tuple[str, ...]:
+    """The words of each logical hop of a path."""
+    return tuple(_group_words(group, schema, labels) for group in grouped_steps(path, is_mediator))
 
 
 def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> list[tuple[Step, ...]]:
@@ -126,6 +151,16 @@ def published_words(path: RelationPath, schema: Schema) -> str:
         name = schema.short_id(step.relation)
         parts.append(f"{'->' if step.direction == 'out' else '<-'} {name}")
     return " ".join(parts)
+
+
+def path_key(path: RelationPath, schema: Schema) -> str:
+    """A path as one text that no other path has, for traces."""
+    return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
+
+
+def paths_key(paths: Iterable[RelationPath], schema: Schema) -> str:
+    """The key of paths that must meet, whatever their order; of one path its own key."""
+    return MEETING.join(sorted({path_key(path, schema) for path in paths}))
 
 
 def arrow_words(

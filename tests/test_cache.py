@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import os
 import threading
 
@@ -280,3 +282,33 @@ def test_two_threads_write_one_file_of_vectors(cache, shared):
 def test_age_words(monkeypatch, seconds, words):
     monkeypatch.setattr("kgqa.cache.time.time", lambda: 1_000_000.0)
     assert age_words(1_000_000.0 - seconds) == words
+
+
+def test_two_prune_at_once(tmp_path):
+    def fill():
+        for number in range(60):
+            folder = tmp_path / "graphs" / f"g{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            for part in range(5):
+                (folder / f"f{part}").write_text("x" * 100)
+
+    for _ in range(5):
+        fill()
+        with ThreadPoolExecutor(4) as pool:
+            freed = [pool.submit(Cache(tmp_path, limit_bytes=0).prune) for _ in range(4)]
+            assert all(each.result() >= 0 for each in freed)
+        assert Cache(tmp_path).entries() == []
+
+
+def test_what_cannot_be_removed_stays(tmp_path, monkeypatch):
+    (tmp_path / "graphs" / "g").mkdir(parents=True)
+    (tmp_path / "graphs" / "g" / "f").write_text("x")
+
+    def refuse(path, *arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("kgqa.cache.shutil.rmtree", refuse)
+    cache = Cache(tmp_path, limit_bytes=0)
+    assert cache.prune() == 0
+    with pytest.raises(SettingsError, match="cannot be removed"):
+        cache.clear()

@@ -292,3 +292,9 @@ def test_a_folder_is_no_schema(tmp_path):
     (tmp_path / "folder.toml").mkdir()
     with pytest.raises(SchemaError):
         load_schema(tmp_path / "folder.toml")
+
+
+def test_an_undeclared_prefix_is_an_error():
+    with pytest.raises(SchemaError, match="'foo:name' is not declared"):
+        parse_schema('name = "own"\n[names]\nlabel = ["foo:name"]\n')
+    assert parse_schema('name = "own"\n[names]\nlabel = ["urn:x:name"]\n').label == ("urn:x:name",)

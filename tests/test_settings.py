@@ -50,10 +50,10 @@ def test_each_source_overrides_the_one_before(place):
 
 def test_sources_mix_by_key(place):
     folder, user = place
-    user.write_text("[rank]\nchunk = 8\nprefilter = 20\n")
+    user.write_text("[rank]\nchunk = 8\npool = 20\n")
     (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
     settings = settings_of(place, KGQA_BUDGET_SECONDS="2.5")
-    assert (settings["rank.chunk"], settings["rank.prefilter"], settings["budget.seconds"]) == (9, 20, 2.5)
+    assert (settings["rank.chunk"], settings["rank.pool"], settings["budget.seconds"]) == (9, 20, 2.5)
 
 
 def test_every_default_is_valid_and_explained():

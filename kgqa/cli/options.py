@@ -34,7 +34,7 @@ def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
     """A click option for a setting: its help, type and choices come from the table of settings."""
     setting = BY_KEY[key]
     parameter = key.replace(".", "__")
-    kind = click.Choice(setting.choices) if setting.choices else setting.kind
+    kind = click.Choice(setting.choices) if setting.choices and setting.kind is str else setting.kind
     default = "none" if setting.default is None else setting.default
     help_text = f"{setting.help[0].upper()}{setting.help[1:]}. [{default}]"
     return click.option(*names, parameter, type=kind, default=None, help=help_text, **attributes)

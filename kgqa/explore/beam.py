@@ -1,4 +1,4 @@
-"""Beam search over relation paths (thesis, sections 2.11 and 3.2): expand, prefilter, tournament, again.
+"""Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, again.
 
 Depth counts edges, mediators included, as published; with `mediator_hop="free"` a mediator and its exit count
 as one. A path that ends on a mediator is no candidate: it is expanded before anything is ranked, or, at the
@@ -14,30 +14,38 @@ from typing import Literal
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.lexical import terms
 from kgqa.trace import Trace
 from kgqa.words import (
     PathWording,
     arrow_words,
     grouped_steps,
-    path_words,
-    property_words,
+    hop_words,
+    path_key,
     published_words,
-    relation_words,
+    type_words,
 )
 
 MediatorHop = Literal["edge", "free"]
 Rank = Callable[[Sequence[Candidate]], list[Candidate]]
+Select = Callable[[Sequence[Candidate]], list[Candidate]]
 
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How far and how wide: `depth` in hops (see the module), `beam` paths kept a hop, `wording` for ranking."""
+    """How far and how wide: `depth` in hops (see the module), `wording` for ranking."""
 
     depth: int = 2
-    beam: int = 3
     mediator_hop: MediatorHop = "edge"
     wording: PathWording = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one hop did: all candidates that met in it, those the prefilter let through, and the winners."""
+
+    pool: tuple[Candidate, ...]
+    shortlist: tuple[Candidate, ...]
+    kept: tuple[Candidate, ...]
 
 
 def explore(
@@ -48,37 +56,60 @@ def explore(
     prefilter: Rank,
     tournament: Rank,
     trace: Trace,
-) -> list[Candidate]:
-    """The paths kept at every hop, over all topics together, earlier hops first.
+    select: Select | None = None,
+    enough: Callable[[Sequence[Hop]], bool] = lambda hops: False,
+) -> list[Hop]:
+    """Explore hop by hop, all topics together.
+
+    The pool of a hop holds the paths kept so far beside their extensions, so that paths of different lengths and
+    topics compete (thesis, figure 3.2).
 
     Args:
         prefilter, tournament: each takes candidates and gives the better ones back, best first.
+        select: restricts winners to entities at their ends before they are expanded; None expands them whole.
+        enough: asked after every hop; True ends the exploration.
     """
-    kept: list[Candidate] = []
+    hops: list[Hop] = []
     seen: set[RelationPath] = set()
+    kept: list[Candidate] = []
     frontier = [Candidate(RelationPath(topic), "") for topic in topics]
-    for hop in range(1, settings.depth + 1):
+    for number in range(1, settings.depth + 1):
         try:
-            pool = _expand(graph, frontier, settings, trace)
+            found = _expand(graph, frontier, settings, trace)
         except StoreTimeout:
-            if not kept:
+            if not hops:
                 raise
             # what the earlier hops found still stands, but there might have been better further on
-            return [replace(candidate, approximate=True) for candidate in kept]
+            hops[-1] = _approximate(hops[-1])
+            return hops
         # past a relation that leads to mediators and others, a path is met in two hops
-        pool = [candidate for candidate in pool if candidate.path not in seen]
-        seen.update(candidate.path for candidate in pool)
-        if not pool:
+        found = [candidate for candidate in found if candidate.path not in seen]
+        seen.update(candidate.path for candidate in found)
+        if not found:
             break
+        pool = [*kept, *found]
         trace.count("hops")
-        trace.count("candidates", len(pool))
+        trace.count("candidates", len(found))
+        trace.event("pool", hop=number, paths=[path_key(c.path, graph.schema) for c in pool])
         short = prefilter(pool)
-        trace.event("filtered", hop=hop, pool=len(pool), kept=len(short), best=[c.words for c in short[:10]])
-        best = tournament(short)
-        trace.event("kept", hop=hop, paths=[c.words for c in best])
-        kept.extend(best)
-        frontier = [c for c in best if cost(graph, c.path, settings) < settings.depth]
-    return kept
+        trace.event("shortlist", hop=number, paths=[path_key(c.path, graph.schema) for c in short])
+        kept = tournament(short)
+        trace.event(
+            "kept", hop=number, paths=[c.words for c in kept], keys=[path_key(c.path, graph.schema) for c in kept]
+        )
+        hops.append(Hop(tuple(pool), tuple(short), tuple(kept)))
+        if number == settings.depth or enough(hops):
+            break
+        new = {candidate.path for candidate in found}
+        frontier = [c for c in kept if c.path in new and cost(graph, c.path, settings) < settings.depth]
+        if select and frontier:
+            frontier = select(frontier)  # what is kept as an answer keeps all its ends
+    return hops
+
+
+def _approximate(hop: Hop) -> Hop:
+    parts = (tuple(replace(c, approximate=True) for c in part) for part in (hop.pool, hop.shortlist, hop.kept))
+    return Hop(*parts)
 
 
 def cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
@@ -91,30 +122,12 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
-def unnamed_hops(graph: KnowledgeGraph, path: RelationPath, question: str) -> int:
-    """How many logical hops after the first go along a relation that the question does not name.
-
-    A hop is named when the property that ends it (the last part of its name, or its label) is in the question
-    word for word, and brings in something the hops before it do not say.
-    """
-    asked = set(terms(question))
-    said: set[str] = set()
-    unnamed = 0
-    for index, group in enumerate(grouped_steps(path, graph.leads_to_mediator)):
-        ending = set(terms(property_words(group[-1].relation, graph.schema, graph.relation_labels)))
-        named = bool(ending - said) and ending <= asked
-        if index and not named:
-            unnamed += 1
-        for step in group:
-            said |= set(terms(relation_words(step.relation, graph.schema, graph.relation_labels)))
-    return unnamed
-
-
-def words_of(graph: KnowledgeGraph, path: RelationPath, wording: PathWording) -> str:
-    """The words a path is ranked by: plain ones, or the published wording of full names and arrows."""
-    if wording == "published":
-        return published_words(path, graph.schema)
-    return path_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording) -> Candidate:
+    """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
+    hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+    words = published_words(path, graph.schema) if wording == "published" else ", ".join(hops)
+    type_ = graph.leads_to_type(path.steps[-1]) if path.steps else None
+    return Candidate(path, words, hops=hops, leads_to=type_words(type_, graph.schema) if type_ else "")
 
 
 def _expand(
@@ -126,7 +139,7 @@ def _expand(
     while waiting:
         parent = waiting.pop(0)
         try:
-            expansion = graph.next_steps(parent.path)
+            expansion = graph.next_steps(parent.path, restricted=parent.restricted)
         except StoreTimeout as error:
             # one path too many: the others go on, and what is found is said to be approximate
             late = error
@@ -138,7 +151,9 @@ def _expand(
             path = parent.path.then(step)
             if cost(graph, path, settings) > settings.depth:
                 continue
-            candidate = Candidate(path, words_of(graph, path, settings.wording), approximate)
+            candidate = replace(
+                worded(graph, path, settings.wording), approximate=approximate, restricted=parent.restricted
+            )
             extent = graph.mediators.extent(step)
             if extent != "all":
                 found.setdefault(path, candidate)

@@ -119,6 +119,25 @@ class Derived:
         return self._once("inverse-of", turn)
 
     @property
+    def types(self) -> dict[str, dict[str, str]]:
+        """For each direction the type that a relation leads to: its range, or against it its domain."""
+
+        def find() -> dict[str, dict[str, str]]:
+            found: dict[str, dict[str, str]] = {"out": {}, "in": {}}
+            for direction, predicates in (("out", self.schema.range), ("in", self.schema.domain)):
+                for predicate in predicates:
+                    for relation, type_ in self.select("predicate_pairs", predicate=Entity(predicate)):
+                        if isinstance(relation, Entity) and isinstance(type_, Entity) and relation.iri in self.relations:
+                            found[direction].setdefault(relation.iri, type_.iri)
+            # types known in one direction only would favour it
+            for relation in self.relations if found["out"] else ():
+                if domain := self.schema.domain_in_name(relation):
+                    found["in"].setdefault(relation, domain)
+            return found
+
+        return self._kept("types", find, lambda data: {side: _texts(data[side]) for side in ("out", "in")})
+
+    @property
     def relation_labels(self) -> dict[str, str]:
         """Relations' own labels, for schemas that name relations (`wording = "label"`)."""
 
@@ -142,7 +161,7 @@ class Derived:
 
     def prepare(self) -> None:
         """Derive what every question needs, now rather than in the middle of one."""
-        self.relations, self.mediators, self.relation_labels, self.inverse_of  # noqa: B018
+        self.relations, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
 
     def close(self) -> None:
         """Let go of the index of names."""

@@ -15,7 +15,7 @@ from kgqa.errors import KgqaError
 from kgqa.graph.patterns import Walk
 from kgqa.graph.queries import Comment, render
 from kgqa.graph.sparql_text import Token, decode_codepoints, expand_prefixes, tokens
-from kgqa.model import Entity, Literal, QueryClass, RelationPath, Value
+from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
 from kgqa.words import clean, short_words
 
 if TYPE_CHECKING:
@@ -27,11 +27,16 @@ class AnswerInQuery(KgqaError):
 
 
 def answer_query(
-    graph: KnowledgeGraph, path: RelationPath, *, restricted: Mapping[int, Sequence[Entity]] | None = None
+    graph: KnowledgeGraph,
+    path: RelationPath,
+    *,
+    joins: Sequence[Join] = (),
+    restricted: Mapping[int, Sequence[Entity]] | None = None,
 ) -> str:
     """The SPARQL 1.1 query whose result is the ends of a path, uncapped, with names as comments.
 
     Args:
+        joins: paths from other topics that the walks must meet.
         restricted: for inner nodes (1 is the first after the topic) the entities that a model selected there.
 
     Raises:
@@ -43,9 +48,10 @@ def answer_query(
     if any(not 0 < index < len(path.steps) for index in restricted):
         raise ValueError("only inner nodes can be restricted")
     chosen_at = tuple((index, tuple(chosen)) for index, chosen in sorted(restricted.items()))
-    walk = replace(_commented(graph, graph.walk(path)), restricted=chosen_at)
-    names = graph.labels([path.topic, *(e for chosen in restricted.values() for e in chosen)])
-    comments = [Comment(f"{_name(names, path.topic)} = {graph.schema.short_id(path.topic.iri)}")]
+    walk = _commented(graph, graph.walk(path, joins, chosen_at))
+    topics = list(dict.fromkeys([path.topic, *(join.path.topic for join in joins)]))
+    names = graph.labels([*topics, *(e for chosen in restricted.values() for e in chosen)])
+    comments = [Comment(f"{_name(names, topic)} = {graph.schema.short_id(topic.iri)}") for topic in topics]
     for chosen in restricted.values():
         comments += [
             Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen
@@ -64,7 +70,9 @@ def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
     for edge in walk.edges:
         words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
         edges.append(replace(edge, comment=Comment(words)))
-    return replace(walk, edges=tuple(edges))
+    return replace(
+        walk, edges=tuple(edges), joins=tuple((place, _commented(graph, join)) for place, join in walk.joins)
+    )
 
 
 def _name(names: Mapping[Entity, str], entity: Entity) -> str:

@@ -15,7 +15,7 @@ from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import Walk, returns, walk_of
 from kgqa.graph.queries import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
-from kgqa.model import Entity, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
 from kgqa.words import local_words
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kgqa.trace import Trace
 
 LABEL_BATCH = 50
+Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 DEFAULT_FRONTIER_CAP = 1000
 
 
@@ -105,25 +106,30 @@ class KnowledgeGraph:
 
     # --- exploration
 
-    def next_steps(self, path: RelationPath) -> Expansion:
+    def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
         """The steps that lead on from the ends of a path, in both directions, in two queries.
 
         Noise relations are left out. Of a relation and the inverse of its reverse property only the first is
         given; of a statement and the claim it stands for only the claim. Literals are ends, never walked through.
+
+        Args:
+            restricted: for places of the path (1 is the node after the topic) the only entities to go on from.
         """
         found: dict[str, set[str]] = {}
         frontier = 0
         for direction in ("out", "in"):
             counted = direction == "out" and len(path) > 0
-            rows = self._select("relations", **self._expansion_query(path, direction, counted))
+            rows = self._select("relations", **self._expansion_query(path, direction, counted, restricted))
             found[direction] = {row[0].iri for row in rows if row[0] is not None}
             if counted:
                 frontier = max((int(row[1].value) for row in rows if row[1] is not None), default=0)
         approximate = frontier > self.frontier_cap
         return Expansion(self._fold(path, found), approximate)
 
-    def _expansion_query(self, path: RelationPath, direction: str, counted: bool) -> dict[str, Any]:
-        walk = walk_of(path, self.walks, inverse=self.inverse, final=False)
+    def _expansion_query(
+        self, path: RelationPath, direction: str, counted: bool, restricted: Restrictions
+    ) -> dict[str, Any]:
+        walk = replace(walk_of(path, self.walks, inverse=self.inverse, final=False), restricted=restricted)
         returning: list[Entity] = []
         previous = walk.nodes[-2] if len(path) else None
         if self.walks == "no-return" and len(path):
@@ -173,13 +179,24 @@ class KnowledgeGraph:
             twins.add(inverse)
         return twins
 
-    def ends(self, path: RelationPath, *, limit: int | None = None) -> Ends:
+    def ends(
+        self,
+        path: RelationPath,
+        *,
+        joins: Sequence[Join] = (),
+        restricted: Restrictions = (),
+        limit: int | None = None,
+    ) -> Ends:
         """The distinct entities and literals at the end of a path, mediators left out; all of them unless `limit`.
+
+        Args:
+            joins: paths that the walks must meet; every end is reached by a walk that meets all of them.
+            restricted: the only entities that inner nodes may be, by their place.
 
         Raises:
             PartialResult: more than the store's row cap, without a limit.
         """
-        rows = self._select("ends", walk=self.walk(path), limit=None if limit is None else limit + 1)
+        rows = self._select("ends", walk=self.walk(path, joins, restricted), limit=None if limit is None else limit + 1)
         values = tuple(row[0] for row in rows if row[0] is not None)
         if limit is not None and len(values) > limit:
             return Ends(values[:limit], True)
@@ -189,6 +206,8 @@ class KnowledgeGraph:
         self,
         path: RelationPath,
         *,
+        joins: Sequence[Join] = (),
+        restricted: Restrictions = (),
         ends: Sequence[Value] | None = None,
         limit: int = 100,
         timeout: float | None = None,
@@ -202,19 +221,34 @@ class KnowledgeGraph:
         wanted = None if ends is None else [end for end in ends if not _is_blank(end)][:LABEL_BATCH]
         if wanted == []:
             return []
-        walk = self.walk(path)
+        walk = self.walk(path, joins, restricted)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
         charged = self._charge()
         limits = [seconds for seconds in (charged, timeout) if seconds is not None]
         rows = self.store.select(query, timeout=min(limits, default=None))
         return [(path.topic, *row) for row in rows]
 
-    def walk(self, path: RelationPath) -> Walk:
-        """The pattern of a whole path, with what keeps mediators out of its ends."""
+    def walk(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> Walk:
+        """The pattern of a whole path, with what keeps mediators out of its ends, and of the paths it must meet.
+
+        Raises:
+            ValueError: a join has no steps or is not on an inner node or the end.
+        """
         walk = walk_of(path, self.walks, inverse=self.inverse)
+        if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
+            raise ValueError("a join needs a path and a place after the topic")
+        met = [
+            (join.at, walk_of(join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"))  # type: ignore[arg-type]
+            for number, join in enumerate(joins, start=1)
+        ]
+        walk = replace(walk, joins=tuple(met), restricted=restricted)
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
             walk = replace(walk, **end_tests(self.schema, self.mediators))
         return walk
+
+    def leads_to_type(self, step: Step) -> str | None:
+        """The type of the nodes a step leads to, where the graph says so for the relation."""
+        return self.derived.types[step.direction].get(step.relation)
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Whether all nodes a step leads to are mediators."""

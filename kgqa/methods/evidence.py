@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Evidence, Named, Triple, Value
+from kgqa.model import Candidate, Entity, Evidence, Named, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
 
@@ -18,21 +19,52 @@ SECONDS = 5.0
 
 def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float, ends: Sequence[Value], trace: Trace
-) -> Evidence:
-    """Walks to the first ends of a path, at most three each, and their triples; none where the graph has so many
-    that finding these takes too long, which the trace says."""
+) -> tuple[Evidence, ...]:
+    """Walks to the first ends of a path, at most three each, and their triples; then the same for each path from
+    another topic that these walks meet. No walks where the graph has so many that finding them takes too long,
+    which the trace says."""
     path = candidate.path
+    walks = _walks(
+        graph, path, list(ends), trace, MAX_WALKS_AN_END, joins=candidate.joins, restricted=candidate.restricted
+    )
+    found = [_evidence(graph, path, walks, round(score, 4), candidate.approximate)]
+    for join in candidate.joins:
+        met = list(dict.fromkeys(walk[join.at] for walk in walks)) or (list(ends) if join.at == len(path) else [])
+        found.append(_evidence(graph, join.path, _walks(graph, join.path, met, trace, 1), None, candidate.approximate))
+    return tuple(found)
+
+
+def _walks(
+    graph: KnowledgeGraph,
+    path: RelationPath,
+    ends: Sequence[Value],
+    trace: Trace,
+    most: int,
+    **conditions: Any,
+) -> list[tuple[Value, ...]]:
     try:
-        every = graph.walks_along(path, ends=list(ends)[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS)
+        every = graph.walks_along(
+            path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions
+        )
     except (StoreTimeout, BudgetExhausted) as error:
         trace.event("no_walks", error=str(error))
-        every = []
+        return []
     walks: list[tuple[Value, ...]] = []
     seen: dict[Value, int] = {}
     for walk in every:
         seen[walk[-1]] = seen.get(walk[-1], 0) + 1
-        if seen[walk[-1]] <= MAX_WALKS_AN_END:
+        if seen[walk[-1]] <= most:
             walks.append(walk)
+    return walks
+
+
+def _evidence(
+    graph: KnowledgeGraph,
+    path: RelationPath,
+    walks: Sequence[tuple[Value, ...]],
+    score: float | None,
+    approximate: bool,
+) -> Evidence:
     names: dict[Value, Named] = {}
     for named in graph.named(dict.fromkeys(node for walk in walks for node in (path.topic, *walk))):
         names[named.value] = named
@@ -43,18 +75,13 @@ def gather_evidence(
             if isinstance(subject, Entity):
                 triples[Triple(subject, step.relation, object_)] = None
     topic = names.get(path.topic) or graph.named([path.topic])[0]
+    is_mediator = graph.leads_to_mediator
     return Evidence(
         path,
-        arrow_words(
-            topic.name,
-            path,
-            graph.schema,
-            graph.relation_labels,
-            is_mediator=graph.leads_to_mediator,
-        ),
+        arrow_words(topic.name, path, graph.schema, graph.relation_labels, is_mediator=is_mediator),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
-        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if graph.leads_to_mediator(step)),
+        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if is_mediator(step)),
         triples=tuple(triples),
-        score=round(score, 4),
-        approximate=candidate.approximate,
+        score=score,
+        approximate=approximate,
     )

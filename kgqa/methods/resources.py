@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.rank.chooser import Scorer
 from kgqa.rank.semantic import CachedEncoder
 from kgqa.settings import Settings
 
@@ -16,6 +17,8 @@ class Resources:
     graph: KnowledgeGraph
     encoder: CachedEncoder | None
     settings: Settings
+    ranker: Scorer | None = None
+    """A trained ranker, where the settings name one."""
 
     def close(self) -> None:
         self.graph.close()

@@ -1,26 +1,31 @@
-"""Tournament on Path (Xiang & Wu 2026), the steps of section 4.2 with an offline chooser.
+"""Tournament on Path (Xiang & Wu 2026), the steps of chapter 4, with choosers that need no language model.
 
-Path-only exploration, so the exported query is always exact.
+What distinguishes its two systems are settings (table 4.1); with path-only exploration the exported query is always
+exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.explore.beam import BeamSettings, explore, unnamed_hops
+from kgqa.explore.beam import BeamSettings, Hop, cost, explore
+from kgqa.explore.conjunction import join_topics
+from kgqa.explore.cues import Cues, read_cues
 from kgqa.explore.masking import drop_mentions
-from kgqa.graph.export import query_class, refuse_answers
+from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.evidence import gather_evidence
+from kgqa.methods.ranking import Ranking
+from kgqa.methods.reading import read_off
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Named, Question
-from kgqa.rank.chooser import Chooser, OfflineChooser
-from kgqa.rank.prefilter import prefilter
-from kgqa.rank.tournament import chunked
+from kgqa.settings import Settings
 from kgqa.trace import Trace
+from kgqa.words import paths_key
 
 METHOD = "top"
+Ranked = list[tuple[Candidate, float]]
 
 
 def answer(
@@ -37,103 +42,111 @@ def answer(
     """
     settings = resources.settings
     graph = resources.graph.for_question(trace)
-    chooser: Chooser = OfflineChooser(resources.encoder)
-    asked = drop_mentions(question.text, [*mentions, *(topic.name for topic in topics)])
+    names = [*mentions, *(topic.name for topic in topics)]
+    asked = question.text if settings["explore.mask"] == "none" else drop_mentions(question.text, names)
+    cues = read_cues(question.text, names)
     trace.event("masked", question=asked)
+    trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
+    ranking = Ranking(asked, cues, resources, trace)
+    beam = BeamSettings(settings["explore.depth"], settings["explore.mediator_hop"], settings["rank.wording"])
 
-    def cut(pool: Sequence[Candidate]) -> list[Candidate]:
-        return prefilter(
+    def select(frontier: Sequence[Candidate]) -> list[Candidate]:
+        masked = {topic.value: f"[E{number}]" for number, topic in enumerate(topics, start=1)}
+        return select_entities(
+            graph,
             asked,
-            pool,
-            keep=settings["rank.prefilter"],
-            encoder=resources.encoder,
-            lexical_weight=settings["rank.lexical_weight"],
-        )
-
-    def compare(pool: Sequence[Candidate]) -> list[Candidate]:
-        return chunked(
-            asked,
-            pool,
-            chooser,
+            frontier,
+            ranking.entities,
             k=settings["explore.beam"],
-            chunk_size=settings["rank.chunk"],
-            note=compared,
+            prefilter=ranking.prefilter,
+            shown=lambda entity, name: masked.get(entity, name),
+            trace=trace,
         )
 
-    def compared(kind: str, **detail) -> None:
-        trace.count("comparisons")
-        trace.event(kind, **detail)
+    def enough(hops: Sequence[Hop]) -> bool:
+        return settings["explore.stop"] == "accepted" and _accepted(
+            _ranked(graph, hops, topics, ranking, settings, trace), ranking, cues, trace
+        )
 
-    beam = BeamSettings(
-        settings["explore.depth"], settings["explore.beam"], settings["explore.mediator_hop"], settings["rank.wording"]
+    hops = explore(
+        graph,
+        [topic.value for topic in topics],
+        beam,
+        prefilter=ranking.prefilter,
+        tournament=ranking.tournament,
+        trace=trace,
+        select=select if settings["explore.shape"] == "path+entity" else None,
+        enough=enough,
     )
-    kept = explore(graph, [t.value for t in topics], beam, prefilter=cut, tournament=compare, trace=trace)
-    ranked = _by_score_and_depth(asked, kept, chooser, graph, settings["rank.depth_penalty"], trace)
-    notes = (f"Ranked by {chooser.name}: no language model configured.",)
+    ranked = _ranked(graph, hops, topics, ranking, settings, trace)
+    if settings["explore.lengths"] == "deepest":
+        ranked = [pair for pair in ranked if cost(graph, pair[0].path, beam) == settings["explore.depth"]] or ranked
+    trace.event(
+        "ranked",
+        paths=[{"path": c.words, "score": round(score, 4), "joins": len(c.joins)} for c, score in ranked[:20]],
+        keys=[_key(c, graph) for c, _ in ranked],
+    )
+    return _first_that_reads(graph, question, ranked, ranking, topics, trace)
+
+
+def _ranked(
+    graph: KnowledgeGraph,
+    hops: Sequence[Hop],
+    topics: Sequence[Named],
+    ranking: Ranking,
+    settings: Settings,
+    trace: Trace,
+) -> Ranked:
+    """The kept paths of all hops, best first; before them those that meet paths from the other topics."""
+    alone = ranking.best_first([candidate for hop in hops for candidate in hop.kept])
+    if len(topics) < 2 or not hops or settings["explore.combine"] == "separate":
+        return alone
+    # the other topics prune better than any score, so all that passed a prefilter may be joined
+    every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+    near = ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
+    partners = {topic.value: [c for c, _ in near if c.path.topic == topic.value] for topic in topics}
+    joined = join_topics(graph, [candidate for candidate, _ in every], partners, trace=trace)
+    scores = dict(every)
+    return [(candidate, scores[replace(candidate, joins=())]) for candidate in joined] + alone
+
+
+def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:
+    return paths_key([candidate.path, *(join.path for join in candidate.joins)], graph.schema)
+
+
+def _accepted(ranked: Ranked, ranking: Ranking, cues: Cues, trace: Trace) -> bool:
+    """Whether the best path so far ends the search: it is good enough, and as long as the wording announces."""
+    if not ranked or len(ranked[0][0].hops) < cues.hops or not ranking.accepts(*ranked[0]):
+        return False
+    trace.event("accepted", path=ranked[0][0].words, score=round(ranked[0][1], 4))
+    return True
+
+
+def _first_that_reads(
+    graph: KnowledgeGraph,
+    question: Question,
+    ranked: Ranked,
+    ranking: Ranking,
+    topics: Sequence[Named],
+    trace: Trace,
+) -> Answer:
+    notes = (f"Ranked by {ranking.chooser.name}: no language model configured.",)
+    empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     late: StoreError | None = None
     for candidate, score in ranked:
+        if not ranking.accepts(candidate, score):
+            trace.event("rejected", path=candidate.words, score=round(score, 4), key=_key(candidate, graph))
+            return replace(empty, reason=f"the best path found ({candidate.words}) is not like the question", notes=notes)
         try:
-            found = _read_off(graph, question, candidate, score, topics, notes, trace)
+            found = read_off(graph, candidate, score, topics, trace)
         except (StoreTimeout, PartialResult) as error:
             late = error
             trace.event("gave_up", path=candidate.words, error=str(error))
             notes += (f"A better path was passed over ({candidate.words}), its answers could not be read: {error}",)
             continue
         if found is not None:
-            return found
+            return replace(found, question=question, method=METHOD, notes=(*notes, *found.notes), topics=tuple(topics))
     if late:
         raise late
-    reason = "no relation path leads on from the topic" if not kept else "no path that was kept has an end"
-    return Answer(question, "no_answer", method=METHOD, reason=reason, notes=notes, topics=tuple(topics))
-
-
-def _by_score_and_depth(
-    asked: str, kept: Sequence[Candidate], chooser: Chooser, graph: KnowledgeGraph, penalty: float, trace: Trace
-) -> list[tuple[Candidate, float]]:
-    """Paths of all hops against each other: the similarity less a penalty for each further hop that the
-    question does not name. Without a penalty the longest path would nearly always win: more words match more."""
-    scores = chooser.score(asked, kept)
-    ranked = [
-        (candidate, float(score) - penalty * unnamed_hops(graph, candidate.path, asked))
-        for candidate, score in zip(kept, scores)
-    ]
-    ranked.sort(key=lambda pair: -pair[1])
-    trace.event("ranked", paths=[{"path": c.words, "score": round(s, 4)} for c, s in ranked])
-    return ranked
-
-
-def _read_off(
-    graph: KnowledgeGraph,
-    question: Question,
-    candidate: Candidate,
-    score: float,
-    topics: Sequence[Named],
-    notes: tuple[str, ...],
-    trace: Trace,
-) -> Answer | None:
-    """The ends of a path as an answer, read from the exported query; None where the path has no ends."""
-    sparql = graph.answer_query(candidate.path)
-    values = tuple(dict.fromkeys(graph.run_exported(sparql)))
-    trace.event("read", path=candidate.words, answers=len(values))
-    if not values:
-        return None
-    refuse_answers(sparql, values, [topic.value for topic in topics])
-    again = graph.run_exported(sparql)
-    worth = query_class(values, again, restricted=False)
-    defects = () if worth == "exact" else ("The exported query gave something else when it was run again.",)
-    trace.event("checked", query_class=worth or "none")
-    named = sorted(graph.named(values), key=lambda item: (item.name.casefold(), item.id))
-    return Answer(
-        question,
-        "answered",
-        answers=tuple(named),
-        paths=(gather_evidence(graph, candidate, score, values, trace),),
-        sparql=sparql,
-        query_class=worth or "none",
-        grounding="graph",
-        method=METHOD,
-        notes=notes,
-        defects=defects,
-        topics=tuple(topics),
-        approximate=candidate.approximate,
-    )
+    reason = "no relation path leads on from the topic" if not ranked else "no path that was kept has an end"
+    return replace(empty, reason=reason, notes=notes)

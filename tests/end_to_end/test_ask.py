@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import re
 
 import pytest
@@ -30,7 +31,7 @@ def test_for_a_person(kgqa):
     assert done.out.startswith("Tokyo (m.demo_tokyo)\n")
     assert "Kimigayo → national anthem of" in done.out
     assert "Kimigayo → Japan → Tokyo" in done.out
-    assert re.search(r"cost   2 hops, \d+ candidates, \d+ comparisons, \d+ SPARQL queries, [\d.]+ s", done.out)
+    assert re.search(r"cost   2 hops, \d+ candidates, \d+ comparisons?, \d+ SPARQL queries, [\d.]+ s", done.out)
     assert "no language model configured" in done.out
     assert "<http" not in done.out.replace("PREFIX ns: <http://rdf.freebase.com/ns/>", "")
 
@@ -61,7 +62,7 @@ def test_show_sparql_prints_only_the_query(kgqa, demo):
 
 def test_trace_shows_every_decision(kgqa):
     done = kgqa("ask", CAPITAL, "--trace")
-    for kind in ("linked", "masked", "expanded", "filtered", "match", "kept", "ranked", "read", "checked"):
+    for kind in ("linked", "masked", "expanded", "pool", "shortlist", "match", "kept", "ranked", "read", "checked"):
         assert f"] {kind}:" in done.err
     kinds = {event["kind"] for event in json.loads(kgqa("ask", CAPITAL, "--trace", "--json").out)["trace"]}
     assert {"linked", "expanded", "match", "checked"} <= kinds
@@ -155,3 +156,40 @@ def test_version(kgqa):
     from kgqa import __version__
 
     assert __version__ in kgqa("--version").out
+
+
+def test_lines_that_are_wrong_objects_fail_alone(kgqa):
+    lines = [
+        '{"question": "What is the capital?", "topics": "m.demo_japan", "id": null}',
+        '{"question": 3, "id": 7}',
+        '{"q": "x"}',
+        '{"question": "a", ',
+        '{"question": "What is the capital?", "topics": [1]}',
+        "{Parasite} was directed by whom?",
+    ]
+    done = kgqa("ask", "--json", "--embeddings", "off", input="\n".join(lines))
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [item["status"] for item in found] == ["answered", "failed", "failed", "failed", "failed", "answered"]
+    assert [item["id"] for item in found[:2]] == ["", "7"]
+    assert [word in item["reason"] for word, item in zip(("question", "question", "JSON", "topics"), found[1:5])] == [True] * 4
+    assert done.returncode == 1
+
+
+def test_config_shows_the_graphs_own_settings(kgqa, tmp_path):
+    shown = json.loads(kgqa("config", "show", "--json").out)["explore.mediator_hop"]
+    assert (shown["value"], shown["from"]) == ("free", "graph")
+    (tmp_path / "a.nt").write_text("<http://e/a> <http://e/b> <http://e/c> .\n")
+    assert kgqa("graph", "load", "a.nt", "--into", "g").returncode == 0
+    shown = json.loads(kgqa("config", "show", "--graph", "g", "--json").out)["explore.mediator_hop"]
+    assert (shown["value"], shown["from"]) == ("edge", "default")
+    nowhere = kgqa("config", "show", "--graph", "nowhere")
+    assert nowhere.returncode == 0 and "no graph" in nowhere.err
+
+
+def test_a_damaged_demo_graph_is_made_anew(kgqa, tmp_path):
+    own = {"KGQA_CACHE_FOLDER": str(tmp_path / "cache")}
+    assert kgqa("graph", "info", **own).returncode == 0
+    (folder,) = (tmp_path / "cache" / "demo").iterdir()
+    shutil.rmtree(folder / "gen-1")
+    done = kgqa("graph", "info", **own)
+    assert done.returncode == 0 and "triples" in done.out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.queries import render_term
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
 
 EXAMPLES = 400 if os.environ.get("KGQA_SOAK") else 40
@@ -232,3 +232,39 @@ class TestNextSteps:
             assert not any(Step(twin[s.relation], "in") in steps for s in steps if s.direction == "out")
 
         check()
+
+
+class TestJoins:
+    @pytest.mark.parametrize("rule", WALK_RULES)
+    def test_walks_that_meet(self, store, rule):
+        @SOME
+        @given(GRAPHS, PATHS, PATHS, st.integers(1, 3))
+        def check(edges, path, other, place):
+            place = min(place, len(path))
+            graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, edges, ())], walks=rule)
+            met = {walk[-1] for walk in walks(edges, other, rule, {}, final=True)}
+            expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[place] in met}
+            join = [Join(place, other)]
+            assert set(graph.ends(path, joins=join).values) == {walk[-1] for walk in expected}
+            assert set(graph.walks_along(path, joins=join, limit=10_000)) == expected
+            query = graph.answer_query(path, joins=join)
+            assert {row[0] for row in store.select(query)} == {walk[-1] for walk in expected}
+
+        check()
+
+    @SOME
+    @given(GRAPHS, PATHS, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True))
+    def test_walks_that_are_restricted(self, store, edges, path, allowed):
+        if len(path) < 2:
+            path = path.then(*path.steps)
+        graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, edges, ())], walks="free")
+        expected = {walk[-1] for walk in walks(edges, path, "free", {}, final=True) if walk[1] in allowed}
+        restricted = ((1, tuple(allowed)),)
+        assert set(graph.ends(path, restricted=restricted).values) == expected
+        query = graph.answer_query(path, restricted=dict(restricted))
+        assert {ours(row[0]) for row in by_rdflib(edges, ()).query(query.replace(_from(query), ""))} == expected
+
+
+def _from(query: str) -> str:
+    """The clause that names the graph, for an engine that has only this one."""
+    return next(line for line in query.split("\n") if line.startswith("FROM"))

@@ -554,3 +554,19 @@ class TestUpdates:
         with EmbeddedStore(folder, workers=1) as reader:
             assert len(reader.select(ALL)) == reader.meta.triples == 5
             assert reader.fingerprint == fresh(load, reader)
+
+
+def test_closing_lets_go_whatever_happens(load, monkeypatch):
+    folder = load(LINES)
+    store = EmbeddedStore(folder, writable=True)
+    store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/o> }")
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.folder, "save_hashes", full)
+    with pytest.raises(OSError):
+        store.close()
+    monkeypatch.undo()
+    with EmbeddedStore(folder, writable=True) as again:
+        assert again.ask("ASK { <http://e/new> ?p ?o }")

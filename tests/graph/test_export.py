@@ -259,3 +259,28 @@ def test_any_literal_that_is_named_is_found(text, language):
     literal = Literal(text, language=language)
     with pytest.raises(AnswerInQuery):
         refuse_answers(GOOD % f"?e1 <http://e/name> {render_term(literal)} .", [literal], [TOPIC])
+
+
+class TestHubs:
+    """Four layers of forty nodes, each tied to all of the next: two million walks, forty nodes a layer."""
+
+    @pytest.fixture
+    @staticmethod
+    def layers(opened):
+        lines = [f"<http://e/start> <http://e/r> <http://e/n0_{i}> ." for i in range(40)]
+        for layer in range(4):
+            lines += [
+                f"<http://e/n{layer}_{i}> <http://e/r> <http://e/n{layer + 1}_{j}> ." for i in range(40) for j in range(40)
+            ]
+        return KnowledgeGraph(opened(lines), bundled_schema("rdfs"), timeout=20)
+
+    def test_the_query_does_not_walk_every_walk(self, layers):
+        path = RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * 5)
+        query = layers.answer_query(path)
+        assert len(layers.run_exported(query)) == 40
+        assert set(layers.run_exported(query)) == set(layers.ends(path).values)
+
+    @pytest.mark.parametrize(("length", "subqueries"), [(1, 0), (2, 0), (3, 1), (5, 3)])
+    def test_only_long_paths_need_subqueries(self, layers, length, subqueries):
+        query = layers.answer_query(RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * length))
+        assert query.count("SELECT") == subqueries + 1

@@ -14,6 +14,7 @@ from kgqa.graph.graph import LABEL_BATCH, KnowledgeGraph
 from kgqa.graph.opening import detect_schema, open_graph
 from kgqa.model import Entity, Literal, Named, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
+from kgqa.trace import Trace
 
 NS = "http://rdf.freebase.com/ns/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -714,3 +715,26 @@ class TestViews:
         one, other = (self.see(store, g, cache=cache) for g in ("g1", "g2"))
         assert one.relations != other.relations
         assert one.derived.folder != other.derived.folder != self.see(store, cache=cache).derived.folder
+
+
+def test_blank_nodes_of_an_update_are_left_out_of_queries(load):
+    with EmbeddedStore(load(["<http://e/a> <http://e/r> <http://e/b> ."]), writable=True) as store:
+        store.update("INSERT DATA { <http://e/a> <http://e/r> [ <http://e/p> 1 ] }")
+        graph = KnowledgeGraph(store, bundled_schema("rdfs"))
+        which = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
+        ends = graph.ends(which).values
+        blank = [end for end in ends if end.iri.startswith("_:")]
+        assert len(ends) == 2 and len(blank) == 1
+        assert graph.walks_along(which, ends=blank) == [] and graph.degrees(blank) == {blank[0]: 0}
+        assert len(graph.walks_along(which, ends=ends)) == 1
+        assert len(graph.named(ends)) == 2
+
+
+def test_degrees_of_many_in_few_queries(opened):
+    lines = [f"<http://e/n{n}> <http://e/r> <http://e/x{m}> ." for n in range(60) for m in range(n % 7)]
+    graph = KnowledgeGraph(opened(lines), bundled_schema("rdfs"))
+    graph.prepare()
+    trace = Trace()
+    found = graph.for_question(trace).degrees([Entity(f"http://e/n{n}") for n in range(60)])
+    assert found == {Entity(f"http://e/n{n}"): n % 7 for n in range(60)}
+    assert trace.usage().queries == 4

@@ -630,3 +630,9 @@ def test_no_permission(load, python, public):
     assert lines[5].startswith("LoadError") and "secret.nt cannot be read: Permission denied" in lines[5]
     assert lines[6:] in ([], ["done 2"])  # reading needs no permission to write
     assert meta(public / "g").triples == 2
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.nt")
+    with pytest.raises(LoadError, match="no ordinary file"):
+        load_files(tmp_path / "g", [tmp_path / "pipe.nt"])

@@ -1,0 +1,107 @@
+"""Questions about several topics: the path from one must meet paths from the others, at the answer or on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kgqa.errors import StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Join, RelationPath, Value
+from kgqa.trace import Trace
+
+MAX_FIRST = 40
+"""Paths, best first, for which partners are looked for."""
+MAX_ENDS = 2000
+"""Ends of a path that are compared here; where there are more the graph is asked."""
+
+
+def join_topics(
+    graph: KnowledgeGraph,
+    ranked: Sequence[Candidate],
+    partners: Mapping[Entity, Sequence[Candidate]],
+    *,
+    trace: Trace,
+) -> list[Candidate]:
+    """Paths that meet paths from other topics, those that meet most topics first, then in the given order.
+
+    A partner is one logical hop long. It may meet a path at its end, or, where both go through the same mediator,
+    there: who played this part in that film.
+
+    Args:
+        ranked: paths from any of the topics, best first.
+        partners: for every topic its paths of one logical hop, best first.
+
+    Returns:
+        Candidates with joins; empty when nothing meets.
+    """
+    meetings = _Meetings(graph)
+    found: list[Candidate] = []
+    for candidate in ranked[:MAX_FIRST]:
+        others = [topic for topic in partners if topic != candidate.path.topic]
+        joins: list[Join] = []
+        for topic in others:
+            if join := meetings.first(candidate.path, joins, partners[topic]):
+                joins.append(join)
+        if joins:
+            found.append(replace(candidate, joins=tuple(joins)))
+        if joins and len(joins) == len(others):
+            break
+    found.sort(key=lambda candidate: -len(candidate.joins))
+    trace.event(
+        "joined" if found else "no_intersection",
+        paths=[c.words for c in found[:5]],
+        topics=max((len(c.joins) + 1 for c in found), default=0),
+    )
+    return found
+
+
+class _Meetings:
+    """Finds out which paths meet, with the ends of each looked up once."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._ends: dict[RelationPath, tuple[frozenset[Value], bool]] = {}
+
+    def first(self, path: RelationPath, joins: Sequence[Join], partners: Sequence[Candidate]) -> Join | None:
+        """The first partner that meets the path, on a mediator before at the end: that is the closer tie."""
+        for place in self._places(path):
+            tried: set[RelationPath] = set()
+            for partner in partners:
+                other = partner.path if place == len(path) else self._onto_mediator(partner.path)
+                if other is None or other in tried:
+                    continue
+                tried.add(other)
+                join = Join(place, other)
+                if self._may_meet(path, join) and self._meets(path, (*joins, join)):
+                    return join
+        return None
+
+    def _places(self, path: RelationPath) -> list[int]:
+        inner = [place for place in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[place - 1])]
+        return [*reversed(inner), len(path)]
+
+    def _onto_mediator(self, path: RelationPath) -> RelationPath | None:
+        first = path.steps[:1]
+        return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
+
+    def _may_meet(self, path: RelationPath, join: Join) -> bool:
+        here, more_here = self._lookup(RelationPath(path.topic, path.steps[: join.at]))
+        there, more_there = self._lookup(join.path)
+        # where a list is cut off only the graph can tell
+        return bool(here & there) or (more_here and bool(there)) or (more_there and bool(here))
+
+    def _lookup(self, path: RelationPath) -> tuple[frozenset[Value], bool]:
+        if path not in self._ends:
+            try:
+                ends = self._graph.ends(path, limit=MAX_ENDS)
+                self._ends[path] = (frozenset(ends.values), ends.approximate)
+            except StoreTimeout:
+                self._ends[path] = (frozenset(), False)
+        return self._ends[path]
+
+    def _meets(self, path: RelationPath, joins: Sequence[Join]) -> bool:
+        try:
+            return bool(self._graph.ends(path, joins=joins, limit=1).values)
+        except StoreTimeout:
+            return False

@@ -1,0 +1,46 @@
+"""From a chosen path to an answer: read from the exported query, which is then run again and classified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgqa.graph.export import query_class, refuse_answers
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.evidence import gather_evidence
+from kgqa.model import Answer, Candidate, Named, Question
+from kgqa.trace import Trace
+
+DEFECT = "The exported query gave something else when it was run again."
+
+
+def read_off(
+    graph: KnowledgeGraph, candidate: Candidate, score: float, topics: Sequence[Named], trace: Trace
+) -> Answer | None:
+    """The ends of a path as an answer to a question that the caller fills in; None where the path has no ends, or
+    none but other topics: what a question names is not what it asks for.
+
+    Raises:
+        AnswerInQuery: a defect of ours. StoreError: the graph failed.
+    """
+    sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
+    values = tuple(dict.fromkeys(graph.run_exported(sparql)))
+    trace.event("read", path=candidate.words, answers=len(values))
+    others = {topic.value for topic in topics} - {candidate.path.topic}
+    if not set(values) - others:
+        return None
+    selected = [entity for _, entities in candidate.restricted for entity in entities]
+    refuse_answers(sparql, values, [*(topic.value for topic in topics), *selected])
+    worth = query_class(values, graph.run_exported(sparql), restricted=bool(candidate.restricted))
+    trace.event("checked", query_class=worth or "none")
+    named = sorted(graph.named(values), key=lambda item: (item.name.casefold(), item.id))
+    return Answer(
+        Question(""),
+        "answered",
+        answers=tuple(named),
+        paths=gather_evidence(graph, candidate, score, values, trace),
+        sparql=sparql,
+        query_class=worth or "none",
+        grounding="graph",
+        defects=() if worth in ("exact", "restricted") else (DEFECT,),
+        approximate=candidate.approximate,
+    )

@@ -1,0 +1,107 @@
+"""The pool of a hop, what is seen twice, and what a hop that runs out of time leaves."""
+
+from __future__ import annotations
+
+from kgqa.errors import StoreTimeout
+from kgqa.explore.beam import BeamSettings, explore
+from kgqa.trace import Trace
+
+from .conftest import ent, path
+
+
+def everything(pool):
+    return list(pool)
+
+
+def run(graph, *topics, depth=2, prefilter=everything, tournament=everything, **options):
+    trace = Trace()
+    hops = explore(
+        graph,
+        [ent(topic) for topic in topics],
+        BeamSettings(depth),
+        prefilter=prefilter,
+        tournament=tournament,
+        trace=trace,
+        **options,
+    )
+    return hops, trace
+
+
+CHAIN = ("m.a r.r.one m.b", "m.b r.r.two m.c", "m.x r.r.three m.y")
+
+
+def test_survivors_stand_beside_their_extensions(small):
+    hops, _ = run(small(*CHAIN), "m.a", "m.x")
+    assert {c.path for c in hops[0].pool} == {path("m.a", "r.r.one"), path("m.x", "r.r.three")}
+    assert {c.path for c in hops[1].pool} == {
+        path("m.a", "r.r.one"),
+        path("m.x", "r.r.three"),
+        path("m.a", "r.r.one", "r.r.two"),
+    }
+
+
+def test_a_path_that_lost_is_not_walked_on(small):
+    hops, _ = run(small(*CHAIN), "m.a", "m.x", tournament=lambda pool: [c for c in pool if c.path.topic == ent("m.x")])
+    assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.x", "r.r.three")]
+
+
+def test_enough_ends_it(small):
+    hops, _ = run(small(*CHAIN), "m.a", enough=lambda hops: True)
+    assert len(hops) == 1
+
+
+def test_hops_and_types_in_words(small):
+    hops, _ = run(small(*CHAIN, "r.r.one type.property.expected_type people.person"), "m.a")
+    assert {c.hops for c in hops[1].pool} == {("r one",), ("r one", "r two")}
+
+
+def test_past_a_relation_that_leads_to_some_mediators_a_path_is_met_once(small):
+    graph = small(
+        "m.a r.r.about m.p1",
+        "m.p1 type.object.type film.performance",
+        "m.p1 film.performance.film m.f",
+        "m.a r.r.about m.b",
+        "m.b r.r.two m.c",
+    )
+    hops, trace = run(graph, "m.a", depth=3)
+    for hop in hops:
+        paths = [candidate.path for candidate in hop.pool]
+        assert len(paths) == len(set(paths))
+    news = [set(event.detail["paths"]) for event in trace.events() if event.kind == "pool"]
+    assert len(news) == len(hops) and sum(len(hop.pool) for hop in hops) > 3
+
+
+class Late:
+    """A store that runs out of time on queries with a certain text in them; the real one answers the rest."""
+
+    def __init__(self, store, text):
+        self._store, self._text = store, text
+
+    def select(self, query, **options):
+        if self._text in query:
+            raise StoreTimeout("too late")
+        return self._store.select(query, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def test_a_late_hop_leaves_what_the_one_before_found(small):
+    graph = small(*CHAIN)
+    graph.prepare()
+    graph.store = Late(graph.store, "?frontier")
+    hops, trace = run(graph, "m.a")
+    assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.a", "r.r.one")]
+    assert all(candidate.approximate for candidate in hops[0].kept)
+    assert "gave_up" in {event.kind for event in trace.events()}
+
+
+def test_a_late_first_hop_is_an_error(small):
+    graph = small(*CHAIN)
+    graph.prepare()
+    graph.store = Late(graph.store, "SELECT")
+    try:
+        run(graph, "m.a")
+    except StoreTimeout:
+        return
+    raise AssertionError("nothing was found, and nobody was told why")

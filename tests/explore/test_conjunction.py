@@ -1,0 +1,90 @@
+"""Paths from several topics that must meet: at the answer, at a mediator, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.explore.beam import worded
+from kgqa.explore.conjunction import join_topics
+from kgqa.model import Join
+from kgqa.trace import Trace
+
+from .conftest import ent, path
+
+FILMS = (
+    # two actors in one film, each with a part
+    "m.film film.film.starring m.p1",
+    "m.p1 film.performance.actor m.ann",
+    "m.p1 film.performance.character m.queen",
+    "m.p1 type.object.type film.performance",
+    "m.film film.film.starring m.p2",
+    "m.p2 film.performance.actor m.bob",
+    "m.p2 film.performance.character m.king",
+    "m.p2 type.object.type film.performance",
+    # the same parts played by others elsewhere
+    "m.other film.film.starring m.p3",
+    "m.p3 film.performance.actor m.bob",
+    "m.p3 film.performance.character m.queen",
+    "m.p3 type.object.type film.performance",
+    "m.ann people.person.nationality m.france",
+    "m.bob people.person.nationality m.spain",
+)
+CAST = ("film.film.starring", "film.performance.actor")
+
+
+def candidates(graph, *paths):
+    return [worded(graph, each, "words") for each in paths]
+
+
+@pytest.fixture
+def films(small):
+    return small(*FILMS)
+
+
+def test_meet_at_the_answer(films):
+    cast = candidates(films, path("m.film", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    trace = Trace()
+    found = join_topics(films, cast, {ent("m.film"): cast, ent("m.france"): french}, trace=trace)
+    assert found[0].joins == (Join(2, path("m.france", "^people.person.nationality")),)
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+    assert [event.kind for event in trace.events()] == ["joined"]
+
+
+def test_meet_at_the_mediator_before_the_answer(films):
+    """Who played the queen in that film: both actors played her somewhere, one of them there."""
+    cast = candidates(films, path("m.film", *CAST))
+    queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
+    found = join_topics(films, cast, {ent("m.film"): cast, ent("m.queen"): queen}, trace=Trace())
+    assert found[0].joins == (Join(1, path("m.queen", "^film.performance.character")),)
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+
+
+def test_an_empty_intersection_says_so(films):
+    cast = candidates(films, path("m.other", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    trace = Trace()
+    assert join_topics(films, cast, {ent("m.other"): cast, ent("m.france"): french}, trace=trace) == []
+    assert [event.kind for event in trace.events()] == ["no_intersection"]
+
+
+def test_three_topics_come_before_two(films):
+    cast = candidates(films, path("m.film", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    spanish = candidates(films, path("m.spain", "^people.person.nationality"))
+    king = candidates(films, path("m.king", "^film.performance.character", "film.performance.actor"))
+    topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
+    found = join_topics(films, [*french, *cast], {**topics}, trace=Trace())
+    assert found[0].path == cast[0].path and len(found[0].joins) == 2
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.bob"),)
+
+
+def test_long_lists_are_left_to_the_graph(small, monkeypatch):
+    monkeypatch.setattr("kgqa.explore.conjunction.MAX_ENDS", 3)
+    graph = small(
+        *(f"m.hub r.r.has m.x{n}" for n in range(50)), *(f"m.x{n} r.r.kind m.other" for n in (7, 41, 42, 43, 44, 45))
+    )
+    first = candidates(graph, path("m.hub", "r.r.has"))
+    other = candidates(graph, path("m.other", "^r.r.kind"))
+    found = join_topics(graph, first, {ent("m.hub"): first, ent("m.other"): other}, trace=Trace())
+    assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6

@@ -1,0 +1,109 @@
+"""The index of names: names in other forms, words, and parts of names, by the real engine."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names import loose_keys
+from kgqa.model import Entity
+from kgqa.schema import bundled_schema
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+NAMES = {
+    "alien": ["Alien (film)"],
+    "stockholm": ["Stockholm, Sweden"],
+    "bible": ["The Bible", "Holy Scripture"],
+    "bowl": ["Super Bowl"],
+    "uk": ["United Kingdom"],
+    "usa": ["United States of America"],
+    "hinton": ["S. E. Hinton"],
+    "hitler": ["Adolf Hitler"],
+    "youth": ["Hitler Youth"],
+}
+
+
+def entity(name: str) -> Entity:
+    return Entity(f"http://e/{name}")
+
+
+@pytest.fixture
+def names(opened):
+    lines = []
+    for short, texts in NAMES.items():
+        for place, name in enumerate(texts):
+            lines.append(f'<http://e/{short}> {ALIAS if place else LABEL} "{name}" .')
+    graph = KnowledgeGraph(opened(lines), bundled_schema("rdfs"))
+    yield graph.names
+    graph.derived.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("Alien (film)", {"alien": "bracket", "alienfilm": "squeezed", "af": "initials"}),
+        ("Stockholm, Sweden", {"stockholm": "comma", "stockholmsweden": "squeezed", "ss": "initials"}),
+        ("The Bible", {"bible": "article", "thebible": "squeezed"}),
+        ("Super Bowl", {"superbowl": "squeezed", "sb": "initials"}),
+        ("United States of America", {"unitedstatesofamerica": "squeezed", "usa": "initials"}),
+        ("S. E. Hinton", {"sehinton": "squeezed", "seh": "initials"}),
+        ("Japan", {}),
+        ("The", {}),
+        ("!!!", {}),
+        ("", {}),
+    ],
+)
+def test_what_else_a_name_may_be_written_as(name, keys):
+    assert loose_keys(name) == keys
+
+
+@given(st.text(max_size=30))
+def test_any_text_has_keys_or_none(name):
+    assert all(key and how in ("article", "bracket", "comma", "squeezed", "initials") for key, how in loose_keys(name).items())
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "how"),
+    [
+        ("alien", "alien", "bracket"),
+        ("stockholm", "stockholm", "comma"),
+        ("bible", "bible", "article"),
+        ("superbowl", "bowl", "squeezed"),
+        ("uk", "uk", "initials"),
+    ],
+)
+def test_loose_matches_are_not_exact(names, text, found, how):
+    (item,) = names.loose([text])[text]
+    assert (item.match.entity, item.how, item.match.exact) == (entity(found), how, False)
+    assert text not in names.exact([text])
+
+
+def test_exact_names_are_no_loose_ones(names):
+    assert names.loose(["adolf hitler", "nobody", "' OR 1=1"]) == {}
+
+
+def test_beginnings_of_initials(names):
+    assert [match.entity for match in names.initials_from("us")] == [entity("usa")]
+    assert names.initials_from("usa") == []  # the whole of them is a key of its own
+
+
+def test_words_of_names(names):
+    assert names.frequencies(["hitler", "united", "nobody", "hitler"]) == {"hitler": 2, "united": 2}
+    assert names.words_from("hi") == {"hitler": 2, "hinton": 1}
+    assert names.words_from("hi", limit=1) == {"hitler": 2}
+    assert names.words_from("zz") == {}
+
+
+def test_names_that_hold_a_word(names):
+    assert {match.entity for match in names.holding(["hitler"])} == {entity("hitler"), entity("youth")}
+    assert {match.entity for match in names.holding(["bowl", "kingdom"])} == {entity("bowl"), entity("uk")}
+    assert names.holding([]) == [] and names.holding(["zzzz"]) == []
+    assert len(names.holding(["hitler"], limit=1)) == 1
+
+
+def test_names_of_entities(names):
+    found = names.names_of([entity("bible"), entity("nobody")])
+    assert found == {entity("bible"): ["The Bible", "Holy Scripture"], entity("nobody"): []}

@@ -1,0 +1,180 @@
+"""The method on the bundled graph and on small ones: what comes out under each setting, and what a late query costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.errors import StoreTimeout
+from kgqa.graph.bulk import load_files
+from kgqa.settings import resolve
+
+NS = "http://rdf.freebase.com/ns/"
+PARASITE = "Who directed the film Parasite?"
+ANTHEM = "Which city is the capital of the country whose anthem is Kimigayo?"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """`opened(graph=None, **settings) -> Resources`, words only unless told otherwise."""
+    every = []
+
+    def opened(graph=None, **given):
+        given = {name.replace("__", "."): value for name, value in {"rank__embeddings": "off", **given}.items()}
+        every.append(open_resources(graph, settings=resolve(given)))
+        return every[-1]
+
+    yield opened
+    for each in every:
+        each.close()
+
+
+@pytest.fixture
+def small(tmp_path):
+    def small(*triples):
+        lines = []
+        for triple in triples:
+            s, p, o = triple.split(" ", 2)
+            lines.append(f"<{NS}{s}> <{NS}{p}> {o if o.startswith(chr(34)) else f'<{NS}{o}>'} .")
+        (tmp_path / "small.nt").write_text("\n".join(lines) + "\n")
+        load_files(tmp_path / "small", [tmp_path / "small.nt"], schema="freebase")
+        return tmp_path / "small"
+
+    return small
+
+
+class Late:
+    """A store that runs out of time on queries that hold all of some texts; the real one answers the rest."""
+
+    def __init__(self, store, *texts):
+        self._store, self._texts = store, texts
+
+    def select(self, query, **options):
+        if all(text in query for text in self._texts):
+            raise StoreTimeout("too late")
+        return self._store.select(query, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def late(resources, *texts):
+    resources.graph.prepare()
+    resources.graph.store = Late(resources.graph.store, *texts)
+    return resources
+
+
+def names(answer):
+    return {item.name for item in answer.answers}
+
+
+@pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
+def test_every_method_answers(opened, method):
+    answer = ask(PARASITE, resources=opened(ask__method=method))
+    assert names(answer) == {"Bong Joon-ho"} and answer.query_class == "exact"
+
+
+@pytest.mark.parametrize("tournament", ["chunked", "pairwise", "knockout", "pointwise", "single"])
+@pytest.mark.parametrize("prefilter", ["bm25", "rrf", "sbert", "none"])
+def test_every_tournament_and_prefilter(opened, tournament, prefilter):
+    answer = ask(PARASITE, resources=opened(rank__tournament=tournament, rank__prefilter=prefilter, explore__beam=3))
+    assert names(answer) == {"Bong Joon-ho"}
+
+
+def test_two_hops_by_words(opened):
+    assert names(ask(ANTHEM, resources=opened())) == {"Tokyo"}
+
+
+def test_selected_entities_stand_in_the_query(opened):
+    answer = ask(ANTHEM, resources=opened(explore__shape="path+entity"))
+    assert names(answer) == {"Tokyo"} and answer.query_class == "restricted"
+    assert "selected by a model" in answer.sparql and not answer.defects
+
+
+def test_chance_is_the_same_every_time_and_not_for_every_seed(opened):
+    one, again = (ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=1)) for _ in range(2))
+    assert replace(one, usage=again.usage, trace=()) == replace(again, trace=())
+    paths = {
+        ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=seed)).paths[0].words for seed in range(6)
+    }
+    assert len(paths) > 1
+
+
+def test_votes_say_so(opened):
+    answer = ask(PARASITE, resources=opened(rank__tournament="pairwise", rank__votes=3))
+    assert names(answer) == {"Bong Joon-ho"} and answer.usage.comparisons > 0
+
+
+def test_what_is_not_like_the_question_is_rejected(opened):
+    answer = ask(PARASITE, resources=opened(rank__accept=5.0))
+    assert answer.status == "no_answer" and "not like the question" in answer.reason
+    assert "rejected" in {event.kind for event in answer.trace}
+
+
+def test_until_accepted_stops_early(opened):
+    whole, early = (ask(PARASITE, resources=opened(explore__stop=stop)) for stop in ("depth", "accepted"))
+    assert names(whole) == names(early) and early.usage.hops == 1 < whole.usage.hops
+    assert "accepted" in {event.kind for event in early.trace}
+
+
+def test_only_the_deepest(opened, small):
+    graph = small("m.a r.r.mother m.b", "m.b r.r.mother m.c", 'm.a type.object.name "Ann"@en')
+    for lengths, end in (("any", "m.b"), ("deepest", "m.c")):
+        answer = ask("who is the mother of Ann?", resources=opened(graph, explore__lengths=lengths))
+        assert [item.id for item in answer.answers] == [end]
+
+
+class TestSeveralTopics:
+    GRAPH = (
+        "m.film r.film.actor m.ann",
+        "m.film r.film.actor m.bob",
+        "m.france r.country.people m.ann",
+        "m.spain r.country.people m.carl",
+        'm.film type.object.name "Jaws"@en',
+        'm.france type.object.name "France"@en',
+        'm.spain type.object.name "Spain"@en',
+    )
+
+    def test_paths_meet(self, opened, small):
+        answer = ask("which film actor of Jaws is among the people of France?", resources=opened(small(*self.GRAPH)))
+        assert [item.id for item in answer.answers] == ["m.ann"] and answer.query_class == "exact"
+        assert len(answer.paths) == 2 and {e.path.topic.iri for e in answer.paths} == {NS + "m.film", NS + "m.france"}
+        assert all(evidence.walks for evidence in answer.paths)
+
+    def test_an_empty_intersection_falls_back(self, opened, small):
+        answer = ask("which film actor of Jaws is among the people of Spain?", resources=opened(small(*self.GRAPH)))
+        assert answer.status == "answered" and len(answer.paths) == 1
+        assert "no_intersection" in {event.kind for event in answer.trace}
+
+    def test_separate(self, opened, small):
+        resources = opened(small(*self.GRAPH), explore__combine="separate")
+        answer = ask("which film actor of Jaws is among the people of France?", resources=resources)
+        assert len(answer.paths) == 1
+
+
+class TestLate:
+    def test_the_next_path_answers_and_a_note_says_so(self, opened):
+        resources = late(opened(), "?answer", "film.film.directed_by")
+        answer = ask(PARASITE, resources=resources)
+        assert answer.status == "answered" and names(answer) != {"Bong Joon-ho"}
+        assert any("passed over" in note for note in answer.notes)
+
+    def test_if_none_can_be_read_it_failed(self, opened):
+        answer = ask(PARASITE, resources=late(opened(), "SELECT DISTINCT ?answer"))
+        assert answer.status == "failed" and "too late" in answer.reason
+
+    def test_an_answer_stands_without_its_walks(self, opened):
+        answer = ask(PARASITE, resources=late(opened(), "VALUES ?answer"))
+        assert names(answer) == {"Bong Joon-ho"} and answer.paths[0].walks == () and answer.query_class == "exact"
+        assert "no_walks" in {event.kind for event in answer.trace}
+
+
+def test_a_single_topic_may_be_given_as_text(opened):
+    assert ask("what is the capital?", topics="m.demo_japan", resources=opened()).status == "answered"
+
+
+def test_an_answer_as_text(opened):
+    assert str(ask(PARASITE, resources=opened())) == "Bong Joon-ho"
+    assert str(ask("How many films are there?", resources=opened())).startswith("unsupported: This asks for a count")
