@@ -14,6 +14,7 @@ from kgqa.errors import KgqaError
 COMMANDS = {
     "ask": "kgqa.cli.ask",
     "graph": "kgqa.cli.graph",
+    "rank": "kgqa.cli.rank",
     "explain": "kgqa.cli.explain",
     "config": "kgqa.cli.config",
     "cache": "kgqa.cli.cache",

@@ -1,33 +1,43 @@
-"""Finds the topic entities that a question names, against the index of names and aliases."""
+"""Finds the topic entities that a question names, against the index of names and aliases.
+
+Every stretch of the question that is a name, nearly one, or a telling part of one gives candidates. They are
+ranked by how much of the name is there, how much of the question it covers, degree, and, if the caller can
+tell, how well the entity's relations fit the question.
+"""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import math
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from kgqa.explore.masking import drop_mentions
+from kgqa.explore.mentions import Found, Lookup
+from kgqa.graph.derived import Derived
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import NameMatch
-from kgqa.model import Entity
-from kgqa.rank.lexical import STOPWORDS
-from kgqa.words import normalise
+from kgqa.model import Entity, RelationPath
+from kgqa.rank.lexical import STOPWORDS, terms
+from kgqa.words import relation_words
 
-MAX_MENTION_WORDS = 12
-MAX_NAMESAKES = 500
-_WORD = re.compile(r"\w[\w'’.&-]*\w|\w", re.UNICODE)
-_QUESTION_WORDS = STOPWORDS | {
-    "name",
-    "list",
-    "give",
-    "tell",
-    "many",
-    "much",
-    "one",
-    "first",
-    "last",
-    "new",
-    "time",
-    "two",
-}
+Fit = Callable[[str, Sequence[str]], Sequence[float]]
+"""A question without the mention, and the words of an entity's relations -> their similarity to it, up to 1."""
+
+MAX_CANDIDATES = 100
+MAX_FITTED = 8
+MAX_MATCHES = 20
+# fitted to the first half of the question sets of benchmarks/linking.py, listwise, and rounded
+QUALITY = 7.0
+COVERED = 5.0
+WORDS = 0.6
+DEGREE = 0.4
+LIKE_A_RELATION = -2.2
+LOWER_CASE = -2.6
+WITHIN_A_NAME = -1.2
+FIT = 8.0
+DEAD_END = -1.4
+MIN_PART = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +51,199 @@ class Mention:
     def ambiguous(self) -> bool:
         return len(self.matches) > 1
 
+    @property
+    def certain(self) -> bool:
+        """Whether it is the whole name of one entity and of no other."""
+        return len(self.matches) == 1 and self.matches[0].exact
 
-def find_mentions(graph: KnowledgeGraph, question: str) -> list[Mention]:
-    """The stretches of a question that are names or aliases of entities, longest first, without overlap.
 
-    Single lower-case words count only where nothing else does: `capital` may be a film. Entities that share
-    a name are ranked by degree.
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entity a question may be about, and the stretch that names it. Scores compare within one question."""
+
+    entity: Entity
+    mention: str
+    match: NameMatch
+    score: float
+
+
+def find_mentions(graph: KnowledgeGraph, question: str, *, fit: Fit | None = None) -> list[Mention]:
+    """The stretches of a question that name its topics, in the question's order, without overlap.
+
+    The best whole name is taken whatever it is, and a part of a name if it is a good part or in capitals; others
+    only if they are not just words of relations (`capital` may be a film) nor in lower case in a question with
+    capitals, and whole names, or good parts in capitals.
     """
-    words = list(_WORD.finditer(question))[:400]
-    spans: dict[tuple[int, int], str] = {}
-    longest = min(MAX_MENTION_WORDS, max(graph.names.longest, 1))
-    for start in range(len(words)):
-        for end in range(start + 1, min(start + longest, len(words)) + 1):
-            text = question[words[start].start() : words[end - 1].end()]
-            for variant in {normalise(text), normalise(re.sub(r"['’]s$", "", text))}:
-                if variant and not all(word in _QUESTION_WORDS for word in variant.split()):
-                    spans[(start, end)] = spans.get((start, end), "") or variant
-                    if variant != spans[(start, end)]:
-                        spans[(start, end)] += "\0" + variant
-    wanted = sorted({variant for joined in spans.values() for variant in joined.split("\0")})
-    known = graph.names.exact(wanted)
-    found: list[tuple[int, int, list[NameMatch]]] = []
-    for (start, end), joined in spans.items():
+    ranked = _Ranking(graph, question)
+    if fit:
+        ranked.fit(fit)
+    chosen: list[_Scored] = []
+    for best in ranked.best_of_spans():
+        if not (best.whole or best.good_part(first=not chosen)) or (chosen and best.weak):
+            continue
+        if all(best.found.end <= other.found.start or best.found.start >= other.found.end for other in chosen):
+            chosen.append(best)
+    mentions = []
+    for item in sorted(chosen, key=lambda item: item.found.start):
+        matches, alive = ranked.matches_of(item)
+        mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
+    # a dead end is no topic where something else leads on
+    return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
+
+
+def link(graph: KnowledgeGraph, question: str, *, fit: Fit | None = None, limit: int = 5) -> list[Link]:
+    """The entities a question is most likely about, best first, each with its best mention."""
+    ranked = _Ranking(graph, question)
+    if fit:
+        ranked.fit(fit)
+    found: dict[Entity, Link] = {}
+    for item in ranked.items:
+        match = item.found.match
+        text = ranked.lookup.text(item.found.start, item.found.end)
+        found.setdefault(match.entity, Link(match.entity, text, match, item.score))
+    return list(found.values())[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    found: Found
+    score: float
+    like_a_relation: bool
+    lower_case: bool
+    capitals: bool
+
+    @property
+    def whole(self) -> bool:
+        return self.found.how not in ("part", "initials")
+
+    def good_part(self, *, first: bool) -> bool:
+        """Whether a part of a name may be taken for it, as the first mention of a question or beside others."""
+        good = self.found.quality >= MIN_PART
+        return good or self.capitals if first else good and self.capitals
+
+    @property
+    def weak(self) -> bool:
+        return self.like_a_relation or self.lower_case
+
+
+class _Ranking:
+    """The candidates of one question, best first. Two queries for every 50 of the best, for their degrees."""
+
+    def __init__(self, graph: KnowledgeGraph, question: str) -> None:
+        self.graph = graph
+        self.question = question
+        self.lookup = Lookup(question, graph.names)
         # a relation may have a name too, but nobody asks about it
-        matches = [
-            match
-            for variant in joined.split("\0")
-            for match in known.get(variant, ())
-            if match.entity.iri not in graph.relations
+        found = [
+            item
+            for item in (*self.lookup.whole(), *self.lookup.in_part())
+            if item.match.entity.iri not in graph.relations
         ]
-        if matches:
-            found.append((start, end, matches))
-    chosen: list[tuple[int, int, list[NameMatch]]] = []
-    for plain in (False, True):
-        if plain and chosen:
-            break
-        for start, end, matches in sorted(found, key=lambda item: (item[0] - item[1], item[0])):
-            is_plain = end - start == 1 and words[start][0].islower()
-            if is_plain == plain and all(end <= s or start >= e for s, e, _ in chosen):
-                chosen.append((start, end, matches))
-    chosen.sort()
-    return [
-        Mention(question[words[start].start() : words[end - 1].end()], _ranked(graph, matches))
-        for start, end, matches in chosen
-    ]
+        self._total = self.lookup.weight(0, len(self.lookup.words)) or 1.0
+        self._mixed = any(question[word.start].isupper() for word in self.lookup.words[1:])
+        self._whole = {(item.start, item.end) for item in found if item.how != "part"}
+        self._relations: dict[Entity, tuple[str, ...]] = {}
+        self._vocabulary = _relation_vocabulary(graph)
+        items = sorted((self._scored(item) for item in found), key=_order)[:MAX_CANDIDATES]
+        degrees = graph.degrees({item.found.match.entity for item in items})
+        self.items = sorted(
+            (
+                replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity]))
+                for item in items
+            ),
+            key=_order,
+        )
+
+    def _scored(self, found: Found) -> _Scored:
+        words = self.lookup.words[found.start : found.end]
+        content = [word.key for word in words if word.key not in STOPWORDS]
+        initial = [self.question[word.start] for word in words]
+        upper = any(char.isupper() or char.isdigit() for char in initial)
+        like_a_relation = bool(content) and set(terms(" ".join(content))) <= self._vocabulary
+        lower_case = self._mixed and not upper
+        within = any(
+            start <= found.start and found.end <= end and found.end - found.start < end - start
+            for start, end in self._whole
+        )
+        score = (
+            QUALITY * found.quality
+            + COVERED * found.covered / self._total
+            + WORDS * math.log(found.end - found.start)
+            + LIKE_A_RELATION * like_a_relation
+            + LOWER_CASE * lower_case
+            + WITHIN_A_NAME * within
+        )
+        return _Scored(found, score, like_a_relation, lower_case, self._mixed and upper)
+
+    def fit(self, fit: Fit) -> None:
+        """Rank the best anew by what their relations say: two queries for each."""
+        best = self.items[:MAX_FITTED]
+        texts: dict[tuple[int, int], list[str]] = {}
+        for item in best:
+            texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
+        # one call for every span: all its entities leave the same question
+        likely = {}
+        for span, words in texts.items():
+            distinct = list(dict.fromkeys(words))
+            asked = drop_mentions(self.question, [self.lookup.text(*span)])
+            likely[span] = dict(zip(distinct, fit(asked, distinct), strict=True)) if distinct else {}
+        fitted = []
+        for item in best:
+            relations = self.relations_of(item.found.match.entity)
+            known = likely[item.found.start, item.found.end]
+            nearest = max((float(known[words]) for words in relations), default=0.0)
+            fitted.append(replace(item, score=item.score + (FIT * max(nearest, 0.0) if relations else DEAD_END)))
+        self.items = [*sorted(fitted, key=_order), *self.items[MAX_FITTED:]]
+
+    def relations_of(self, entity: Entity) -> tuple[str, ...]:
+        """The words of the relations that lead on from an entity; none for a dead end."""
+        if entity not in self._relations:
+            steps = self.graph.next_steps(RelationPath(entity)).steps
+            labels = self.graph.relation_labels
+            words = {relation_words(step.relation, self.graph.schema, labels) for step in steps}
+            self._relations[entity] = tuple(sorted(words))
+        return self._relations[entity]
+
+    def best_of_spans(self) -> Iterable[_Scored]:
+        """The best candidate of every span, best first."""
+        seen = set()
+        for item in self.items:
+            span = (item.found.start, item.found.end)
+            if span not in seen:
+                seen.add(span)
+                yield item
+
+    def matches_of(self, chosen: _Scored) -> tuple[tuple[NameMatch, ...], bool]:
+        """What a span may mean, best first, and whether the first leads on anywhere.
+
+        Entities that have the whole name are not mixed with those that have it in part.
+        """
+        span = (chosen.found.start, chosen.found.end)
+        unique: dict[Entity, NameMatch] = {}
+        for item in self.items:
+            if (item.found.start, item.found.end) == span and item.whole == chosen.whole:
+                unique.setdefault(item.found.match.entity, item.found.match)
+        matches = list(unique.values())[:MAX_MATCHES]
+        for place, match in enumerate(matches[:3]):
+            if self.relations_of(match.entity):
+                return (match, *matches[:place], *matches[place + 1 :]), True
+        return tuple(matches), False
 
 
-def _ranked(graph: KnowledgeGraph, matches: list[NameMatch]) -> tuple[NameMatch, ...]:
-    unique: dict[Entity, NameMatch] = {}
-    for match in matches:
-        unique.setdefault(match.entity, match)
-    if len(unique) == 1:
-        return tuple(unique.values())
-    degrees = graph.degrees(list(unique)[:MAX_NAMESAKES])
-    return tuple(sorted(unique.values(), key=lambda m: (-degrees.get(m.entity, 0), m.kind == "alias", m.entity.iri)))
+def _order(item: _Scored) -> tuple[float, bool, str]:
+    return (-item.score, item.found.match.kind == "alias", item.found.match.entity.iri)
+
+
+_VOCABULARIES: weakref.WeakKeyDictionary[Derived, tuple[dict[str, int], frozenset[str]]] = weakref.WeakKeyDictionary()
+
+
+def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
+    """The stems of all words of a graph's relations, noise left out."""
+    relations = graph.relations
+    known = _VOCABULARIES.get(graph.derived)
+    if known is None or known[0] is not relations:
+        telling = (relation for relation in relations if not graph.schema.is_noise(relation))
+        names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in telling)
+        known = (relations, frozenset(term for name in names for term in terms(name)))
+        _VOCABULARIES[graph.derived] = known
+    return known[1]

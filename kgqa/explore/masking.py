@@ -1,22 +1,276 @@
-"""Takes the topic's mention out of a question (thesis, section 3.4).
+"""Masking: the names of topics are taken out of what a model reads, so that it cannot answer from memory (thesis,
+section 3.4).
 
-Embeddings rank relations best when the mention is left out altogether; placeholders for language models come
-with them.
+Embeddings rank relations best when the mention is left out altogether (`drop`); a language model gets a
+placeholder, `[E1]`, or the topic's id.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kgqa.explore.spans import (
+    ENDINGS,
+    Word,
+    derived,
+    initials_windows,
+    keys_of,
+    misspelt,
+    same_word,
+    shortened_windows,
+    squeezed_windows,
+    windows_of,
+    words_of,
+)
+from kgqa.model import Entity, Named
+from kgqa.rank.lexical import STOPWORDS
+
+MaskStyle = Literal["drop", "placeholder", "id"]
+# kinds of things rather than names of one: "Boston College" is not masked where only "college" stands
+GENERIC = frozenset(
+    "album award band book capital church city club college company country county film first game government group "
+    "high house island islands king lake language last league list river mountain movie music name national new "
+    "north number of old one party people person place president prince queen region religion school season series "
+    "show song south state states station street team the time tour town two university war west world year".split()
+)
+_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` of a question that stand for a topic."""
+
+    start: int
+    end: int
+    topic: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A masked question. `spans` are places in the question as it was; `unmasked`: topics no span was found for."""
+
+    text: str
+    spans: tuple[Span, ...]
+    unmasked: tuple[Entity, ...]
+
+
+def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
+    """What stands for each topic: `[E1]`, `[E2]`, ..."""
+    return {topic: f"[E{number}]" for number, topic in enumerate(dict.fromkeys(topics), start=1)}
+
+
+def mask(
+    question: str,
+    names: Mapping[Entity, Sequence[str]],
+    *,
+    style: MaskStyle = "drop",
+    ids: Mapping[Entity, str] | None = None,
+) -> Masked:
+    """A question without the names of its topics.
+
+    A topic's names are looked for as they are (but for case, accents, punctuation, plurals and the like), and
+    only where they are not, misspelt, shortened or in part. Longer names go first; spans do not overlap. A
+    question of which no word would be left stays as it is.
+
+    Args:
+        names: each topic's label, aliases, and other texts known to stand for it.
+        style: what a span becomes: nothing, a placeholder, or the topic's id.
+        ids: each topic's id, for `id`; a topic that is not there gets its placeholder.
+    """
+    spans = _spans(question, names)
+    rest = _replaced(question, spans, {})
+    if not re.search(r"\w", rest):
+        return Masked(question, (), tuple(names))
+    found = {span.topic for span in spans}
+    unmasked = tuple(topic for topic in names if topic not in found)
+    if style == "drop":
+        # a question without spans keeps its spacing too
+        return Masked(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
+    stands_for = placeholders(names)
+    if style == "id":
+        stands_for |= dict(ids or {})
+    return Masked(_replaced(question, spans, stands_for), tuple(spans), unmasked)
 
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
-    """The question without the literal mentions of these names, whatever their case; unchanged if nothing
-    would be left of it."""
-    text = question
-    for name in sorted({name for name in names if name.strip()}, key=len, reverse=True):
-        words = [re.escape(word) for word in name.split()]
-        pattern = r"(?<!\w)" + r"[\s_]+".join(words) + r"(?:['’]s)?(?!\w)"
-        text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
-    text = " ".join(text.split())
-    return text if re.search(r"\w", text) else question
+    """The question without these names, see `mask`."""
+    nobody = Entity("urn:kgqa:topic")
+    text = mask(question, {nobody: [name for name in names if name.strip()]}).text
+    return " ".join(text.split())
+
+
+def masked_names(values: Sequence[Named], stands_for: Mapping[Entity, str]) -> list[str]:
+    """What a model may read of each value: its name, or what stands for it where it is a topic itself."""
+    return [stands_for.get(item.value, item.name) if isinstance(item.value, Entity) else item.name for item in values]
+
+
+def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
+    """Texts that still carry a name, each with the first name found in it.
+
+    Not the matcher that masks: letters alone are compared, all gaps and punctuation taken out. A name has to
+    begin where a word does, and to end where one does or but for a common ending. Names of up to three letters
+    count only as they are written, and those that are nothing but function words not at all.
+    """
+    wanted = []
+    for name in dict.fromkeys(names):
+        letters, _ = _letters(name)
+        functional = {word.casefold() for word in name.split()} <= STOPWORDS
+        if letters and not functional:
+            wanted.append((name, letters))
+    found = []
+    for text in texts:
+        squeezed, places = _letters(text)
+        for name, letters in wanted:
+            if _carries(text, squeezed, places, name, letters):
+                found.append((text, name))
+                break
+    return found
+
+
+def _letters(text: str) -> tuple[str, list[int]]:
+    """The letters and digits of a text, lower case and without accents, and the place each comes from."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(text):
+        for plain in unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold()):
+            if plain.isalnum():
+                letters.append(plain)
+                places.append(place)
+    return "".join(letters), places
+
+
+def _carries(text: str, squeezed: str, places: list[int], name: str, letters: str) -> bool:
+    at = squeezed.find(letters)
+    while at >= 0:
+        start, end = places[at], places[at + len(letters) - 1] + 1
+        begins = start == 0 or not text[start - 1].isalnum()
+        rest = re.match(r"[^\W_]*", text[end:]).group().casefold()  # type: ignore[union-attr]
+        ends = not rest or (len(letters) > 3 and rest in ENDINGS)
+        if begins and ends and (len(letters) > 3 or name in text):
+            return True
+        at = squeezed.find(letters, at + 1)
+    return False
+
+
+# --- where names stand
+
+_Windows = list[tuple[int, int]]
+_Finder = Callable[[Sequence[Word], Sequence[str]], _Windows]
+
+
+def _exact(words: Sequence[Word], name: Sequence[str]) -> _Windows:
+    keys = _keys(words)
+    return windows_of(keys, name, same_word) + squeezed_windows(keys, name)
+
+
+def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
+    formed = windows_of(_keys(words), name, lambda word, part: same_word(word, part) or derived(word, part))
+    return formed + initials_windows(words, name, STOPWORDS | {"us"})
+
+
+def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
+    keys = _keys(words)
+    # of a name of several words one at least is right
+    spelt = [
+        (start, end)
+        for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or misspelt(word, part))
+        if len(name) == 1 or any(same_word(*pair) for pair in zip(keys[start:end], name, strict=True))
+    ]
+    return spelt + shortened_windows(keys, name)
+
+
+def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
+    """The longest stretch of a text made of words of a name that says more than what kind of thing it is."""
+    keys = _keys(words)
+    best: tuple[int, int] | None = None
+    for start in range(len(keys)):
+        end = start
+        while end < len(keys) and any(same_word(keys[end], part) for part in name):
+            end += 1
+        part = keys[start:end]
+        telling = [key for key in part if len(key) > 2 and key not in GENERIC and key not in STOPWORDS]
+        if telling and (best is None or end - start > best[1] - best[0]):
+            best = (start, end)
+    while best and keys[best[0]] in STOPWORDS:
+        best = (best[0] + 1, best[1])
+    while best and keys[best[1] - 1] in STOPWORDS:
+        best = (best[0], best[1] - 1)
+    return [best] if best else []
+
+
+# what is surest first; a later one is tried for topics that the earlier ones did not find
+_LEVELS: tuple[_Finder, ...] = (_exact, _formed, _spelt, _in_part)
+
+
+def _keys(words: Sequence[Word]) -> list[str]:
+    return [word.key for word in words]
+
+
+def _spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
+    words = words_of(question)
+    parts = {topic: [(name, keys_of(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
+    taken: list[Span] = []
+    for finder in _LEVELS:
+        found = []
+        for topic, given in parts.items():
+            if any(span.topic == topic for span in taken):
+                continue
+            for name, name_keys in given:
+                if finder is _exact:
+                    found += [Span(start, end, topic) for start, end in _literal(question, name, name_keys)]
+                found += _written_so(question, words, finder(words, name_keys), name, topic)
+        for span in sorted(found, key=lambda span: (span.start - span.end, span.start)):
+            if all(span.end <= other.start or span.start >= other.end for other in taken):
+                taken.append(span)
+    return sorted(taken, key=lambda span: span.start)
+
+
+def _written_so(
+    question: str, words: Sequence[Word], windows: Sequence[tuple[int, int]], name: str, topic: Entity
+) -> list[Span]:
+    """Windows of words as characters, with the punctuation a name begins or ends with.
+
+    A name of nothing but function words (It, Her) counts where it is written as it is, if it is so anywhere.
+    """
+    spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
+    if {word.casefold() for word in name.split()} <= STOPWORDS:
+        return [span for span in spans if question[span.start : span.end].startswith(name)] or spans
+    return spans
+
+
+def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: Entity) -> Span:
+    name = name.strip()
+    before = re.match(r"[\W_]*", name).group()  # type: ignore[union-attr]
+    after = re.search(r"[\W_]*$", name).group()  # type: ignore[union-attr]
+    start, end = first.start, last.end
+    if before and question[:start].endswith(before):
+        start -= len(before)
+    if after and question[end:].startswith(after):
+        end += len(after)
+    return Span(start, end, topic)
+
+
+def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, int]]:
+    """Names without words (`!!!`), and those in scripts that put no gaps between words, as they are written."""
+    name = name.strip()
+    if not name or (keys and not _CJK.search(name)):
+        return []
+    edge = "" if keys else r"(?<!\w){}(?!\w)"
+    pattern = edge.format(re.escape(name)) if edge else re.escape(name)
+    return [match.span() for match in re.finditer(pattern, question)]
+
+
+def _replaced(question: str, spans: Sequence[Span], stands_for: Mapping[Entity, str]) -> str:
+    """The question with each span replaced; dropped spans take their possessive ending along."""
+    parts = []
+    at = 0
+    for span in spans:
+        parts += [question[at : span.start], stands_for.get(span.topic, " ")]
+        at = span.end
+        if not stands_for:
+            at += len(re.match(r"['’]s?(?!\w)|", question[at:]).group())  # type: ignore[union-attr]
+    return "".join([*parts, question[at:]])

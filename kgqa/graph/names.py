@@ -6,6 +6,7 @@ Built from the label and alias predicates of the schema, and kept in the cache b
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from kgqa.graph.derived import Derived
 
 MAX_QUERY_CHARS = 1000
-VERSION = 1
+VERSION = 2
+MIN_SQUEEZED = 5
+MAX_INITIALS = 5
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
+_SMALL_WORDS = frozenset("a an and at by de del der des di du for from in la le of on or the to van von with".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,38 @@ class NameMatch:
     name: str
     kind: str
     exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LooseMatch:
+    """A name that is almost a text. `how`: `article` (Bible for The Bible), `bracket` (Alien for Alien (film)),
+    `comma` (Stockholm for Stockholm, Sweden), `squeezed` (superbowl for Super Bowl), `initials` (uk)."""
+
+    match: NameMatch
+    how: str
+
+
+def loose_keys(name: str) -> dict[str, str]:
+    """What else a name may be written as, normalised, and how that differs from it; see `LooseMatch`."""
+    norm = normalise(name)
+    found: dict[str, str] = {}
+    without_article = re.sub(r"^(?:the|an?) (?=.)", "", norm)
+    bare = normalise(_BRACKETS.sub("", name))
+    for key, how in (
+        (without_article, "article"),
+        (bare, "bracket"),
+        (normalise(name.split(",")[0]) if "," in name else "", "comma"),
+        (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED else "", "squeezed"),
+        (_initials(norm), "initials"),
+    ):
+        if key and key != norm:
+            found.setdefault(key, how)
+    return found
+
+
+def _initials(norm: str) -> str:
+    words = [word for word in norm.split() if word not in _SMALL_WORDS]
+    return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""
 
 
 class NameIndex:
@@ -92,6 +129,81 @@ class NameIndex:
                         matches.append(NameMatch(Entity(iri), name, kind, True))
         return found
 
+    def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
+        """For each normalised text, the entities one of whose names it is but for a trifle, see `LooseMatch`."""
+        found: dict[str, list[LooseMatch]] = {}
+        with self._lock:
+            for start in range(0, len(texts), 500):
+                batch = list(texts[start : start + 500])
+                marks = ",".join("?" * len(batch))
+                rows = self._connection.execute(
+                    "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+                    f"WHERE k.key IN ({marks}) ORDER BY n.kind = 'alias', n.iri",
+                    batch,
+                )
+                for key, how, iri, name, kind in rows:
+                    matches = found.setdefault(key, [])
+                    if all(other.match.entity.iri != iri for other in matches):
+                        matches.append(LooseMatch(NameMatch(Entity(iri), name, kind, False), how))
+        return found
+
+    def initials_from(self, beginning: str, *, limit: int = 50) -> list[NameMatch]:
+        """Names whose initials begin so, the shortest first: `us` for United States of America."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' ORDER BY length(k.key), n.iri LIMIT ?",
+                (beginning, beginning + "\U0010ffff", limit),
+            ).fetchall()
+        return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many names each of these normalised words stands; those in none are left out."""
+        wanted = list(dict.fromkeys(words))[:500]
+        with self._lock:
+            marks = ",".join("?" * len(wanted))
+            rows = self._connection.execute(f"SELECT word, names FROM words WHERE word IN ({marks})", wanted)
+            return {word: names for word, names in rows}
+
+    def words_from(self, beginning: str, *, limit: int = 500) -> dict[str, int]:
+        """Words of names that begin so, and in how many names each stands; the most frequent ones."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",
+                (beginning, beginning + "\U0010ffff", limit),
+            )
+            return {word: names for word, names in rows}
+
+    def holding(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
+        """Names that hold any of these normalised words, best first by BM25; an entity as often as its names do."""
+        if not words:
+            return []
+        query = " OR ".join(f'"{word}"' for word in words[:32])
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
+                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri LIMIT ?",
+                (query, limit),
+            ).fetchall()
+        return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        """All labels and aliases of each of these entities, labels first."""
+        found: dict[Entity, list[str]] = {entity: [] for entity in entities}
+        wanted = [entity.iri for entity in found]
+        with self._lock:
+            for start in range(0, len(wanted), 500):
+                batch = wanted[start : start + 500]
+                rows = self._connection.execute(
+                    f"SELECT iri, name FROM names WHERE iri IN ({','.join('?' * len(batch))}) "
+                    "ORDER BY kind = 'alias', rowid",
+                    batch,
+                )
+                for iri, name in rows:
+                    if name not in found[Entity(iri)]:
+                        found[Entity(iri)].append(name)
+        return found
+
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         """Entities whose name holds all words of `text`, the last one perhaps begun only; else any of the words.
 
@@ -104,7 +216,8 @@ class NameIndex:
         for query in (" ".join([*quoted[:-1], quoted[-1] + "*"]), " OR ".join(quoted)):
             with self._lock:
                 rows = self._connection.execute(
-                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same FROM search JOIN names n ON n.rowid = search.rowid "
+                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same "
+                    "FROM search JOIN names n ON n.rowid = search.rowid "
                     "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri LIMIT ?",
                     (" ".join(words), query, 10 * limit),
                 ).fetchall()
@@ -139,8 +252,20 @@ def _fill(connection: sqlite3.Connection, names: Iterator[tuple[str, str, str]])
 
     connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", rows())
     connection.executescript(
-        "CREATE INDEX by_norm ON names(norm); INSERT INTO search(rowid, norm) SELECT rowid, norm FROM names;"
+        "CREATE INDEX by_norm ON names(norm); CREATE INDEX by_iri ON names(iri);"
+        "INSERT INTO search(rowid, norm) SELECT rowid, norm FROM names;"
+        "CREATE TABLE keys (key TEXT, name INTEGER, how TEXT);"
+        "CREATE TABLE words (word TEXT PRIMARY KEY, names INTEGER) WITHOUT ROWID;"
+        "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'search', 'row');"
+        "INSERT INTO words SELECT term, doc FROM temp.vocabulary; DROP TABLE temp.vocabulary;"
     )
+    keys = (
+        (key, number, how)
+        for number, name in connection.execute("SELECT rowid, name FROM names")
+        for key, how in loose_keys(name).items()
+    )
+    connection.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
+    connection.executescript("CREATE INDEX by_key ON keys(key);")
     connection.commit()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
-from kgqa.explore.linking import Mention, find_mentions
+from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
@@ -135,7 +135,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     text = _checked(question.text)
     question = replace(question, text=text)
     graph = resources.graph.for_question(trace)
-    mentions = find_mentions(graph, text)
+    mentions = find_mentions(graph, text, fit=_fit(resources.encoder))
     # names are taken out first: The Last Samurai is no superlative
     if kind := unsupported_kind(text) and unsupported_kind(drop_mentions(text, [m.text for m in mentions])):
         trace.event("unsupported", kind=kind)
@@ -147,11 +147,14 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         )
     notes: list[str] = []
     entities = _given(graph, topics) if topics else _linked(graph, mentions[:MAX_TOPICS], notes, trace)
-    wanted = set(entities)
-    spans = [mention.text for mention in mentions if any(match.entity in wanted for match in mention.matches)]
     question = replace(question, topics=tuple(entities))
     named = graph.named(entities)
-    found = top.answer(question, resources=resources, trace=trace, topics=named, mentions=spans)
+    names = {topic.value: [topic.name, *graph.names.names_of([topic.value])[topic.value]] for topic in named}
+    for mention in mentions:
+        for match in mention.matches:
+            if match.entity in names:
+                names[match.entity].append(mention.text)
+    found = top.answer(question, resources=resources, trace=trace, topics=named, names=names)
     return replace(found, notes=(*notes, *found.notes))
 
 
@@ -198,13 +201,24 @@ def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], t
         raise QuestionError(
             "The question names no entity of this graph. Find one with `kgqa graph search NAME` and give it: --topic ID"
         )
-    for mention in found:
-        if mention.ambiguous:
-            notes.append(_ambiguity(graph, mention))
+    notes += [_doubt(graph, mention) for mention in found if not mention.certain]
     return list(dict.fromkeys(m.matches[0].entity for m in found))
 
 
-def _ambiguity(graph: KnowledgeGraph, mention: Mention) -> str:
+def _doubt(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
+    taken = f"“{clean(mention.text)}” was taken for {display_name(named[0])}"
+    if len(named) == 1:
+        return f"{taken}, whose name is not quite that: choose with --topic."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"“{clean(mention.text)}” was taken for {display_name(named[0])}; it could be {others}: choose with --topic."
+    return f"{taken}; it could be {others}: choose with --topic."
+
+
+def _fit(encoder: CachedEncoder | None) -> Fit | None:
+    if encoder is None:
+        return None
+
+    def fit(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return encoder.encode(list(texts)) @ encoder.encode_once([question])[0]
+
+    return fit

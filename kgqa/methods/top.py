@@ -6,20 +6,20 @@ exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.explore.beam import BeamSettings, Hop, cost, explore
 from kgqa.explore.conjunction import join_topics
 from kgqa.explore.cues import Cues, read_cues
-from kgqa.explore.masking import drop_mentions
+from kgqa.explore.masking import leaks, mask, placeholders
 from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ranking import Ranking
 from kgqa.methods.reading import read_off
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Candidate, Named, Question
+from kgqa.model import Answer, Candidate, Named, Question, Value
 from kgqa.settings import Settings
 from kgqa.trace import Trace
 from kgqa.words import paths_key
@@ -29,29 +29,32 @@ Ranked = list[tuple[Candidate, float]]
 
 
 def answer(
-    question: Question, *, resources: Resources, trace: Trace, topics: Sequence[Named], mentions: Sequence[str] = ()
+    question: Question,
+    *,
+    resources: Resources,
+    trace: Trace,
+    topics: Sequence[Named],
+    names: Mapping[Value, Sequence[str]],
 ) -> Answer:
     """Answer a question whose topics are known.
 
     Args:
         topics: the topic entities with their names.
-        mentions: other texts in the question that stand for them, such as aliases.
+        names: for each of them all texts that may stand for it in the question: labels, aliases, mentions.
 
     Raises:
         BudgetExhausted: the trace's budget is spent. StoreError: the graph failed.
     """
     settings = resources.settings
     graph = resources.graph.for_question(trace)
-    names = [*mentions, *(topic.name for topic in topics)]
-    asked = question.text if settings["explore.mask"] == "none" else drop_mentions(question.text, names)
-    cues = read_cues(question.text, names)
-    trace.event("masked", question=asked)
+    asked, spans = _masked(question.text, names, topics, settings, trace)
+    cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
     ranking = Ranking(asked, cues, resources, trace)
     beam = BeamSettings(settings["explore.depth"], settings["explore.mediator_hop"], settings["rank.wording"])
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
-        masked = {topic.value: f"[E{number}]" for number, topic in enumerate(topics, start=1)}
+        masked = placeholders([topic.value for topic in topics])  # type: ignore[misc]
         return select_entities(
             graph,
             asked,
@@ -87,6 +90,24 @@ def answer(
         keys=[_key(c, graph) for c, _ in ranked],
     )
     return _first_that_reads(graph, question, ranked, ranking, topics, trace)
+
+
+def _masked(
+    text: str, names: Mapping[Value, Sequence[str]], topics: Sequence[Named], settings: Settings, trace: Trace
+) -> tuple[str, list[str]]:
+    """The question without its topics, and the texts that stood for them."""
+    style = settings["explore.mask"]
+    ids = {topic.value: topic.id for topic in topics}
+    found = mask(text, names, style="drop" if style == "none" else style, ids=ids)  # type: ignore[arg-type]
+    asked = text if style == "none" else found.text
+    every = [name for several in names.values() for name in several]
+    trace.event(
+        "masked",
+        question=asked,
+        unmasked=len(found.unmasked),
+        leaks=0 if style == "none" else len(leaks([asked], every)),
+    )
+    return asked, [text[span.start : span.end] for span in found.spans]
 
 
 def _ranked(

@@ -1,0 +1,223 @@
+"""Topics found in questions (linking) and taken out of them (masking), on every question set with gold topics.
+
+Linking is told the question alone. `recall@1` and `recall@5` are the shares of gold topics among the first and the
+first five entities of `link`; where questions have two topics, recall@1 is 50 at most, so `recall@gold` looks at
+as many as the question has. `precision` and `same` judge what `kgqa ask` takes without --topic: the shares of its
+topics that are gold, and of questions whose topics are exactly the gold ones. `known` is the share of gold topics
+that have a name in the graph of which any word is in the question as it is written.
+
+Masking is told the question and the names of its gold topics in the graph, not where they stand. `unmasked` counts
+topics for which no span was found, `leaks` questions that still carry a name by another matcher's judgement. With
+MetaQA, whose questions mark the mention, `covered` is the share of marked spans that were masked, `exact` that of
+questions in which nothing else was.
+
+The rules were made on the first half of each set (even places), so the second is the one to believe.
+
+    python benchmarks/linking.py --work /tmp/linking [--limit 200] [--sets fast metaqa] [--no-fit] [--json]
+
+Exits 1 where recall@5 of freebase_fast, WC2014 or MetaQA is below 90%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common import data_file, print_json, print_table
+
+from kgqa.cache import Cache
+from kgqa.explore.linking import Fit, find_mentions, link
+from kgqa.explore.masking import leaks, mask
+from kgqa.explore.spans import keys_of
+from kgqa.graph.bulk import load_files
+from kgqa.graph.folder import GraphFolder
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity
+from kgqa.rank.semantic import open_encoder
+
+LIMIT = 0.9
+FREEBASE = tuple(
+    f"freebase/{name}.nt.gz"
+    for name in (
+        "kg_arcane1 kg_arcane2_skolem kg_epr_dev kg_fb237 kg_fb237_cvt kg_gold_dev kg_grasp kg_inverse_closure "
+        "kg_simplequestions kg_subgraphrag names schema"
+    ).split()
+)
+# name: files of the graph, files of questions, held to LIMIT
+SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
+    "fast": (("freebase_fast/kg.nt.gz", "freebase/schema.nt.gz"), ("freebase_fast/questions.jsonl.gz",), True),
+    "wc2014": (
+        ("wc2014/kg.nt.gz",),
+        ("wc2014/questions_path2.dev.jsonl.gz", "wc2014/questions_conj.dev.jsonl.gz"),
+        True,
+    ),
+    "metaqa": (
+        ("metaqa/kg.nt.gz", "metaqa/names.nt.gz"),
+        tuple(f"metaqa/questions_{hops}hop.dev.jsonl.gz" for hops in (1, 2, 3)),
+        True,
+    ),
+    **{
+        name: ((f"pathquestion/{name}.kg.nt.gz",), (f"pathquestion/{name}.questions.dev.jsonl.gz",), False)
+        for name in ("pq2h", "pq3h", "pql2h", "pql3h")
+    },
+    "freebase": (
+        FREEBASE,
+        ("freebase/questions_webqsp_test.dev.jsonl.gz", "freebase/questions_cwq_test.dev.jsonl.gz"),
+        False,
+    ),
+}
+
+
+def ready_graph(name: str, work: Path) -> KnowledgeGraph:
+    """The graph of a set under `work`, loaded there if it is not yet."""
+    files = [data_file(*file.split("/")) for file in SETS[name][0]]
+    folder = GraphFolder(work / name)
+    if not folder.exists():
+        print(f"Loading {name} into {folder.path} (once) ...", file=sys.stderr)
+        work.mkdir(parents=True, exist_ok=True)
+        load_files(folder.path, files, restart=True)
+    return open_graph(folder.path, cache=Cache(work / "cache"))
+
+
+def questions_of(file: str, limit: int) -> list[dict[str, Any]]:
+    """Questions that can be answered from the graph, and have a topic."""
+    with gzip.open(data_file(*file.split("/")), "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    usable = [
+        row
+        for row in rows
+        if row["topic_entities"]
+        and row.get("path_check", "exact") == "exact"
+        and row.get("support", "observed") != "incomplete"
+    ]
+    return usable[:limit]
+
+
+def gold_of(graph: KnowledgeGraph, row: dict[str, Any]) -> list[Entity]:
+    return list(dict.fromkeys(Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]))
+
+
+def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: Fit | None) -> dict[str, float]:
+    topics = first = five = as_many = known = right = taken = same = 0
+    seconds = 0.0
+    for row in rows:
+        gold = set(gold_of(graph, row))
+        started = time.perf_counter()
+        found = [item.entity for item in link(graph, row["question"], fit=fit, limit=max(5, len(gold)))]
+        seconds += time.perf_counter() - started
+        chosen = {mention.matches[0].entity for mention in find_mentions(graph, row["question"], fit=fit)}
+        asked = set(keys_of(row["question"]))
+        names = graph.names.names_of(list(gold))
+        topics += len(gold)
+        first += len(gold & set(found[:1]))
+        five += len(gold & set(found[:5]))
+        as_many += len(gold & set(found[: len(gold)]))
+        known += sum(any(asked & set(keys_of(name)) for name in names[topic]) for topic in gold)
+        right += len(gold & chosen)
+        taken += len(chosen)
+        same += gold == chosen
+    return {
+        "n": len(rows),
+        "topics": topics,
+        "known": known / topics,
+        "recall@1": first / topics,
+        "recall@gold": as_many / topics,
+        "recall@5": five / topics,
+        "precision": right / taken if taken else math.nan,
+        "taken": right / topics,
+        "same": same / len(rows),
+        "ms": 1000 * seconds / len(rows),
+    }
+
+
+def masking(graph: KnowledgeGraph, rows: list[dict[str, Any]]) -> dict[str, float]:
+    topics = unmasked = leaking = covered = exact = marked = 0
+    for row in rows:
+        names = {topic: found for topic, found in graph.names.names_of(gold_of(graph, row)).items()}
+        found = mask(row["question"], names, style="placeholder")
+        topics += len(names)
+        unmasked += len(found.unmasked)
+        leaking += bool(leaks([found.text], [name for given in names.values() for name in given]))
+        if "question_marked" in row:
+            marked += 1
+            start, end = row["question_marked"].index("["), row["question_marked"].index("]") - 1
+            spans = [(span.start, span.end) for span in found.spans]
+            covered += any(left <= start and end <= right for left, right in spans)
+            exact += spans == [(start, end)]
+    return {
+        "n": len(rows),
+        "topics": topics,
+        "unmasked": unmasked,
+        "leaks": leaking,
+        "covered": covered / marked if marked else math.nan,
+        "exact": exact / marked if marked else math.nan,
+    }
+
+
+def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for half, part in (("first", rows[::2]), ("second", rows[1::2])):
+        if part:
+            yield half, part
+
+
+def similarity(work: Path) -> Fit | None:
+    """The offline encoder as a judge of fit; None where none is installed."""
+    encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
+    if encoder is None:
+        return None
+    return lambda question, texts: (encoder.encode(list(texts)) @ encoder.encode_once([question])[0]).tolist()
+
+
+def measure(names: list[str], work: Path, limit: int, fit: Fit | None) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {"linking": [], "masking": []}
+    for name in names:
+        with ready_graph(name, work) as graph:
+            graph.prepare()
+            for file in SETS[name][1]:
+                for half, rows in halves(questions_of(file, limit)):
+                    where = {"set": name, "questions": Path(file).name.removesuffix(".jsonl.gz"), "half": half}
+                    found["linking"].append(where | linking(graph, rows, fit))
+                    found["masking"].append(where | masking(graph, rows))
+                    print(f"{name} {where['questions']} {half}: done", file=sys.stderr)
+    return found
+
+
+def show(title: str, rows: list[dict[str, Any]]) -> None:
+    print(f"\n{title}")
+    cells = [
+        [100 * value if isinstance(value, float) and key != "ms" else value for key, value in row.items()] for row in rows
+    ]
+    print_table(list(rows[0]), cells)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder where graphs are loaded once")
+    parser.add_argument("--limit", type=int, default=10**9, help="questions of each file, at most")
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--no-fit", action="store_true", help="do not look at the relations of entities")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    fit = None if options.no_fit else similarity(options.work)
+    found = measure(options.sets, options.work, options.limit, fit)
+    low = [row for row in found["linking"] if SETS[row["set"]][2] and row["recall@5"] < LIMIT]
+    if options.json:
+        print_json(found | {"fit": fit is not None, "limit": LIMIT})
+    else:
+        show(f"linking, {'with' if fit else 'without'} fit; percent", found["linking"])
+        show("masking; percent where not counted", found["masking"])
+        for row in low:
+            print(f"recall@5 of {row['questions']} ({row['half']} half) is below {LIMIT:.0%}")
+    sys.exit(bool(low))
+
+
+if __name__ == "__main__":
+    main()

