@@ -194,9 +194,8 @@ def main() -> int:
         }
         for (pools, by), ranks in ranked.items():
             sizes = [len(e.pool) for e in (firsts if pools == "depth 1" else some if "some" in pools else examples)]
-            results.append(
-                {"set": name, "pools": pools, "by": by, "n": len(ranks), "paths": float(np.mean(sizes)), **shares(ranks)}
-            )
+            about = {"set": name, "pools": pools, "by": by, "n": len(ranks), "paths": float(np.mean(sizes))}
+            results.append({**about, **shares(ranks)})
         before, after = (shares(ranked["two edges, some", by])["hit@1"] for by in ("zero-shot", "trained"))
         bounds[f"{name}: hit@1 at least {MINIMUM_RATIO} x zero-shot ({after:.1f}, {before:.1f})"] = (
             after >= MINIMUM_RATIO * before

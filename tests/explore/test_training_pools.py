@@ -59,7 +59,11 @@ def written(path: RelationPath) -> str:
             "",
             ["m.1: a.b.c d.e.f"],
         ),
-        ("SELECT ?x { ?y ns:g.h.i ns:m.2 . ?y ns:d.e.f ?x FILTER(?x != ns:m.1) ns:m.1 ns:a.b.c ?y }", "", ["m.1: a.b.c d.e.f"]),
+        (
+            "SELECT ?x { ?y ns:g.h.i ns:m.2 . ?y ns:d.e.f ?x FILTER(?x != ns:m.1) ns:m.1 ns:a.b.c ?y }",
+            "",
+            ["m.1: a.b.c d.e.f"],
+        ),
         # without that it is the first entity
         ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ns:m.2 ns:d.e.f ?x }", "", ["m.1: a.b.c"]),
         # given topics each have a path, in the order they are given
@@ -84,7 +88,8 @@ def written(path: RelationPath) -> str:
         ("SELECT ?x { ns:m.1 ?r ?x }", "", []),
         ("ASK { ns:m.1 ns:a.b.c ?x }", "", []),
         ("SELECT ?x { SERVICE ns:m.1 { ns:m.1 ns:a.b.c ?x } }", "", []),
-        ("SELECT ?x { ns:m.1 ns:a.b.c ?x", "", ["m.1: a.b.c"][:0]),
+        # cut short
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x", "", []),
         ("", "", []),
     ],
 )
@@ -228,7 +233,9 @@ def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
     assert alone.ends == ontology.ends and not alone.inverses and not alone.mediators
 
 
-@pytest.mark.parametrize(("content", "message"), [(b"", "is no ontology"), (b"\xff" * 9, "cannot be read"), (None, "cannot be read")])
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "is no ontology"), (b"\xff" * 9, "cannot be read"), (None, "cannot be read")]
+)
 def test_what_is_no_ontology(tmp_path, content, message):
     if content is not None:
         (tmp_path / "roles").write_bytes(content)
