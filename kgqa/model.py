@@ -87,8 +87,9 @@ class Join:
 class Candidate:
     """A path and the words that stand for it in a ranking.
 
-    `hops`: the words of each logical hop; `leads_to`: those of the type of its ends, where known; `approximate`: found on a capped frontier; `joins`: paths from other
-    topics that its walks must meet; `restricted`: the entities that a chooser selected on the way, by their place.
+    `hops`: the words of each logical hop; `leads_to`: those of its ends' type, where known; `approximate`:
+    found on a capped frontier; `joins`: paths from other topics that its walks must meet; `restricted`: the
+    entities that a chooser selected on the way, by their place.
     """
 
     path: RelationPath

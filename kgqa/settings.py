@@ -89,7 +89,9 @@ SETTINGS: tuple[Setting, ...] = (
         "several topics: their paths must meet, or each is explored by itself",
         choices=("intersect", "separate"),
     ),
-    Setting("explore.mask", str, "drop", "what a topic's mention becomes", choices=("drop", "placeholder", "id", "none")),
+    Setting(
+        "explore.mask", str, "drop", "what a topic's mention becomes", choices=("drop", "placeholder", "id", "none")
+    ),
     Setting(
         "rank.wording",
         str,
@@ -281,7 +283,9 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if not isinstance(value, setting.kind) or isinstance(value, bool):
         raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
     if setting.choices and value not in setting.choices:
-        raise SettingsError(f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}.")
+        raise SettingsError(
+            f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
+        )
     if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
         raise SettingsError(f"{setting.key} ({origin}) must be a number up to {LARGEST:,}, not {value!r}.")
     if setting.minimum is not None and not value >= setting.minimum:

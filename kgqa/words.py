@@ -79,10 +79,10 @@ def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | No
 
 
 _DATATYPES = {
-    "datetime": "date time", "date": "date time", "dateTime": "date time", "gYear": "date time", "gYearMonth": "date time",
-    "int": "number", "integer": "number", "float": "number", "double": "number", "decimal": "number",
-    "string": "text", "rawstring": "text",
-}  # fmt: skip
+    **dict.fromkeys(("datetime", "date", "dateTime", "gYear", "gYearMonth"), "date time"),
+    **dict.fromkeys(("int", "integer", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "rawstring"), "text"),
+}
 
 
 def type_words(type_: str, schema: Schema) -> str:

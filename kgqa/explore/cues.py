@@ -16,10 +16,27 @@ _MENTION = "\0"
 _STANDS_FOR = {"who": "person", "whom": "person", "whose": "person", "where": "location place", "when": "date time"}
 _COPULA = {"is", "are", "was", "were", "s"}
 _VERBS = {"did", "does", "do", "can", "to", "has", "have", "had", "will"}
-_BEFORE_NOUN = _COPULA | {"the", "a", "an", "all", "some", "other", "kind", "kinds", "type", "types", "sort", "of", "name", "names"}
+_BEFORE_NOUN = _COPULA | {
+    "the",
+    "a",
+    "an",
+    "all",
+    "some",
+    "other",
+    "kind",
+    "kinds",
+    "type",
+    "types",
+    "sort",
+    "of",
+    "name",
+    "names",
+}
 _QUESTION_WORDS = STOPWORDS | {"name", "names", "list", "give", "tell", "please", "s"}
 _WORD = re.compile(r"[^\W\d_]{2,}|\d{2,}")
-_OPENING = re.compile(r"^(?:in|of|for|from|to|at|on|by|with)?\s*(?:what|which|who|whose|whom|where|when|that)\b", re.IGNORECASE)
+_OPENING = re.compile(
+    r"^(?:in|of|for|from|to|at|on|by|with)?\s*(?:what|which|who|whose|whom|where|when|that)\b", re.IGNORECASE
+)
 _POSSESSIVE = re.compile(r"(?:'s|’s|(?<=\s)s)(?=\s|$)", re.IGNORECASE)
 _OF = re.compile(r"\bof\b", re.IGNORECASE)
 # `of` that belongs to a name for one thing: place of birth, form of government
@@ -30,7 +47,9 @@ _ONE_THING = re.compile(
 )
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also)\b", re.IGNORECASE)
-_ASKED_NOUN = re.compile(rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE)
+_ASKED_NOUN = re.compile(
+    rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,9 @@ def read_cues(question: str, names: Iterable[str]) -> Cues:
 def _marked(question: str, names: Iterable[str]) -> str:
     """The question with one sign for each mention."""
     text = question
-    bare = {_POSSESSIVE.sub("", name).strip() for name in names}  # whose mention it is does not matter, that it is a mother's does
+    bare = {
+        _POSSESSIVE.sub("", name).strip() for name in names
+    }  # whose mention it is does not matter, that it is a mother's does
     for name in sorted((name for name in bare if name), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
         text = re.sub(pattern, f" {_MENTION} ", text, flags=re.IGNORECASE)

@@ -147,10 +147,7 @@ class _Ranking:
         items = sorted((self._scored(item) for item in found), key=_order)[:MAX_CANDIDATES]
         degrees = graph.degrees({item.found.match.entity for item in items})
         self.items = sorted(
-            (
-                replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity]))
-                for item in items
-            ),
+            (replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity])) for item in items),
             key=_order,
         )
 

@@ -1,4 +1,7 @@
-"""Recognises questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no. They are declined, not guessed."""
+"""Recognises questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no.
+
+They are declined, not guessed.
+"""
 
 from __future__ import annotations
 

@@ -61,9 +61,7 @@ def select_entities(
     return result
 
 
-def _reached(
-    graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace
-) -> list[tuple[Candidate, Entity]]:
+def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
     found = []
     for candidate in candidates:
         try:

@@ -90,9 +90,7 @@ def misspelt(left: str, right: str) -> bool:
     return likeness(left, right) >= SAME_SPELLING
 
 
-def windows_of(
-    keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]
-) -> list[tuple[int, int]]:
+def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
     """Where the words of a name follow each other in a text, as (start, end) word indices, not overlapping."""
     found = []
     start = 0

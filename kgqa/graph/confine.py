@@ -63,4 +63,3 @@ def deny_network() -> bool:
     if call(_PR_SET_NO_NEW_PRIVS, 1, None, 0, 0) != 0:
         return False
     return call(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(program), 0, 0) == 0
-

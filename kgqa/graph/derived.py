@@ -127,7 +127,11 @@ class Derived:
             for direction, predicates in (("out", self.schema.range), ("in", self.schema.domain)):
                 for predicate in predicates:
                     for relation, type_ in self.select("predicate_pairs", predicate=Entity(predicate)):
-                        if isinstance(relation, Entity) and isinstance(type_, Entity) and relation.iri in self.relations:
+                        if (
+                            isinstance(relation, Entity)
+                            and isinstance(type_, Entity)
+                            and relation.iri in self.relations
+                        ):
                             found[direction].setdefault(relation.iri, type_.iri)
             # types known in one direction only would favour it
             for relation in self.relations if found["out"] else ():

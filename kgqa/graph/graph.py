@@ -238,7 +238,10 @@ class KnowledgeGraph:
         if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
             raise ValueError("a join needs a path and a place after the topic")
         met = [
-            (join.at, walk_of(join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"))  # type: ignore[arg-type]
+            (
+                join.at,
+                walk_of(join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"),
+            )  # type: ignore[arg-type]
             for number, join in enumerate(joins, start=1)
         ]
         walk = replace(walk, joins=tuple(met), restricted=restricted)

@@ -52,7 +52,8 @@ class Level:
 class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
     `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
-    that must lead to the node at a place as well; the last three keep mediators out of the ends where a relation leads to both mediators and entities."""
+    that must lead to the node at a place as well; the last three keep mediators out of the ends where a
+    relation leads to both mediators and entities."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]

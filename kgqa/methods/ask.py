@@ -1,4 +1,4 @@
-"""Asks one question: checks it, finds its topics, runs the method, and turns every failure into an answer that says so."""
+"""Asks one question: checks it, finds its topics, runs the method; every failure becomes an answer that says so."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     def text(relation: str) -> str:
         return relation_words(relation, graph.schema, graph.relation_labels)
 
-    return ranker_scorer(TrainedRanker.load(Path(file)), encoder, text)
+    return ranker_scorer(TrainedRanker.load(Path(file), embeddings=encoder.name), encoder, text)
 
 
 def cache_of(settings: Settings) -> Cache:

@@ -43,9 +43,7 @@ def _walks(
     **conditions: Any,
 ) -> list[tuple[Value, ...]]:
     try:
-        every = graph.walks_along(
-            path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions
-        )
+        every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
     except (StoreTimeout, BudgetExhausted) as error:
         trace.event("no_walks", error=str(error))
         return []

@@ -25,8 +25,8 @@ Similarity = Callable[[str, Sequence[Candidate]], np.ndarray]
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:
     """`alignment`: share of the alignment, the rest is similarity of the whole; `deeper`: taken off for each hop more
-    than the wording announces; `shallower`: for each hop less; `answer_type`: of the similarity between what is asked for
-    and the type that the path leads to."""
+    than the wording announces; `shallower`: for each hop less; `answer_type`: of the similarity between what is
+    asked for and the type that the path leads to."""
 
     alignment: float = 0.4
     deeper: float = 0.15

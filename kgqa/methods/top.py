@@ -157,7 +157,9 @@ def _first_that_reads(
     for candidate, score in ranked:
         if not ranking.accepts(candidate, score):
             trace.event("rejected", path=candidate.words, score=round(score, 4), key=_key(candidate, graph))
-            return replace(empty, reason=f"the best path found ({candidate.words}) is not like the question", notes=notes)
+            return replace(
+                empty, reason=f"the best path found ({candidate.words}) is not like the question", notes=notes
+            )
         try:
             found = read_off(graph, candidate, score, topics, trace)
         except (StoreTimeout, PartialResult) as error:

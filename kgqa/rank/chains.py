@@ -19,8 +19,8 @@ class ChainAligner:
 
     Args:
         words: content words in the order in which hops leave the topic, at most some ten.
-        encode_once, encode: texts to vectors of length one, float32 of shape (n, size): of stretches of a question, and of
-            hops, which come again.
+        encode_once, encode: texts to vectors of length one, float32 of shape (n, size): of stretches of a question,
+            and of hops, which come again.
     """
 
     def __init__(self, words: Sequence[str], *, encode_once: Encode, encode: Encode) -> None:
