@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import socket
 import threading
 
+import pyoxigraph as ox
 import pytest
 import rdflib
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
@@ -360,3 +363,66 @@ def test_a_keyword_inside_a_name_that_cannot_be_resolved(head, name):
     """The engine ends such a name before the keyword."""
     with pytest.raises(QueryRejected):
         prepare(f"{head} SELECT * {{ ?s ?p {name} <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
+
+
+class TestNothingGetsThrough:
+    """Queries put together from what has hidden SERVICE before; what `prepare` accepts is run by the bare engine, which
+    has a network here, against a port that counts who connects."""
+
+    HEADS = ["", "BASE <http://e/>\n", "PREFIX a: <http://e/>\n", "PREFIX a: <x>\n", "BASE <http://e/>\nPREFIX a: <x>\n", "PREFIX : <http://e/>\n"]
+    NAMES = ["a:b", "a:b.c", "a:b.c.d", "a:b.SERVICE", "a:b.c.SERVICE", "SERVICE:x", "z:SILENT", ":x.y.z", "<http://e/\\u0027>", "<http://e/x>"]
+    NOISE = ["", " ", "\n", "# x\n", "# x\r", "#\\u000A", '"a"', "'", '"""q"""', "\\u0022", "\\u0027", "?x", "."]
+    WORDS = ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERVIC\\u0045", "SERVICE SILENT", "\\U00000053ERVICE", "OPTIONAL", ""]
+
+    @pytest.fixture
+    @staticmethod
+    def reached():
+        """`reached(query, target -> "<...>") -> whether it was accepted`; fails if anybody connects."""
+        server = socket.create_server(("127.0.0.1", 0))
+        came: list[object] = []
+
+        def hang_up():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, address = server.accept()
+                    came.append(address)
+                    connection.close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        target = f"<http://127.0.0.1:{server.getsockname()[1]}/>"
+        # whatever a name is cut down to must be in the data, or the engine never comes to the rest of the query
+        store = ox.Store()
+        for space, local in itertools.product(("http://e/", "http://e/x"), ("b", "b.c", "b.c.d", "x", "x.y", "x.y.z", "")):
+            name = ox.NamedNode(space + local)
+            store.extend([ox.Quad(ox.NamedNode("http://e/s"), ox.NamedNode("http://e/p"), name), ox.Quad(name, name, name)])
+
+        def reached(head: str, middle: str, inner: str = "?s ?p ?o") -> bool:
+            try:
+                prepared = prepare(f"{head}SELECT * WHERE {{ {middle} {target} {{ {inner} }} }}")
+            except QueryRejected:
+                return False
+            with contextlib.suppress(SyntaxError, OSError, TypeError, ValueError):
+                list(itertools.islice(iter(store.query(prepared)), 1))
+            assert not came, prepared
+            return True
+
+        yield reached
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+    def test_a_keyword_at_the_end_of_a_name(self, reached):
+        every = itertools.product(self.HEADS, self.NAMES, self.NOISE)
+        assert sum(reached(head, f"?s ?p {name}{after}") for head, name, after in every) > 100
+
+    def test_a_keyword_among_other_things(self, reached):
+        accepted = []
+        some = st.sampled_from
+
+        @settings(max_examples=4000 if os.environ.get("KGQA_SOAK") else 400, derandomize=True, deadline=None)
+        @given(some(self.HEADS), some(self.NAMES), some(self.NAMES), some(self.NOISE), some(self.WORDS), some(self.NOISE))
+        def check(head, one, two, before, word, after):
+            if reached(head, f"{one} {two} ?o {before} . {word} {after}"):
+                accepted.append(word)
+
+        check()
+        assert len(accepted) > 20, "nothing was accepted, so nothing was tried"
