@@ -51,7 +51,7 @@ class Derived:
         self._cache = cache
         self._timeout = timeout
         self._lock = threading.RLock()
-        self._fingerprint = ""
+        self._version = ""
         self._known: dict[str, Any] = {}
 
     def select(self, name: str, **values: Any) -> Rows:
@@ -173,13 +173,13 @@ class Derived:
             self._forget()
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
-        current = self.store.fingerprint
-        if self._fingerprint == current and name in self._known:
+        current = self.store.version
+        if self._version == current and name in self._known:
             return self._known[name]
         with self._lock:
-            if self._fingerprint != current:
+            if self._version != current:
                 self._forget()
-                self._fingerprint = current
+                self._version = current
             if name not in self._known:
                 self._known[name] = make()
             return self._known[name]

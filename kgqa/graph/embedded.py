@@ -61,6 +61,7 @@ class EmbeddedStore:
         self._idle: list[Worker] = []
         self._busy: list[Worker] = []
         self._closed = False
+        self._updates = 0
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
             create_empty(self.folder)
@@ -75,6 +76,10 @@ class EmbeddedStore:
         if self._meta.stale:
             self._rehash()
         return self._meta.fingerprint
+
+    @property
+    def version(self) -> str:
+        return f"{self._meta.generation}.{self._updates}"
 
     @property
     def meta(self) -> GraphMeta:
@@ -100,7 +105,10 @@ class EmbeddedStore:
         text = self._prepared(update)
         if not self._meta.stale:  # noted before, so that a crash in between is seen
             self._meta = self.folder.amend(stale=True)
-        self._call({"op": "update", "update": text}, timeout)
+        try:
+            self._call({"op": "update", "update": text}, timeout)
+        finally:  # afterwards: what was derived meanwhile may be of either state
+            self._updates += 1
 
     def load(
         self,

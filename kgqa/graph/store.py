@@ -74,6 +74,8 @@ class Store(Protocol):
 
     fingerprint: str
     """Changes whenever the triples change; the same triples give the same fingerprint in any order."""
+    version: str
+    """Changes whenever this open store's triples change. Unlike the fingerprint it is never computed."""
 
     def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
         """Run a SELECT query.
