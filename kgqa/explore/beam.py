@@ -13,7 +13,7 @@ from typing import Literal
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, RelationPath
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.trace import Trace
 from kgqa.words import (
     PathWording,
@@ -22,6 +22,7 @@ from kgqa.words import (
     hop_words,
     path_key,
     published_words,
+    relation_words,
     type_words,
 )
 
@@ -126,8 +127,14 @@ def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording) -> C
     """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
     words = published_words(path, graph.schema) if wording == "published" else ", ".join(hops)
-    type_ = graph.leads_to_type(path.steps[-1]) if path.steps else None
-    return Candidate(path, words, hops=hops, leads_to=type_words(type_, graph.schema) if type_ else "")
+    return Candidate(path, words, hops=hops, leads_to=_end_words(graph, path.steps[-1]) if path.steps else "")
+
+
+def _end_words(graph: KnowledgeGraph, step: Step) -> str:
+    """What a step leads to, in words: its type, or what its ends are known by."""
+    if type_ := graph.leads_to_type(step):
+        return type_words(type_, graph.schema)
+    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.described_by(step))
 
 
 def _expand(

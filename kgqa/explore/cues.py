@@ -1,6 +1,6 @@
 """What the wording of a question says of the path to its answer: the words for each hop, in order, and how many hops.
 
-Rules of English, no look-ups: possessives, `of`, relative pronouns and `same` each announce another hop.
+Rules of English, no look-ups: possessives, `of`, relative clauses and `same` each announce another hop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,17 @@ _ONE_THING = re.compile(
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
-_SHARED = re.compile(r"\b(?:same|shares?|shared|also)\b", re.IGNORECASE)
+_SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
+# the movies written by ...: a clause without its pronoun, unless the participle belongs to the verb before it
+_REDUCED = re.compile(
+    r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
+    r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
+    re.IGNORECASE,
+)
+_ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
+# the film Avatar: what kind of thing the topic is, not a hop
+_APPOSITION = re.compile(rf"\bthe\s+\w+\s+{_MENTION}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
 )
@@ -78,13 +88,16 @@ def _marked(question: str, names: Iterable[str]) -> str:
     for name in sorted((name for name in bare if name), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
         text = re.sub(pattern, f" {_MENTION} ", text, flags=re.IGNORECASE)
-    return " ".join(text.split())
+    return _APPOSITION.sub(_MENTION, " ".join(text.split()))
 
 
 def _outward(marked: str) -> list[str]:
     before, mention, after = marked.partition(_MENTION)
     if not mention:
         return _content(marked)
+    if _ASKS.search(after) and not _ASKS.search(before):
+        # the films written by X were in which languages: what is asked for comes last
+        return _content(before)[::-1] + _content(after)
     return _content(after) + _content(before)[::-1]
 
 
@@ -99,8 +112,24 @@ def _announced(marked: str) -> int:
     # what gender is X's father: the noun right after the question word is a hop as well
     links += bool(links and _ASKED_NOUN.search(marked))
     # with several mentions a clause says of the answer what another topic has to do with it
-    clauses = len(_RELATIVE.findall(body)) if marked.count(_MENTION) < 2 else 0
-    return max(1, links) + clauses + bool(_SHARED.search(body))
+    alone = marked.count(_MENTION) < 2
+    clauses = len(_RELATIVE.findall(body)) if alone else 0
+    shared = bool(_SHARED.search(body))
+    reduced = list(_REDUCED.finditer(marked)) if alone else []
+    if not reduced:
+        return max(1, links) + clauses + shared
+    return max(max(1, links) + clauses, links + len(reduced) + _says_more(marked, reduced[0])) + shared
+
+
+def _says_more(marked: str, clause: re.Match[str]) -> bool:
+    """Whether the sentence around a clause says a hop of its own: `who directed the movies written by X` does, `what is
+    a film written by X` does not."""
+    before = marked[: clause.start()]
+    if _ENDS_IN_OF.search(before):
+        return False
+    end = marked.rfind(_MENTION)
+    after = marked[end + 1 :] if end > clause.end() else ""
+    return bool(_content(_OPENING.sub(" ", before, count=1)) or _content(after) or _ASKS.search(after))
 
 
 def _asked_for(marked: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,9 @@ from kgqa.schema import Schema
 T = TypeVar("T")
 Labels = dict[Entity, str]
 TIMEOUT = 600.0
+SUBJECTS = 50
+"""Subjects of a relation that are looked at to know what they are like."""
+MOST_RELATIONS = 12
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -140,6 +144,18 @@ class Derived:
             return found
 
         return self._kept("types", find, lambda data: {side: _texts(data[side]) for side in ("out", "in")})
+
+    def subject_relations(self, relation: str) -> tuple[str, ...]:
+        """What the subjects of a relation are known by where no type says what they are: the relations that they have,
+        most frequent in the graph first, at most `MOST_RELATIONS`."""
+
+        def find() -> tuple[str, ...]:
+            rows = self.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
+            found = {row[0].iri for row in rows if isinstance(row[0], Entity)}
+            known = (name for name in self.relations if name in found and not self.schema.is_noise(name))
+            return tuple(islice(known, MOST_RELATIONS))
+
+        return self._once(f"subject-relations {relation}", find)
 
     @property
     def relation_labels(self) -> dict[str, str]:

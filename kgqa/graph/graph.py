@@ -253,6 +253,13 @@ class KnowledgeGraph:
         """The type of the nodes a step leads to, where the graph says so for the relation."""
         return self.derived.types[step.direction].get(step.relation)
 
+    def described_by(self, step: Step) -> tuple[str, ...]:
+        """Relations that say what a step leads to in a graph that declares no types: outwards its own (what `has
+        genre` leads to is a genre), against it those that its subjects have. Empty in a graph with types."""
+        if self.derived.types["out"] or self.derived.types["in"]:
+            return ()
+        return (step.relation,) if step.direction == "out" else self.derived.subject_relations(step.relation)
+
     def leads_to_mediator(self, step: Step) -> bool:
         """Whether all nodes a step leads to are mediators."""
         return self.mediators.extent(step) == "all"
