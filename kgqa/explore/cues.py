@@ -54,6 +54,10 @@ _REDUCED = re.compile(
     r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
     re.IGNORECASE,
 )
+_IMPERATIVE = re.compile(r"\W*(?:please\s+)?(?:name|list|give|tell|find|show|describe)\b", re.IGNORECASE)
+_KIND_OF_TOPIC = re.compile(
+    rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
+)
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
 # the film Avatar: what kind of thing the topic is, not a hop
 _APPOSITION = re.compile(rf"\bthe\s+\w+\s+{_MENTION}", re.IGNORECASE)
@@ -71,6 +75,11 @@ class Cues:
     words: tuple[str, ...]
     hops: int
     asked_for: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether the wording has no room for a second hop: at most one word besides what is asked for."""
+        return self.hops == 1 and len(set(self.words) - set(self.asked_for.split())) <= 1
 
 
 def read_cues(question: str, names: Iterable[str]) -> Cues:
@@ -114,6 +123,8 @@ def _announced(marked: str) -> int:
     # with several mentions a clause says of the answer what another topic has to do with it
     alone = marked.count(_MENTION) < 2
     clauses = len(_RELATIVE.findall(body)) if alone else 0
+    if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
+        clauses -= 1  # one of them asks: X directed which films
     shared = bool(_SHARED.search(body))
     reduced = list(_REDUCED.finditer(marked)) if alone else []
     if not reduced:
@@ -134,6 +145,8 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 def _asked_for(marked: str) -> str:
     """The noun after what or which, or what who, where and when stand for."""
+    if _KIND_OF_TOPIC.search(marked):
+        return "type genre"  # not the film, but what kind it is of
     words = re.findall(r"[a-z]+|\0", marked.lower())
     for index, word in enumerate(words):
         if word in _STANDS_FOR:

@@ -17,6 +17,8 @@ ONE_HOP = 0.3
 """Of the share of the alignment where the wording announces one hop."""
 UNKNOWN_TYPE = 0.25
 """Stands for the similarity of a type that is not known: about what types that have nothing to do with it have."""
+PLAIN = 0.2
+"""Taken off besides for each hop more than one where the wording has no room for a second."""
 AGAINST = 0.02
 """Taken off for each step against its relation, whose words say the opposite: `children` backwards is a parent."""
 Similarity = Callable[[str, Sequence[Candidate]], np.ndarray]
@@ -57,6 +59,7 @@ class PathScores:
         self._weights = weights
         self._similarity = similarity or similarity_of(encoder)
         self._encoder = encoder
+        self._deeper = weights.deeper + PLAIN * cues.plain
         self._asked_for = (
             encoder.encode_once([cues.asked_for])[0] if encoder and cues.asked_for and weights.answer_type else None
         )
@@ -74,7 +77,7 @@ class PathScores:
         lengths = np.array([len(c.hops) for c in candidates])
         weights = self._weights
         over, under = lengths - self._cues.hops, self._cues.hops - lengths
-        depth = weights.deeper * np.maximum(over, 0) + weights.shallower * np.maximum(under, 0)
+        depth = self._deeper * np.maximum(over, 0) + weights.shallower * np.maximum(under, 0)
         return similar - depth + weights.answer_type * self._fitting(candidates)
 
     def promising(self, candidates: Sequence[Candidate]) -> np.ndarray:
@@ -85,7 +88,7 @@ class PathScores:
         similar = self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
         begun = self._mixed(similar, self._aligner.promises([c.hops for c in candidates]))
         over = np.array([len(c.hops) for c in candidates]) - self._cues.hops
-        return np.maximum(complete, begun - self._weights.deeper * np.maximum(over, 0))
+        return np.maximum(complete, begun - self._deeper * np.maximum(over, 0))
 
     def _fitting(self, candidates: Sequence[Candidate]) -> np.ndarray:
         """How like what is asked for the ends of each path are, by their type."""
