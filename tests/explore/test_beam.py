@@ -55,6 +55,14 @@ def test_hops_and_types_in_words(small):
     assert {c.hops for c in hops[1].pool} == {("r one",), ("r one", "r two")}
 
 
+def test_what_a_path_leads_to_in_words(small):
+    typed, _ = run(small(*CHAIN, "r.r.one type.property.expected_type people.person"), "m.a", depth=1)
+    assert [c.leads_to for c in typed[0].pool] == ["person"]
+    bare, _ = run(small("m.a r.r.one m.b", "m.b r.r.two m.c"), "m.b", depth=1)
+    found = {c.path.steps[0].direction: c.leads_to for c in bare[0].pool}
+    assert found == {"out": "r two", "in": "r one"}
+
+
 def test_past_a_relation_that_leads_to_some_mediators_a_path_is_met_once(small):
     graph = small(
         "m.a r.r.about m.p1",

@@ -22,6 +22,17 @@ HOPS = [
     ("what form of government does Ann have?", 1),
     ("where was Ann born?", 1),
     ("who directed Ann", 1),
+    ("who directed the films written by Ann", 2),
+    ("who are the writers of the films directed by Ann", 2),
+    ("who directed the films written by the writer of Ann", 3),
+    ("the films written by Ann were in which languages", 2),
+    ("when did the films starred by Ann come out", 2),
+    ("what is a film written by Ann", 1),
+    ("which film was written by Ann", 1),
+    ("Ann directed which films", 1),
+    ("name a film that stars Ann", 2),
+    ("who wrote films together with Ann", 2),
+    ("who co-starred with Ann", 2),
     ("Ann", 1),
     ("", 1),
 ]
@@ -32,6 +43,8 @@ ASKED_FOR = [
     ("what language do they speak in Ann?", "language"),
     ("which football team does Ann support?", "football team"),
     ("what is the capital of Ann?", "capital"),
+    ("what kind of film is Ann?", "type genre"),
+    ("what kind of film did Ann make?", "film"),
     ("what kind of music does Ann play?", "music"),
     ("what did Ann do?", ""),
     ("name the films of Ann", ""),
@@ -57,11 +70,28 @@ def test_what_is_asked_for(question, kind):
         ("the place of birth of the son of Ann Lee", "son birth place"),
         ("what is ann_lee 's son 's job ?", "son job"),
         ("who was born in 1968?", "born 1968"),
+        ("the films written by Ann Lee were in which languages", "written films languages"),
+        ("who acted in the film Ann Lee", "acted"),
         ("", ""),
     ],
 )
 def test_words_run_outward_from_the_mention(question, words):
     assert read_cues(question, ["Ann Lee", "Ann", "ann lee 's"]).words == tuple(words.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "plain"),
+    [
+        ("who directed Ann?", True),
+        ("which film did Ann write", True),
+        ("Ann", True),
+        ("what team did Ann play for in college?", False),
+        ("who directed the films written by Ann", False),
+        ("what is Ann's mother's gender?", False),
+    ],
+)
+def test_plain_wording_has_no_room_for_a_second_hop(question, plain):
+    assert read_cues(question, ["Ann"]).plain is plain
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=3))

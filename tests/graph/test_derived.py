@@ -100,6 +100,15 @@ def test_types_by_range_and_domain(opened):
     assert graph.leads_to_type(Step("http://e/knows", "in")) is None
 
 
+def test_ends_are_described_where_no_type_is_declared(opened):
+    films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
+    graph = KnowledgeGraph(opened(films), SCHEMA)
+    assert graph.described_by(Step("http://e/by")) == ("http://e/by",)
+    assert set(graph.described_by(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
+    typed = KnowledgeGraph(opened(LINES), SCHEMA)
+    assert typed.described_by(Step("http://e/knows")) == typed.described_by(Step("http://e/knows", "in")) == ()
+
+
 def test_a_mediator_known_by_its_iri_is_found_as_an_object(opened):
     schema = parse_schema(
         'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
