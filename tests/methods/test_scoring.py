@@ -1,0 +1,85 @@
+"""What is added to and taken off the similarity of a path, by arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.explore.cues import Cues
+from kgqa.methods.scoring import AGAINST, ONE_HOP, PLAIN, UNKNOWN_TYPE, PathScores, ScoreWeights
+from kgqa.model import Candidate, Entity, RelationPath, Step
+
+TOPIC = Entity("http://e/t")
+WEIGHTS = ScoreWeights(alignment=0.5, deeper=0.15, shallower=0.07, answer_type=0.2)
+
+
+class Letters:
+    """Vectors of how often each letter occurs: an encoder whose cosines can be told by hand."""
+
+    def encode(self, texts):
+        counts = np.array([[text.count(chr(97 + n)) for n in range(26)] for text in texts], dtype=np.float32)
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+
+    encode_once = encode
+
+
+def candidate(*hops, leads_to="", directions=None):
+    steps = tuple(Step(f"http://e/{hop}", d) for hop, d in zip(hops, directions or ["out"] * len(hops)))
+    return Candidate(RelationPath(TOPIC, steps), ", ".join(hops), hops=hops, leads_to=leads_to)
+
+
+def level(question, candidates):
+    return np.full(len(candidates), 0.5)
+
+
+def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, similarity=level):
+    found = PathScores("question", cues, encoder=encoder, weights=weights, similarity=similarity)
+    return found.complete(candidates), found.promising(candidates)
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_each_hop_too_many_or_too_few_costs(announced, length):
+    words = ("many", "words", "in", "it")
+    (complete,), _ = scores(Cues(words, announced), [candidate(*"abcd"[:length])])
+    too_many, too_few = max(length - announced, 0), max(announced - length, 0)
+    # of a type that is not known all get the same
+    assert complete == pytest.approx(0.5 - 0.15 * too_many - 0.07 * too_few + 0.2 * UNKNOWN_TYPE)
+
+
+def test_a_second_hop_costs_more_where_the_wording_has_no_room_for_it():
+    (one, two), _ = scores(Cues(("directed",), 1), [candidate("a"), candidate("a", "b")])
+    assert one - two == pytest.approx(0.15 + PLAIN)
+
+
+def test_each_step_against_its_relation_costs():
+    (out, into), _ = scores(Cues((), 1), [candidate("a"), candidate("a", directions=["in"])])
+    assert out - into == pytest.approx(AGAINST)
+
+
+def test_the_kind_of_answer_counts_by_its_likeness():
+    cues = Cues((), 1, asked_for="abc")
+    same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
+    (first, second, third), _ = scores(cues, [same, other, unknown], encoder=Letters())
+    assert first == pytest.approx(0.5 + 0.2) and second == pytest.approx(0.5)
+    assert third == pytest.approx(0.5 + 0.2 * UNKNOWN_TYPE)
+
+
+@pytest.mark.parametrize(("hops", "share"), [(1, 0.5 * ONE_HOP), (2, 0.5)])
+def test_alignment_has_its_share(hops, share):
+    path = candidate(*("ab", "cd")[:hops])
+    (complete,), _ = scores(Cues(("ab", "cd")[:hops], hops), [path], encoder=Letters())
+    assert complete == pytest.approx((1 - share) * 0.5 + share * 1.0 + 0.2 * UNKNOWN_TYPE, abs=1e-6)
+
+
+def test_the_beginning_of_a_chain_is_promising():
+    begun, wrong = candidate("ab"), candidate("xy")
+    complete, promising = scores(Cues(("ab", "cd"), 2), [begun, wrong], encoder=Letters())
+    assert (promising >= complete).all()
+    assert promising[0] - complete[0] > promising[1] - complete[1]
+
+
+def test_without_an_encoder_words_decide():
+    found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS)
+    assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
