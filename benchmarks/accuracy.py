@@ -1,7 +1,7 @@
 """How often `kgqa ask` is right on a question file, by data set and hop with 95% intervals, and where it is wrong.
 
     accuracy.py --kg FILE... --questions FILE [--method ...] [--losses] [--json]
-    accuracy.py --table [--set NAME ...] [--column NAME ...]
+    accuracy.py --table | --ablation [--set NAME ...] [--column NAME ...]
 
 Hit@1 is the share of an answer's entities that are right (they tie), no answer scores 0. An option that is not given
 is what kgqa does by default. Graphs are loaded once, into --work, under a name made of their files' contents.
@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from accuracy_sets import COLUMNS, SETS, QuestionSet
+from accuracy_sets import ABLATION, COLUMNS, SETS, TABLE, QuestionSet
 from common import machine, print_json, print_table
 
 from kgqa.cache import Cache
@@ -143,7 +143,7 @@ def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
     which is said once."""
     columns: dict[str, dict[str, Any]] = {}
     given = {name: value for name, value in options.items() if value is not None}
-    for name in options["column"] or [name for name in COLUMNS if name != "default"]:
+    for name in options["column"] or (ABLATION if options["ablation"] else TABLE):
         try:
             settings_of(given | COLUMNS[name])
             columns[name] = COLUMNS[name]
@@ -190,7 +190,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--questions", type=Path, metavar="FILE")
     made.add_argument("--table", action="store_true", help="several columns over several sets of the data folder")
     made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
-    made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [all but default]")
+    made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [of the table]")
+    made.add_argument("--ablation", action="store_true", help="as --table, each column without one rule")
     made.add_argument("--method", help="top-1, top-2 or top")
     made.add_argument("--chooser", metavar="offline|random|trained:FILE")
     made.add_argument("--prefilter", help="bm25, sbert, rrf, random, none or trained")
@@ -214,6 +215,8 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     arguments = parser()
     options = vars(arguments.parse_args())
+    if options["ablation"]:
+        options["table"] = True
     if options["limit"] is not None and options["limit"] < 1:
         arguments.error("--limit is 1 at least")
     work = options["work"] or Cache.default().folder / "benchmarks"

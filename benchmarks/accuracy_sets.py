@@ -58,10 +58,27 @@ SETS: dict[str, QuestionSet] = {
     },
 }
 
-COLUMNS: dict[str, dict[str, Any]] = {
+def _without(**settings: object) -> dict[str, Any]:
+    return {"settings": [f"{key.replace('__', '.')}={value}" for key, value in settings.items()]}
+
+
+TABLE: dict[str, dict[str, Any]] = {
     "default": {},
     "top-1": {"method": "top-1"},
     "top-2": {"method": "top-2"},
     "random": {"chooser": "random", "prefilter": "random"},
 }
+ABLATION: dict[str, dict[str, Any]] = {
+    "default": {},
+    "no alignment": _without(rank__alignment=0),
+    "no answer type": _without(rank__answer_type=0),
+    "no depth cue": _without(rank__depth_penalty=0),
+    "no mask": _without(explore__mask="none"),
+    "separate": {"combine": "separate"},
+    "bm25 only": _without(rank__embeddings="off"),
+    "sbert only": {"prefilter": "sbert"},
+    "beam 3": _without(explore__beam=3),
+}
+"""What kgqa does by default, and the same without one rule."""
+COLUMNS = TABLE | ABLATION
 """What each column sets; `--chooser trained:FILE` and the like go for all columns that do not say otherwise."""

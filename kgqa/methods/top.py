@@ -66,10 +66,20 @@ def answer(
             trace=trace,
         )
 
+    last: tuple[Hop | None, Ranked] = (None, [])
+
+    def ranked_after(hops: Sequence[Hop]) -> Ranked:
+        nonlocal last
+        if not hops or last[0] is not hops[-1]:
+            last = (hops[-1] if hops else None, _ranked(graph, hops, topics, ranking, settings, trace))
+        return last[1]
+
     def enough(hops: Sequence[Hop]) -> bool:
-        return settings["explore.stop"] == "accepted" and _accepted(
-            _ranked(graph, hops, topics, ranking, settings, trace), ranking, cues, trace
-        )
+        if settings["explore.lengths"] == "deepest":
+            return False
+        if settings["explore.combine"] == "intersect" and _meets_all(ranked_after(hops), topics, trace):
+            return True
+        return settings["explore.stop"] == "accepted" and _accepted(ranked_after(hops), ranking, cues, trace)
 
     hops = explore(
         graph,
@@ -81,7 +91,7 @@ def answer(
         select=select if settings["explore.shape"] == "path+entity" else None,
         enough=enough,
     )
-    ranked = _ranked(graph, hops, topics, ranking, settings, trace)
+    ranked = ranked_after(hops)
     if settings["explore.lengths"] == "deepest":
         ranked = [pair for pair in ranked if cost(graph, pair[0].path, beam) == settings["explore.depth"]] or ranked
     trace.event(
@@ -133,6 +143,15 @@ def _ranked(
 
 def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:
     return paths_key([candidate.path, *(join.path for join in candidate.joins)], graph.schema)
+
+
+def _meets_all(ranked: Ranked, topics: Sequence[Named], trace: Trace) -> bool:
+    """Whether the best path meets paths from all other topics. Then nothing deeper is looked for: what two topics agree
+    on says more of the depth than the wording does."""
+    if len(topics) < 2 or not ranked or len(ranked[0][0].joins) < len(topics) - 1:
+        return False
+    trace.event("met", path=ranked[0][0].words, topics=len(topics))
+    return True
 
 
 def _accepted(ranked: Ranked, ranking: Ranking, cues: Cues, trace: Trace) -> bool:

@@ -119,6 +119,19 @@ def test_until_accepted_stops_early(opened):
     assert "accepted" in {event.kind for event in early.trace}
 
 
+TWO_TOPICS = ("m.a sport.team.player m.p", "m.b place.town.born m.p", "m.a sport.team.player m.q", "m.p r.r.on m.z")
+
+
+@pytest.mark.parametrize(("given", "hops"), [({}, 1), ({"explore__combine": "separate"}, 2)])
+def test_where_all_topics_meet_nothing_deeper_is_looked_for(opened, small, given, hops):
+    resources = opened(small(*TWO_TOPICS), graph__walks="free", **given)
+    answer = ask("which player of the team was born in the town?", topics=["m.a", "m.b"], resources=resources)
+    assert answer.usage.hops == hops
+    if not given:
+        assert [item.id for item in answer.answers] == ["m.p"] and answer.query_class == "exact"
+        assert "met" in {event.kind for event in answer.trace}
+
+
 def test_only_the_deepest(opened, small):
     graph = small("m.a r.r.mother m.b", "m.b r.r.mother m.c", 'm.a type.object.name "Ann"@en')
     for lengths, end in (("any", "m.b"), ("deepest", "m.c")):
