@@ -31,6 +31,7 @@ class Ranking:
         self._settings = settings = resources.settings
         self._encoder = resources.encoder
         self._trace = trace
+        self._random = settings["rank.chooser"] == "random"
         trained = settings["rank.chooser"] == "trained" or settings["rank.prefilter"] == "trained"
         if trained and resources.ranker is None:
             raise SettingsError("A trained ranker needs its file: --ranker FILE, made by `kgqa rank train`.")
@@ -52,7 +53,7 @@ class Ranking:
         self._memo = Memo(Voting(self.chooser, settings["rank.votes"]) if settings["rank.votes"] > 1 else self.chooser)
 
     def _chooser(self, use_trained: bool) -> Chooser:
-        if self._settings["rank.chooser"] == "random":
+        if self._random:
             return RandomChooser(self._settings["rank.seed"])
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
@@ -94,10 +95,10 @@ class Ranking:
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
         """Paths of all lengths against each other, with their scores; a path that came more than once, once."""
         distinct = list({(c.path, c.joins, c.restricted): c for c in candidates}.values())
-        random = self._settings["rank.chooser"] == "random"
-        values = self.chooser.score(self._asked, distinct) if random else self.scores.complete(distinct)
+        values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
     def accepts(self, candidate: Candidate, score: float) -> bool:
-        """Whether a path is good enough to answer the question."""
-        return score >= self._settings["rank.accept"] or self._settings["rank.chooser"] == "random"
+        """Whether a path is good enough to answer the question. One that meets paths from other topics is: that they
+        meet says more than its words."""
+        return score >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

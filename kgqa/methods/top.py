@@ -176,6 +176,8 @@ def _first_that_reads(
     for candidate, score in ranked:
         if not ranking.accepts(candidate, score):
             trace.event("rejected", path=candidate.words, score=round(score, 4), key=_key(candidate, graph))
+            if late:
+                break  # a better path may have had the answer
             return replace(
                 empty, reason=f"the best path found ({candidate.words}) is not like the question", notes=notes
             )
