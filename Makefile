@@ -1,6 +1,6 @@
 # kgqa: `make demo` and `make test` need nothing before them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak bench clean
+.PHONY: help setup demo test soak bench accuracy clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -32,10 +32,15 @@ test: $(STAMP) ## run the tests
 soak: $(STAMP) ## run the tests with the long ones in full
 	KGQA_SOAK=1 $(BIN)/python -m pytest
 
-bench: $(STAMP) ## measure loading, exploration and asking beside the bare engine
+bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/exploration.py
 	$(BIN)/python benchmarks/asking.py
+	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/tournament.py --trials 500
+
+accuracy: $(STAMP) ## how often kgqa is right on the question sets of KGQA_DATA
+	$(BIN)/python benchmarks/accuracy.py --table --limit 200
 
 clean: ## remove .venv and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis
