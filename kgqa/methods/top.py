@@ -178,9 +178,10 @@ def _first_that_reads(
             trace.event("rejected", path=candidate.words, score=round(score, 4), key=_key(candidate, graph))
             if late:
                 break  # a better path may have had the answer
-            return replace(
-                empty, reason=f"the best path found ({candidate.words}) is not like the question", notes=notes
-            )
+            reason = f"the best path found ({candidate.words}) is not like the question"
+            if candidate.approximate:
+                reason += "; the search was cut short, there may be a better one"
+            return replace(empty, reason=reason, notes=notes, approximate=candidate.approximate)
         try:
             found = read_off(graph, candidate, score, topics, trace)
         except (StoreTimeout, PartialResult) as error:

@@ -39,6 +39,7 @@ FULL = {
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
     "exists": [{"entity": A}],
+    "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
     "labels": [{"nodes": [A, B], "predicate": R}, {"nodes": [], "predicate": R}],
     "marked_types": [{"marker": R}],

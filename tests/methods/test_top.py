@@ -178,6 +178,12 @@ class TestLate:
         answer = ask(PARASITE, resources=late(opened(), "SELECT DISTINCT ?answer"))
         assert answer.status == "failed" and "too late" in answer.reason
 
+    def test_nothing_good_enough_in_a_search_cut_short_says_so(self, opened):
+        resources = opened(graph__frontier_cap=1, rank__accept=5.0)
+        answer = ask("which actors play in films directed by Bong Joon-ho?", resources=resources)
+        assert answer.status == "no_answer"
+        assert answer.approximate == ("cut short" in answer.reason)
+
     def test_an_answer_stands_without_its_walks(self, opened):
         answer = ask(PARASITE, resources=late(opened(), "VALUES ?answer"))
         assert names(answer) == {"Bong Joon-ho"} and answer.paths[0].walks == () and answer.query_class == "exact"
