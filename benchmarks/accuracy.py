@@ -158,7 +158,8 @@ def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
         questions = chosen(which.question_file(), options)
         line: dict[str, Any] = {"set": name, "n": len(questions), "columns": {}}
         for column, extra in columns.items():
-            settings = settings_of(which.options | given | extra)
+            both = [*(given.get("settings") or ()), *extra.get("settings", ())]
+            settings = settings_of(which.options | given | extra | {"settings": both})
             outcomes = measure(graph, questions, options, settings)
             line["columns"][column] = report(outcomes)
             print(f"{name}, {column}: hit@1 {percent(summarise(outcomes), 'hit@1')}", file=sys.stderr)

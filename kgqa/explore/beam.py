@@ -33,11 +33,13 @@ Select = Callable[[Sequence[Candidate]], list[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How far and how wide: `depth` in hops (see the module), `wording` for ranking."""
+    """How far and how wide: `depth` in hops (see the module), `wording` for ranking, `kinds`: whether to find out what
+    kind of thing each path leads to."""
 
     depth: int = 2
     mediator_hop: MediatorHop = "edge"
     wording: PathWording = "words"
+    kinds: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +125,11 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
-def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording) -> Candidate:
+def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording, *, kinds: bool = True) -> Candidate:
     """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
     words = published_words(path, graph.schema) if wording == "published" else ", ".join(hops)
-    return Candidate(path, words, hops=hops, leads_to=_end_words(graph, path.steps[-1]) if path.steps else "")
+    return Candidate(path, words, hops=hops, leads_to=_end_words(graph, path.steps[-1]) if kinds and path.steps else "")
 
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
@@ -159,7 +161,9 @@ def _expand(
             if cost(graph, path, settings) > settings.depth:
                 continue
             candidate = replace(
-                worded(graph, path, settings.wording), approximate=approximate, restricted=parent.restricted
+                worded(graph, path, settings.wording, kinds=settings.kinds),
+                approximate=approximate,
+                restricted=parent.restricted,
             )
             extent = graph.mediators.extent(step)
             if extent != "all":

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.errors import StoreTimeout
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
 
 MAX_FIRST = 40
 """Paths, best first, for which partners are looked for."""
+MAX_PARTNERS = 60
+"""Paths of another topic, best first, that are tried with each."""
 MAX_ENDS = 2000
 """Ends of a path that are compared here; where there are more the graph is asked."""
 
 
 def join_topics(
-    graph: KnowledgeGraph,
     ranked: Sequence[Candidate],
     partners: Mapping[Entity, Sequence[Candidate]],
     *,
+    meetings: Meetings,
     trace: Trace,
 ) -> list[Candidate]:
     """Paths that meet paths from other topics, those that meet most topics first, then in the given order.
@@ -30,24 +32,28 @@ def join_topics(
 
     Args:
         ranked: paths from any of the topics, best first.
-        partners: for every topic its paths of one logical hop, best first.
+        partners: for every topic its paths of one logical hop, best first; `MAX_PARTNERS` of them are tried.
+        meetings: what has been looked up for this question.
 
     Returns:
-        Candidates with joins; empty when nothing meets.
+        Candidates with joins, approximate where a query of this was late; empty when nothing meets.
     """
-    meetings = _Meetings(graph)
+    late = meetings.late
     found: list[Candidate] = []
     for candidate in ranked[:MAX_FIRST]:
         others = [topic for topic in partners if topic != candidate.path.topic]
         joins: list[Join] = []
         for topic in others:
-            if join := meetings.first(candidate.path, joins, partners[topic]):
+            if join := meetings.first(candidate, joins, partners[topic][:MAX_PARTNERS]):
                 joins.append(join)
         if joins:
-            found.append(replace(candidate, joins=tuple(joins)))
+            late_now = candidate.approximate or meetings.late
+            found.append(replace(candidate, joins=tuple(joins), approximate=late_now))
         if joins and len(joins) == len(others):
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
+    if meetings.late and not late:
+        trace.event("gave_up", error="finding out which paths meet took too long")
     trace.event(
         "joined" if found else "no_intersection",
         paths=[c.words for c in found[:5]],
@@ -56,15 +62,18 @@ def join_topics(
     return found
 
 
-class _Meetings:
-    """Finds out which paths meet, with the ends of each looked up once."""
+class Meetings:
+    """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
+    answered in time, so that a meeting may have been missed."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
+        self.late = False
         self._ends: dict[RelationPath, tuple[frozenset[Value], bool]] = {}
 
-    def first(self, path: RelationPath, joins: Sequence[Join], partners: Sequence[Candidate]) -> Join | None:
+    def first(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate]) -> Join | None:
         """The first partner that meets the path, on a mediator before at the end: that is the closer tie."""
+        path = candidate.path
         for place in self._places(path):
             tried: set[RelationPath] = set()
             for partner in partners:
@@ -73,7 +82,7 @@ class _Meetings:
                     continue
                 tried.add(other)
                 join = Join(place, other)
-                if self._may_meet(path, join) and self._meets(path, (*joins, join)):
+                if self._may_meet(path, join) and self._meets(candidate, (*joins, join)):
                     return join
         return None
 
@@ -96,12 +105,15 @@ class _Meetings:
             try:
                 ends = self._graph.ends(path, limit=MAX_ENDS)
                 self._ends[path] = (frozenset(ends.values), ends.approximate)
-            except StoreTimeout:
+            except (StoreTimeout, PartialResult):
+                self.late = True
                 self._ends[path] = (frozenset(), False)
         return self._ends[path]
 
-    def _meets(self, path: RelationPath, joins: Sequence[Join]) -> bool:
+    def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
         try:
-            return bool(self._graph.ends(path, joins=joins, limit=1).values)
-        except StoreTimeout:
+            met = self._graph.ends(candidate.path, joins=joins, restricted=candidate.restricted, limit=1)
+        except (StoreTimeout, PartialResult):
+            self.late = True
             return False
+        return bool(met.values)

@@ -38,6 +38,8 @@ _OPENING = re.compile(
     r"^(?:in|of|for|from|to|at|on|by|with)?\s*(?:what|which|who|whose|whom|where|when|that)\b", re.IGNORECASE
 )
 _POSSESSIVE = re.compile(r"(?:'s|’s|(?<=\s)s)(?=\s|$)", re.IGNORECASE)
+_OWNER = re.compile(r"\s*(?:'s|’s|(?<=\s)s)$", re.IGNORECASE)
+_CONTRACTION = re.compile(r"\b(who|what|where|when|that|there|it)\s?['’]s\b", re.IGNORECASE)
 _OF = re.compile(r"\bof\b", re.IGNORECASE)
 # `of` that belongs to a name for one thing: place of birth, form of government
 _ONE_THING = re.compile(
@@ -59,8 +61,8 @@ _KIND_OF_TOPIC = re.compile(
     rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
 )
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
-# the film Avatar: what kind of thing the topic is, not a hop
-_APPOSITION = re.compile(rf"\bthe\s+\w+\s+{_MENTION}", re.IGNORECASE)
+# the film Avatar: what kind of thing the topic is, not a hop; but the films Ann directed are
+_APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
 )
@@ -92,12 +94,12 @@ def _marked(question: str, names: Iterable[str]) -> str:
     """The question with one sign for each mention."""
     text = question
     bare = {
-        _POSSESSIVE.sub("", name).strip() for name in names
+        _OWNER.sub("", name.strip()).strip() for name in names
     }  # whose mention it is does not matter, that it is a mother's does
-    for name in sorted((name for name in bare if name), key=len, reverse=True):
+    for name in sorted((name for name in bare if name.replace("_", " ").strip()), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
         text = re.sub(pattern, f" {_MENTION} ", text, flags=re.IGNORECASE)
-    return _APPOSITION.sub(_MENTION, " ".join(text.split()))
+    return _APPOSITION.sub(_MENTION, " ".join(_CONTRACTION.sub(r"\1 is", text).split()))
 
 
 def _outward(marked: str) -> list[str]:
@@ -147,7 +149,7 @@ def _asked_for(marked: str) -> str:
     """The noun after what or which, or what who, where and when stand for."""
     if _KIND_OF_TOPIC.search(marked):
         return "type genre"  # not the film, but what kind it is of
-    words = re.findall(r"[a-z]+|\0", marked.lower())
+    words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))
     for index, word in enumerate(words):
         if word in _STANDS_FOR:
             return _STANDS_FOR[word]

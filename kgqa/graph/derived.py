@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,9 +20,6 @@ from kgqa.schema import Schema
 T = TypeVar("T")
 Labels = dict[Entity, str]
 TIMEOUT = 600.0
-SUBJECTS = 50
-"""Subjects of a relation that are looked at to know what they are like."""
-MOST_RELATIONS = 12
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -145,17 +141,10 @@ class Derived:
 
         return self._kept("types", find, lambda data: {side: _texts(data[side]) for side in ("out", "in")})
 
-    def subject_relations(self, relation: str) -> tuple[str, ...]:
-        """What the subjects of a relation are known by where no type says what they are: the relations that they have,
-        most frequent in the graph first, at most `MOST_RELATIONS`."""
-
-        def find() -> tuple[str, ...]:
-            rows = self.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
-            found = {row[0].iri for row in rows if isinstance(row[0], Entity)}
-            known = (name for name in self.relations if name in found and not self.schema.is_noise(name))
-            return tuple(islice(known, MOST_RELATIONS))
-
-        return self._once(f"subject-relations {relation}", find)
+    @property
+    def subject_relations(self) -> dict[str, tuple[str, ...]]:
+        """The relations that subjects of a relation have, of the relations looked up so far."""
+        return self._once("subject-relations", dict)
 
     @property
     def relation_labels(self) -> dict[str, str]:
@@ -189,9 +178,9 @@ class Derived:
             self._forget()
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
-        current = self.store.version
-        if self._version == current and name in self._known:
-            return self._known[name]
+        current, known = self.store.version, self._known
+        if self._version == current and name in known:
+            return known[name]
         with self._lock:
             if self._version != current:
                 self._forget()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph import derived, export
 from kgqa.graph.derived import Derived
 from kgqa.graph.mediators import MediatorTable, end_tests
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from kgqa.trace import Trace
 
 LABEL_BATCH = 50
+SUBJECTS = 50
+"""Subjects of a relation that are looked at to know what they are like."""
+MOST_RELATIONS = 12
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 DEFAULT_FRONTIER_CAP = 1000
 
@@ -258,7 +262,19 @@ class KnowledgeGraph:
         genre` leads to is a genre), against it those that its subjects have. Empty in a graph with types."""
         if self.derived.types["out"] or self.derived.types["in"]:
             return ()
-        return (step.relation,) if step.direction == "out" else self.derived.subject_relations(step.relation)
+        return (step.relation,) if step.direction == "out" else self._subject_relations(step.relation)
+
+    def _subject_relations(self, relation: str) -> tuple[str, ...]:
+        """The relations that some subjects of a relation have, most frequent in the graph first."""
+        known = self.derived.subject_relations
+        if relation not in known:
+            try:
+                rows = self._select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
+            except (StoreTimeout, PartialResult):
+                rows = []  # one hint less; not asked for again
+            found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.schema.is_noise(row[0].iri)}
+            known[relation] = tuple(name for name in self.relations if name in found)[:MOST_RELATIONS]
+        return known[relation]
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Whether all nodes a step leads to are mediators."""

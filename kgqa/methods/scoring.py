@@ -16,7 +16,8 @@ from kgqa.rank.semantic import CachedEncoder
 ONE_HOP = 0.3
 """Of the share of the alignment where the wording announces one hop."""
 UNKNOWN_TYPE = 0.25
-"""Stands for the similarity of a type that is not known: about what types that have nothing to do with it have."""
+"""Similarity of a type at which nothing is added or taken off, as where it is not known: about what types that have
+nothing to do with what is asked for have."""
 PLAIN = 0.2
 """Taken off besides for each hop more than one where the wording has no room for a second."""
 AGAINST = 0.02
@@ -59,45 +60,57 @@ class PathScores:
         self._weights = weights
         self._similarity = similarity or similarity_of(encoder)
         self._encoder = encoder
-        self._deeper = weights.deeper + PLAIN * cues.plain
+        self._deeper = weights.deeper + PLAIN * cues.plain if weights.deeper else 0.0
+        self._shallower = weights.shallower if weights.deeper else 0.0
         self._asked_for = (
             encoder.encode_once([cues.asked_for])[0] if encoder and cues.asked_for and weights.answer_type else None
         )
         self._aligner: ChainAligner | None = None
         # one hop leaves little to put in order
-        self._share = weights.alignment * (1.0 if cues.hops > 1 else ONE_HOP)
+        self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         if encoder is not None and cues.words and self._share:
             self._aligner = ChainAligner(cues.words, encode_once=encoder.encode_once, encode=encoder.encode)
 
+    @property
+    def uses_kinds(self) -> bool:
+        """Whether it matters what kind of thing a path leads to."""
+        return self._asked_for is not None
+
     def complete(self, candidates: Sequence[Candidate]) -> np.ndarray:
         """How well each path as a whole says what is asked."""
-        similar = self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
-        if self._aligner is not None:
-            similar = self._mixed(similar, self._aligner.scores([c.hops for c in candidates]))
-        lengths = np.array([len(c.hops) for c in candidates])
-        weights = self._weights
-        over, under = lengths - self._cues.hops, self._cues.hops - lengths
-        depth = self._deeper * np.maximum(over, 0) + weights.shallower * np.maximum(under, 0)
-        return similar - depth + weights.answer_type * self._fitting(candidates)
+        return self._complete(candidates, self._similar(candidates))
 
     def promising(self, candidates: Sequence[Candidate]) -> np.ndarray:
         """How well each path says what is asked, or the beginning of it."""
-        complete = self.complete(candidates)
+        similar = self._similar(candidates)
+        complete = self._complete(candidates, similar)
         if self._aligner is None:
             return complete
-        similar = self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
         begun = self._mixed(similar, self._aligner.promises([c.hops for c in candidates]))
         over = np.array([len(c.hops) for c in candidates]) - self._cues.hops
         return np.maximum(complete, begun - self._deeper * np.maximum(over, 0))
 
+    def _complete(self, candidates: Sequence[Candidate], similar: np.ndarray) -> np.ndarray:
+        if self._aligner is not None:
+            similar = self._mixed(similar, self._aligner.scores([c.hops for c in candidates]))
+        lengths = np.array([len(c.hops) for c in candidates])
+        over, under = lengths - self._cues.hops, self._cues.hops - lengths
+        depth = self._deeper * np.maximum(over, 0) + self._shallower * np.maximum(under, 0)
+        return similar - depth + self._weights.answer_type * self._fitting(candidates)
+
+    def _similar(self, candidates: Sequence[Candidate]) -> np.ndarray:
+        return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
+
     def _fitting(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """How like what is asked for the ends of each path are, by their type."""
-        found = np.full(len(candidates), UNKNOWN_TYPE)
+        """How much more than nothing the ends of each path are like what is asked for, by their type."""
+        found = np.zeros(len(candidates))
         if self._asked_for is None or self._encoder is None:
             return found
         known = [index for index, candidate in enumerate(candidates) if candidate.leads_to]
         if known:
-            found[known] = self._encoder.encode([candidates[index].leads_to for index in known]) @ self._asked_for
+            found[known] = (
+                self._encoder.encode([candidates[index].leads_to for index in known]) @ self._asked_for - UNKNOWN_TYPE
+            )
         return found
 
     @staticmethod

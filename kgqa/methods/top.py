@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.explore.beam import BeamSettings, Hop, cost, explore
-from kgqa.explore.conjunction import join_topics
+from kgqa.explore.conjunction import Meetings, join_topics
 from kgqa.explore.cues import Cues, read_cues
 from kgqa.explore.masking import leaks, mask, placeholders
 from kgqa.explore.selection import select_entities
@@ -51,7 +51,13 @@ def answer(
     cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
     ranking = Ranking(asked, cues, resources, trace)
-    beam = BeamSettings(settings["explore.depth"], settings["explore.mediator_hop"], settings["rank.wording"])
+    beam = BeamSettings(
+        settings["explore.depth"],
+        settings["explore.mediator_hop"],
+        settings["rank.wording"],
+        kinds=ranking.scores.uses_kinds,
+    )
+    meetings = Meetings(graph)
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
         masked = placeholders([topic.value for topic in topics])  # type: ignore[misc]
@@ -71,13 +77,13 @@ def answer(
     def ranked_after(hops: Sequence[Hop]) -> Ranked:
         nonlocal last
         if not hops or last[0] is not hops[-1]:
-            last = (hops[-1] if hops else None, _ranked(graph, hops, topics, ranking, settings, trace))
+            last = (hops[-1] if hops else None, _ranked(meetings, hops, topics, ranking, settings, trace))
         return last[1]
 
     def enough(hops: Sequence[Hop]) -> bool:
         if settings["explore.lengths"] == "deepest":
             return False
-        if settings["explore.combine"] == "intersect" and _meets_all(ranked_after(hops), topics, trace):
+        if settings["explore.combine"] == "intersect" and _meets_all(ranked_after(hops), topics, cues, trace):
             return True
         return settings["explore.stop"] == "accepted" and _accepted(ranked_after(hops), ranking, cues, trace)
 
@@ -121,7 +127,7 @@ def _masked(
 
 
 def _ranked(
-    graph: KnowledgeGraph,
+    meetings: Meetings,
     hops: Sequence[Hop],
     topics: Sequence[Named],
     ranking: Ranking,
@@ -136,19 +142,23 @@ def _ranked(
     every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
     near = ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
     partners = {topic.value: [c for c, _ in near if c.path.topic == topic.value] for topic in topics}
-    joined = join_topics(graph, [candidate for candidate, _ in every], partners, trace=trace)
-    scores = dict(every)
-    return [(candidate, scores[replace(candidate, joins=())]) for candidate in joined] + alone
+    joined = join_topics([candidate for candidate, _ in every], partners, meetings=meetings, trace=trace)
+    scores = {(c.path, c.restricted): score for c, score in every}
+    if meetings.late:
+        alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
+    return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
 
 
 def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:
     return paths_key([candidate.path, *(join.path for join in candidate.joins)], graph.schema)
 
 
-def _meets_all(ranked: Ranked, topics: Sequence[Named], trace: Trace) -> bool:
-    """Whether the best path meets paths from all other topics. Then nothing deeper is looked for: what two topics agree
-    on says more of the depth than the wording does."""
+def _meets_all(ranked: Ranked, topics: Sequence[Named], cues: Cues, trace: Trace) -> bool:
+    """Whether the best path meets paths from all other topics and is as long as the wording announces. Then nothing
+    deeper is looked for: what two topics agree on is seldom an accident."""
     if len(topics) < 2 or not ranked or len(ranked[0][0].joins) < len(topics) - 1:
+        return False
+    if len(ranked[0][0].hops) < cues.hops:
         return False
     trace.event("met", path=ranked[0][0].words, topics=len(topics))
     return True
@@ -178,7 +188,8 @@ def _first_that_reads(
             trace.event("rejected", path=candidate.words, score=round(score, 4), key=_key(candidate, graph))
             if late:
                 break  # a better path may have had the answer
-            reason = f"the best path found ({candidate.words}) is not like the question"
+            which = "found" if candidate is ranked[0][0] else "left"
+            reason = f"the best path {which} ({candidate.words}) is not like the question"
             if candidate.approximate:
                 reason += "; the search was cut short, there may be a better one"
             return replace(empty, reason=reason, notes=notes, approximate=candidate.approximate)

@@ -30,6 +30,8 @@ HOPS = [
     ("what is a film written by Ann", 1),
     ("which film was written by Ann", 1),
     ("Ann directed which films", 1),
+    ("who's the writer of Ann", 1),
+    ("what's Ann's job", 1),
     ("name a film that stars Ann", 2),
     ("who wrote films together with Ann", 2),
     ("who co-starred with Ann", 2),
@@ -98,6 +100,20 @@ def test_plain_wording_has_no_room_for_a_second_hop(question, plain):
 def test_any_text_has_cues(question, names):
     cues = read_cues(question, names)
     assert cues.hops >= 1 and len(cues.words) <= MAX_WORDS
+
+
+def test_names_with_a_possessive_inside_and_without_letters():
+    assert read_cues("who directed Valentine's Day?", ["Valentine's Day"]).words == ("directed",)
+    assert read_cues("who directed Ann's first film?", ["Ann's"]).words == ("first", "film", "directed")
+    assert read_cues("who wrote it _?", ["_"]).hops == 1
+
+
+def test_any_script_is_read():
+    assert read_cues("which café is Ann in?", ["Ann"]).asked_for == "café"
+
+
+def test_a_clause_without_its_pronoun_is_no_apposition():
+    assert "films" in read_cues("who starred in the films Ann directed", ["Ann"]).words
 
 
 def test_a_name_is_no_pattern():

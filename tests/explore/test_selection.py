@@ -30,14 +30,14 @@ def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: li
     chooser = chooser or Named()
     candidates = [worded(graph, each, "words") for each in paths]
     trace = Trace()
-    found = select_entities(
-        graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace
-    )
+    found = select_entities(graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace)
     return found, chooser, trace
 
 
 def many(count):
-    return [f"m.a r.r.has m.x{n}" for n in range(count)] + [f'm.x{n} type.object.name "name{n}"@en' for n in range(count)]
+    return [f"m.a r.r.has m.x{n}" for n in range(count)] + [
+        f'm.x{n} type.object.name "name{n}"@en' for n in range(count)
+    ]
 
 
 def test_paths_are_restricted_to_the_chosen(small):

@@ -76,13 +76,21 @@ def written(path: RelationPath) -> str:
         # ; and , go on with the subject, and with the relation
         ("SELECT ?x { ns:m.1 ns:a.b.c ?y ; ns:g.h.i ns:m.3 . ?y ns:d.e.f ns:m.2 , ?x . }", "", ["m.1: a.b.c d.e.f"]),
         # what only tests, orders or counts
-        ("SELECT ?x { ns:m.1 ns:a.b.c ?y FILTER NOT EXISTS { ?y ns:d.e.f ?x } ?y ns:g.h.i ?x }", "", ["m.1: a.b.c g.h.i"]),
+        (
+            "SELECT ?x { ns:m.1 ns:a.b.c ?y FILTER NOT EXISTS { ?y ns:d.e.f ?x } ?y ns:g.h.i ?x }",
+            "",
+            ["m.1: a.b.c g.h.i"],
+        ),
         ("SELECT ?x { MINUS { ns:m.1 ns:d.e.f ?x } ns:m.1 ns:a.b.c ?x } ORDER BY ?x LIMIT 1", "", ["m.1: a.b.c"]),
         ("SELECT ?x { FILTER (NOT EXISTS { ns:m.2 ns:d.e.f ?x } || ?x = 1) ns:m.1 ns:a.b.c ?x }", "", ["m.1: a.b.c"]),
         ("SELECT ?x { { SELECT ?d { ns:m.1 ns:d.e.f ?d } ORDER BY ?d } ns:m.1 ns:a.b.c ?x }", "", ["m.1: a.b.c"]),
-        ("SELECT ?x { { ns:m.1 ns:a.b.c ?x } UNION { ns:m.2 ns:d.e.f ?x } OPTIONAL { ?x ns:g.h.i ?z } }", "", ["m.1: a.b.c"]),
+        (
+            "SELECT ?x { { ns:m.1 ns:a.b.c ?x } UNION { ns:m.2 ns:d.e.f ?x } OPTIONAL { ?x ns:g.h.i ?z } }",
+            "",
+            ["m.1: a.b.c"],
+        ),
         ("SELECT (?x AS ?value) { SELECT ?x { VALUES ?y { ns:m.1 } ?x ns:a.b.c ?y } }", "", ["m.1: ^a.b.c"]),
-        ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f \"?x { ns:m.9\"@en . ?x ns:g.h.i 5 . }", "", ["m.1: a.b.c"]),
+        ('SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f "?x { ns:m.9"@en . ?x ns:g.h.i 5 . }', "", ["m.1: a.b.c"]),
         # a property path, a typed literal: no single edges
         ("SELECT ?x { ns:m.1 ns:a.b.c/ns:d.e.f ?x }", "", []),
         ("SELECT ?x { ns:m.1 ?r ?x }", "", []),

@@ -44,13 +44,19 @@ def test_each_hop_too_many_or_too_few_costs(announced, length):
     words = ("many", "words", "in", "it")
     (complete,), _ = scores(Cues(words, announced), [candidate(*"abcd"[:length])])
     too_many, too_few = max(length - announced, 0), max(announced - length, 0)
-    # of a type that is not known all get the same
-    assert complete == pytest.approx(0.5 - 0.15 * too_many - 0.07 * too_few + 0.2 * UNKNOWN_TYPE)
+    assert complete == pytest.approx(0.5 - 0.15 * too_many - 0.07 * too_few)
 
 
 def test_a_second_hop_costs_more_where_the_wording_has_no_room_for_it():
     (one, two), _ = scores(Cues(("directed",), 1), [candidate("a"), candidate("a", "b")])
     assert one - two == pytest.approx(0.15 + PLAIN)
+
+
+def test_without_a_penalty_the_announced_hops_do_not_matter():
+    weights = ScoreWeights(alignment=0.5, deeper=0.0, answer_type=0.2)
+    for cues in (Cues(("directed",), 1), Cues(("a", "b", "c"), 3)):
+        found, _ = scores(cues, [candidate(*"abcd"[:length]) for length in (1, 2, 3)], weights=weights)
+        assert found == pytest.approx([0.5] * 3)
 
 
 def test_each_step_against_its_relation_costs():
@@ -62,15 +68,15 @@ def test_the_kind_of_answer_counts_by_its_likeness():
     cues = Cues((), 1, asked_for="abc")
     same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
     (first, second, third), _ = scores(cues, [same, other, unknown], encoder=Letters())
-    assert first == pytest.approx(0.5 + 0.2) and second == pytest.approx(0.5)
-    assert third == pytest.approx(0.5 + 0.2 * UNKNOWN_TYPE)
+    assert first == pytest.approx(0.5 + 0.2 * (1 - UNKNOWN_TYPE)) and second == pytest.approx(0.5 - 0.2 * UNKNOWN_TYPE)
+    assert third == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("hops", "share"), [(1, 0.5 * ONE_HOP), (2, 0.5)])
 def test_alignment_has_its_share(hops, share):
     path = candidate(*("ab", "cd")[:hops])
     (complete,), _ = scores(Cues(("ab", "cd")[:hops], hops), [path], encoder=Letters())
-    assert complete == pytest.approx((1 - share) * 0.5 + share * 1.0 + 0.2 * UNKNOWN_TYPE, abs=1e-6)
+    assert complete == pytest.approx((1 - share) * 0.5 + share * 1.0, abs=1e-6)
 
 
 def test_the_beginning_of_a_chain_is_promising():

@@ -96,9 +96,7 @@ def test_selected_entities_stand_in_the_query(opened):
 def test_chance_is_the_same_every_time_and_not_for_every_seed(opened):
     one, again = (ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=1)) for _ in range(2))
     assert replace(one, usage=again.usage, trace=()) == replace(again, trace=())
-    paths = {
-        ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=seed)).paths[0].words for seed in range(6)
-    }
+    paths = {ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=seed)).paths[0].words for seed in range(6)}
     assert len(paths) > 1
 
 
