@@ -89,14 +89,14 @@ def test_without_a_budget_nothing_runs_out(clock):
     ("elapsed", "limit", "given"), [(0, None, 10), (0, 60, 10), (0, 4, 4), (7, 4, 3), (7, None, 3), (6, 4, 4)]
 )
 def test_a_query_gets_what_is_left_at_most(clock, elapsed, limit, given):
-    trace = Trace(seconds=10)
+    trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     assert trace.charge_query(limit) == pytest.approx(given)
 
 
 @pytest.mark.parametrize("elapsed", [10, 11, 1e6])
 def test_time_runs_out(clock, elapsed):
-    trace = Trace(seconds=10)
+    trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     with pytest.raises(BudgetExhausted, match="10 seconds"):
         trace.remaining()
@@ -105,7 +105,7 @@ def test_time_runs_out(clock, elapsed):
 
 
 def test_queries_run_out():
-    trace = Trace(queries=2)
+    trace = Trace(Budget(queries=2))
     trace.charge_query(None)
     trace.charge_query(None)
     with pytest.raises(BudgetExhausted, match="2 SPARQL queries"):
@@ -113,7 +113,7 @@ def test_queries_run_out():
 
 
 def test_a_query_that_was_refused_was_not_sent():
-    trace = Trace(queries=2)
+    trace = Trace(Budget(queries=2))
     for _ in range(5):
         try:
             trace.charge_query(None)
@@ -153,7 +153,7 @@ def test_counts_and_events_of_threads_all_arrive():
 
 
 def test_threads_together_get_no_more_queries_than_the_budget():
-    trace = Trace(queries=50)
+    trace = Trace(Budget(queries=50))
     sent: list[int] = []
 
     def work() -> None:

@@ -7,7 +7,9 @@ from functools import partial
 
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
+from kgqa.llm.chooser import ModelChooser
 from kgqa.methods.resources import Resources
+from kgqa.methods.showing import Shown
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.model import Candidate
 from kgqa.rank.chooser import Chooser, RandomChooser, ScoringChooser, cosine_similarity, word_similarity
@@ -24,11 +26,13 @@ class Ranking:
     Args:
         asked: the question without its topics' mentions.
         cues: what its wording says of the path.
+        shown: what a language model sees of the question; None where none decides.
     """
 
-    def __init__(self, asked: str, cues: Cues, resources: Resources, trace: Trace) -> None:
+    def __init__(self, asked: str, cues: Cues, resources: Resources, trace: Trace, shown: Shown | None = None) -> None:
         self._asked = asked
         self._settings = settings = resources.settings
+        self._shown = shown
         self._encoder = resources.encoder
         self._trace = trace
         self._random = settings["rank.chooser"] == "random"
@@ -50,7 +54,42 @@ class Ranking:
             similarity=resources.ranker if use_trained else self._similarity,
         )
         self.chooser: Chooser = self._chooser(use_trained)
-        self._memo = Memo(Voting(self.chooser, settings["rank.votes"]) if settings["rank.votes"] > 1 else self.chooser)
+        self._memo = self._voting(self.chooser)
+        self._last_word = self._memo
+        if shown is not None and resources.models is not None:
+            models = resources.models.for_question(trace)
+            compare = settings["llm.compare"]
+
+            def model(show_ends: bool) -> ModelChooser:
+                return ModelChooser(
+                    models,
+                    resources.prompts,
+                    elements=shown.elements,
+                    ends=shown.ends,
+                    show_ends=show_ends,
+                    compare=compare,
+                    reask=settings["llm.reask"],
+                )
+
+            self.chooser = model(False)
+            self._memo = self._voting(self.chooser)
+            self._last_word = self._voting(model(True))
+            self.models = models
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model decides."""
+        return self._shown is not None
+
+    @property
+    def question(self) -> str:
+        """The question as whoever decides sees it."""
+        return self._asked if self._shown is None else self._shown.question
+
+    def _voting(self, chooser: Chooser) -> Memo:
+        votes = self._settings["rank.votes"]
+        # with one vote a pair's order is drawn, so that favouring a place does not favour the earlier candidate
+        return Memo(Voting(chooser, votes) if votes > 1 or self._shown is not None else chooser)
 
     def _chooser(self, use_trained: bool) -> Chooser:
         if self._random:
@@ -79,13 +118,21 @@ class Ranking:
 
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """The winners of a hop, best first."""
+        return self._play(pool, self._memo)
+
+    def decided(self, pool: Sequence[Candidate]) -> list[Candidate]:
+        """The best of the few that are left, best first, compared once more with what they lead to."""
+        return self._play(pool, self._last_word) if len(pool) > 1 else list(pool)
+
+    def _play(self, pool: Sequence[Candidate], memo: Memo) -> list[Candidate]:
         run = TOURNAMENTS[self._settings["rank.tournament"]]
         if self._settings["rank.tournament"] == "chunked":
             run = partial(run, chunk_size=self._settings["rank.chunk"])
-        before = self._memo.calls
-        winners = run(self._asked, pool, self._memo, k=self._settings["explore.beam"], note=self._trace.event)
-        self._trace.count("comparisons", self._memo.calls - before)
-        return winners
+        before = memo.calls
+        try:
+            return run(self.question, pool, memo, k=self._settings["explore.beam"], note=self._trace.event)
+        finally:
+            self._trace.count("comparisons", memo.calls - before)
 
     @property
     def entities(self) -> Chooser:
@@ -98,7 +145,9 @@ class Ranking:
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
-    def accepts(self, candidate: Candidate, score: float) -> bool:
-        """Whether a path is good enough to answer the question. One that meets paths from other topics is: that they
-        meet says more than its words."""
-        return score >= self._settings["rank.accept"] or bool(candidate.joins) or self._random
+    def accepts(self, candidate: Candidate, score: float | None) -> bool:
+        """Whether a path is good enough to answer the question: a language model's word, or its score. One that meets
+        paths from other topics has no score to reach: that they meet says more than its words."""
+        if self._shown is not None:
+            return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
+        return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

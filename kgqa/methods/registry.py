@@ -1,0 +1,62 @@
+"""All methods by name: ours, and those that other packages bring by the entry point `kgqa.methods`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from kgqa.errors import SettingsError
+from kgqa.model import Answer
+
+ENTRY_POINTS = "kgqa.methods"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to answer. `answer` is called `(question, *, resources, trace, topics, names)`; what it raises becomes a
+    failed answer.
+
+    `topics`: whether the question's topics have to be known first; `model`: whether it needs a language model.
+    """
+
+    answer: Callable[..., Answer]
+    topics: bool = True
+    model: bool = False
+
+
+_OURS: dict[str, tuple[str, str, bool, bool]] = {
+    "top": ("kgqa.methods.top", "answer", True, False),
+    "top-1": ("kgqa.methods.top", "answer", True, False),
+    "top-2": ("kgqa.methods.top", "answer", True, False),
+    "tog": ("kgqa.methods.tog", "answer", True, True),
+    "io": ("kgqa.methods.direct", "answer_io", False, True),
+    "cot": ("kgqa.methods.direct", "answer_cot", False, True),
+}
+
+
+def method_names() -> list[str]:
+    """All names, ours first."""
+    return [*_OURS, *sorted(each.name for each in entry_points(group=ENTRY_POINTS) if each.name not in _OURS)]
+
+
+@lru_cache(32)
+def method(name: str) -> Method:
+    """A method by its name. An entry point names a `Method` or a function, which is taken to need topics.
+
+    Raises:
+        SettingsError: there is no such method, or the package that brings it fails.
+    """
+    if name in _OURS:
+        module, function, topics, model = _OURS[name]
+        return Method(getattr(import_module(module), function), topics, model)
+    for each in entry_points(group=ENTRY_POINTS):
+        if each.name == name:
+            try:
+                found = each.load()
+            except Exception as error:  # whatever a foreign package does when it is imported
+                raise SettingsError(f"The method {name} cannot be loaded from {each.value}: {error}") from error
+            return found if isinstance(found, Method) else Method(found)
+    raise SettingsError(f"There is no method {name}. There are: {', '.join(method_names())}.")
