@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from accuracy_sets import ABLATION, COLUMNS, SETS, TABLE, QuestionSet
 from common import machine, print_json, print_table
+from oracle import RunningOracle, running_oracle
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
@@ -34,6 +35,7 @@ from kgqa.settings import Settings, resolve
 
 KEYS = {
     "method": "ask.method",
+    "preset": "ask.preset",
     "prefilter": "rank.prefilter",
     "tournament": "rank.tournament",
     "depth": "explore.depth",
@@ -45,16 +47,18 @@ KEYS = {
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
-    """Settings with the options that were given; `chooser` is `offline`, `random` or `trained:FILE`.
+    """Settings with the options that were given; `chooser` is `offline`, `random`, `trained:FILE` or `oracle:P`.
 
     Raises:
         SettingsError: there is no such setting, or it may not be that.
     """
     given = {KEYS[name]: value for name, value in options.items() if name in KEYS and value is not None}
     chooser, _, ranker = (options.get("chooser") or "").partition(":")
-    if chooser:
+    if chooser == "oracle":
+        given |= {"llm.model": options.get("server") or "http://127.0.0.1:1/v1#oracle", "rank.chooser": "auto"}
+    elif chooser:
         given["rank.chooser"] = chooser
-    if ranker:
+    if ranker and chooser == "trained":
         given["rank.ranker"] = str(Path(ranker).resolve())
     for text in options.get("settings") or ():
         key, _, value = text.partition("=")
@@ -86,7 +90,11 @@ def measure(
     """Ask all questions of one graph, a line a question on stderr if wanted."""
     outcomes = []
     with closing(open_resources(graph, settings=settings)) as resources:
-        for outcome, answer in ask_all(questions, resources, topics=options["topics"], losses=options["losses"]):
+        oracle = options.get("oracle")
+        told = oracle.told(questions, resources) if oracle else questions
+        for outcome, answer in ask_all(told, resources, topics=options["topics"], losses=options["losses"]):
+            if oracle:
+                oracle.heard(outcome, answer)
             outcomes.append(outcome)
             if options["verbose"]:
                 path = answer.paths[0].words if answer.paths else answer.reason
@@ -193,8 +201,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
     made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [of the table]")
     made.add_argument("--ablation", action="store_true", help="as --table, each column without one rule")
-    made.add_argument("--method", help="top-1, top-2 or top")
-    made.add_argument("--chooser", metavar="offline|random|trained:FILE")
+    made.add_argument("--method", help="top-1, top-2, top, tog, io or cot")
+    made.add_argument("--preset", help="as-published or economy")
+    made.add_argument("--chooser", metavar="offline|random|trained:FILE|oracle:P")
     made.add_argument("--prefilter", help="bm25, sbert, rrf, random, none or trained")
     made.add_argument("--tournament")
     made.add_argument("--combine", choices=("intersect", "separate"))
@@ -221,6 +230,23 @@ def main() -> None:
     if options["limit"] is not None and options["limit"] < 1:
         arguments.error("--limit is 1 at least")
     work = options["work"] or Cache.default().folder / "benchmarks"
+    with oracle_of(options) as oracle:
+        options |= {"oracle": oracle, "server": oracle.url if oracle else None}
+        run(arguments, options, work)
+
+
+@contextmanager
+def oracle_of(options: dict[str, Any]) -> Iterator[RunningOracle | None]:
+    """The server of an oracle, if one is to choose."""
+    chooser, _, chance = (options["chooser"] or "").partition(":")
+    if chooser != "oracle":
+        yield None
+        return
+    with running_oracle(float(chance or 1)) as oracle:
+        yield oracle
+
+
+def run(arguments: argparse.ArgumentParser, options: dict[str, Any], work: Path) -> None:
     try:
         if options["table"]:
             lines = run_table(options, work)
@@ -232,7 +258,11 @@ def main() -> None:
         questions = chosen(options["questions"], options)
         graph = options["graph"] or loaded(options["kg"], work)
         outcomes = measure(graph, questions, options, settings)
-        print_json({"machine": machine(), **report(outcomes)}) if options["json"] else print_report(outcomes)
+        oracle = options["oracle"]
+        found = report(outcomes) | (oracle.report() if oracle else {})
+        print_json({"machine": machine(), **found}) if options["json"] else print_report(outcomes)
+        if oracle and not options["json"]:
+            print("\n" + oracle.text(options["verbose"]))
     except KgqaError as error:
         sys.exit(f"accuracy.py: {error}")
 

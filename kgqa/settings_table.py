@@ -159,7 +159,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("rank.alignment", float, 0.5, "share of word-by-hop alignment where more than one hop is asked", minimum=0),
     Setting("rank.answer_type", float, 0.3, "weight of the expected type of answer", minimum=0),
     Setting("rank.depth_penalty", float, 0.15, "taken off for each hop more than the wording announces", minimum=0),
-    Setting("rank.accept", float, 0.15, "score from which a path is accepted as an answer", minimum=-10),
+    Setting("rank.accept", float, 0.1, "score from which a path is accepted as an answer", minimum=-10),
     Setting("rank.embeddings", str, "auto", "auto: embeddings if installed; off: words only", choices=("auto", "off")),
     Setting(
         "rank.model",
