@@ -13,8 +13,21 @@ from typing import Any, Literal
 
 from kgqa.llm.json_reply import OBJECT, Found, Reading, find_key, last_part, without_objects
 
-_KEYS = ("final answer", "choice", "verdict", "decision", "answer", "selected", "preferred", "winner", "better", "result")
-_LABELS = "final answer|final|answer|choice|verdict|decision|conclusion|judge?ment|preferred|winner|better|result|output"
+_KEYS = (
+    "final answer",
+    "choice",
+    "verdict",
+    "decision",
+    "answer",
+    "selected",
+    "preferred",
+    "winner",
+    "better",
+    "result",
+)
+_LABELS = (
+    "final answer|final|answer|choice|verdict|decision|conclusion|judge?ment|preferred|winner|better|result|output"
+)
 _SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 
 _LINE = 300
@@ -180,7 +193,9 @@ def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterato
             marked = _decided(_SENTENCE.split(line)[0], known, only=False)
             if marked is not None:
                 yield _Decision(label.start(), marked, mended=False)
-            elif line and (not free or _UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)):
+            elif line and (
+                not free or _UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)
+            ):
                 yield _Decision(label.start(), None)
 
 
@@ -195,7 +210,11 @@ def _alone(text: str, known: _Options) -> Iterator[_Decision]:
             elif first and not line[first.end() :].strip(" .,!"):
                 said = known.get(first.group(1))  # two lines that say different things are a list of the options
                 yield _Decision(at, said if above in (None, said) else None, known.marker.search(line) is None)
-            elif first and (joined := known.joined.match(line, first.end())) and not line[joined.end() :].strip(" .,!]})*_`\"'"):
+            elif (
+                first
+                and (joined := known.joined.match(line, first.end()))
+                and not line[joined.end() :].strip(" .,!]})*_`\"'")
+            ):
                 yield _Decision(at, None)
         at, above = at + len(line) + 1, said
 
@@ -209,7 +228,12 @@ def _in_clear_words(text: str, known: _Options) -> Iterator[_Decision]:
     for better in known.better.finditer(text):
         before = _SENTENCE.split(text[max(0, better.start() - 80) : better.start()])[-1]
         after = _SENTENCE.split(text[better.end() : better.end() + _LINE])[0]
-        if not _IF.search(before) and not _BUT.search(after) and not after.endswith("?") and not known.marker.search(before):
+        if (
+            not _IF.search(before)
+            and not _BUT.search(after)
+            and not after.endswith("?")
+            and not known.marker.search(before)
+        ):
             yield _Decision(better.start(), known.get(better.group(1)), mended=False)
 
 
@@ -224,7 +248,13 @@ def _statement(rest: str, known: _Options, position: int) -> _Decision | None:
     sentence = _SENTENCE.split(line)[0]
     if sentence.rstrip().endswith("?") or re.match(r"[.:]? ?\d", line):  # "No. 1"
         return None
-    ended = not line or line[0] in ".,;:!)-\u2013\u2014" or first.group(2).strip() or _REASON.match(line) or _INSTEAD.match(line)
+    ended = (
+        not line
+        or line[0] in ".,;:!)-\u2013\u2014"
+        or first.group(2).strip()
+        or _REASON.match(line)
+        or _INSTEAD.match(line)
+    )
     if not bracketed and not ended:
         return None
     joined = known.joined.match(line.lstrip("."))
@@ -238,7 +268,9 @@ def _statement(rest: str, known: _Options, position: int) -> _Decision | None:
 
 def _marked(text: str, known: _Options) -> Reading[str] | None:
     """What the last sentence with a marker decides; an empty reading if it does not, None if there are no markers."""
-    sentences = [each for each in _SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
+    sentences = [
+        each for each in _SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")
+    ]
     if not sentences:
         return None
     only = len({known.get(each.group(1)) for each in known.marker.finditer(text)}) == 1

@@ -9,7 +9,18 @@ from typing import Any
 from kgqa.llm.json_reply import Reading, find_key, without_objects
 
 _LIST_KEYS = (
-    *("selected", "selection", "final answer", "answer", "answers", "indices", "indexes", "index", "paths", "relations"),
+    *(
+        "selected",
+        "selection",
+        "final answer",
+        "answer",
+        "answers",
+        "indices",
+        "indexes",
+        "index",
+        "paths",
+        "relations",
+    ),
     *("entities", "candidates", "ranking", "ranked", "order", "choices", "choice", "numbers", "ids", "top", "best"),
     *("result", "output", "list", "relevant"),
 )
@@ -131,7 +142,9 @@ def _chains(text: str) -> Iterator[tuple[int, list[int | None], bool]]:
     chain: list[re.Match[str]] = []
     for bracket in [*_BRACKETS.finditer(text), None]:
         if bracket and (not bracket[1].strip() or _NONE.fullmatch(bracket[1]) or _numbers(bracket[1])):
-            if chain and re.fullmatch(r"[\s>=,;&|*_`\"'-]{0,10}(?:and )?[*_`\"']*", text[chain[-1].end() : bracket.start()]):
+            if chain and re.fullmatch(
+                r"[\s>=,;&|*_`\"'-]{0,10}(?:and )?[*_`\"']*", text[chain[-1].end() : bracket.start()]
+            ):
                 chain.append(bracket)
                 continue
             yield from _chain(text, chain)

@@ -1,10 +1,10 @@
 """Reads what models reply. No text makes these functions raise, and what can be read two ways has no value.
 
-    read_indices   which of the numbered things were selected
-    read_choice    which of a few options; `read_verdict` for yes and no
-    read_scores    a score for each numbered thing
-    read_answers   the answers to a question
-    read_json      the last JSON in a reply
+read_indices   which of the numbered things were selected
+read_choice    which of a few options; `read_verdict` for yes and no
+read_scores    a score for each numbered thing
+read_answers   the answers to a question
+read_json      the last JSON in a reply
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kgqa.llm.choice_reply import read_choice, read_verdict
-from kgqa.llm.json_reply import Reading, find_key, has_object, json_values, key_name, last_part, plain, read_json
+from kgqa.llm.json_reply import (
+    OBJECT,
+    Reading,
+    find_key,
+    has_object,
+    json_values,
+    key_name,
+    last_part,
+    plain,
+    read_json,
+    without_objects,
+)
 from kgqa.llm.number_reply import INDEX_KEYS, read_indices
 from kgqa.words import clean
 
@@ -31,14 +42,19 @@ _SCORE = re.compile(_VALUE, re.I | re.ASCII)
 _ITEM = r"(?:[-*\u2022] ?)?[*_`]*(?:(?:path|relation|candidate|option|entity) )?#?[\[(]?(\d{1,9})"
 _LINES = (
     re.compile(rf"{_ITEM}\b[^\n]*?\bscore[*_`\"']* ?(?::|=|is|of)? ?[*_`\"']*{_VALUE}", re.I | re.ASCII),
-    re.compile(rf"{_ITEM}[\])]?[*_`]*(?: ?(?:->|[:=)>|,-])|\.(?= )|(?= [\d.]+$))[ *_`]*{_VALUE}", re.I | re.ASCII),
+    re.compile(
+        rf"{_ITEM}[\])]?[*_`]*(?: ?(?:->|[:=)>|,-])|\.[*_`]*(?= )|(?= [\d.]+$))[ *_`]*{_VALUE}(?= ?(?:$|[(,;:.|*_`\u2013\u2014-]|because|since))",
+        re.I | re.ASCII,
+    ),
     re.compile(rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?[*_`]*{_VALUE}[)\]*_`.]*$", re.I | re.ASCII),
 )
 _PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.I | re.ASCII)
 
 _ANSWER_KEYS = ("answers", "final answers", "final answer", "answer", "entities", "results", "result")
 _NAME_KEYS = ("answer", "name", "entity", "label", "text", "value", "id")
-_ANSWER_LABEL = re.compile(r"(?:^|(?<=\n)|(?<=[.!?] ))[*_`#> ]{0,8}(?:the )?(?:final )?answers?(?: (?:is|are))?[*_` ]{0,4}[:=]", re.I)
+_ANSWER_LABEL = re.compile(
+    r"(?:^|(?<=\n)|(?<=[.!?] ))[*_`#> ]{0,8}(?:the )?(?:final )?answers?(?: (?:is|are))?[*_` ]{0,4}[:=]", re.I
+)
 _NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
 
 
@@ -65,9 +81,13 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]
     highest = max(bare, default=0.0)
     scale = 1.0 if highest <= 1 or min(bare) < 0 else 10.0 if highest <= 10 else 100.0 if highest <= 100 else 1.0
-    scores = [score if fixed else score / scale for score, fixed in (known.get(i + 1, (math.nan, True)) for i in range(size))]
+    scores = [
+        score if fixed else score / scale for score, fixed in (known.get(i + 1, (math.nan, True)) for i in range(size))
+    ]
     if not any(0 <= score <= 1 for score in scores):
-        return Reading(None, problem=f"The reply has no scores from 0 to 1; give {size}, one for each candidate in their order.")
+        return Reading(
+            None, problem=f"The reply has no scores from 0 to 1; give {size}, one for each candidate in their order."
+        )
     kept = tuple(score if 0 <= score <= 1 else None for score in scores)
     return Reading(kept, repaired=mended or len(known) < len(given) or scale != 1)
 
@@ -164,20 +184,21 @@ def read_answers(text: str) -> Reading[tuple[str, ...]]:
     raw = last_part(text)
     for found in reversed(json_values(raw)):
         there, value = find_key(found.value, _ANSWER_KEYS) if has_object(found.value) else (False, None)
-        if not there and isinstance(found.value, list) and not raw[found.end :].strip(" \n`*."):
+        alone = raw[: found.start].rstrip(" *`")[-1:] in ("", "\n", ":") and not raw[found.end :].strip(" \n`*.")
+        if not there and isinstance(found.value, list) and alone:
             there, value = True, found.value
         if there:
             return _answers(_texts(value), mended=found.repaired)
-    text = plain(text)
+    text, _ = without_objects(raw)
     labels = list(_ANSWER_LABEL.finditer(text))
-    if labels:
-        rest = text[labels[-1].end() :].strip(" \n*_`")
+    rest = text[labels[-1].end() :].strip(" \n*_`" + OBJECT) if labels else ""
+    if rest:
         lines = rest.split("\n")
         listed = [line for line in lines if re.match(r"[-*\u2022] |\d{1,3}[.)] ", line)]
         if listed and listed[0] is lines[0]:
             return _answers((re.sub(r"^(?:[-*\u2022]|\d{1,3}[.)]) ", "", line) for line in listed), mended=True)
         said = re.sub(r"[{}\[\]]", "", lines[0]).strip(" *_`")
-        return _answers(said.split(";"), mended=True)
+        return _answers((each.strip(" '\"") for each in said.split(";")), mended=True)
     braced = [each for line in text.split("\n") if (each := _in_braces(line))]
     if braced:
         return _answers(braced[-1], mended=True)

@@ -157,7 +157,9 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     graph = resources.graph.for_question(trace)
     mentions = find_mentions(graph, text, fit=_fit(resources.encoder))
     # names are taken out first: The Last Samurai is no superlative
-    if kind := unsupported_kind(text) and unsupported_kind(drop_mentions(text, [m.text for m in mentions])):
+    # a language model is asked whether a path answers the question; without one nothing would notice
+    kind = None if resources.models else unsupported_kind(text)
+    if kind and (kind := unsupported_kind(drop_mentions(text, [m.text for m in mentions]))):
         trace.event("unsupported", kind=kind)
         return Answer(
             question,

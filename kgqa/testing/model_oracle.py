@@ -33,7 +33,7 @@ class Gold:
     answers: tuple[str, ...] = ()
 
     def rank(self, text: str) -> int:
-        """How far a path is from a solution: 0 is one, 1 one hop or one join before; `WORST` leads to none."""
+        """How far a path is from a solution: 0 is one, 1 one hop or one join away; `WORST` leads to none."""
         joins = frozenset(_MEETS.findall(text))
         main = _MEETS.sub("", text)
         best = WORST
@@ -41,6 +41,8 @@ class Gold:
             if main in solution and {main, *joins} == solution:
                 return 0
             if joins:
+                # another condition besides leaves no answer that is wrong
+                best = min(best, 1 if {main, *joins} >= solution else WORST)
                 continue
             for path in solution:
                 if path == main or path.startswith(f"{main} "):
@@ -94,23 +96,31 @@ class ModelOracle:
             "Question": self._recall,
         }
 
+    @staticmethod
+    def _whole(known: str, rest: str) -> str:
+        return rest if known == "(nothing)" else known if rest == "(the same)" else f"{known} {rest}"
+
     def _right(self, chance: random.Random) -> bool:
         return chance.random() < self.p
 
     def _compare(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        first, second = (gold.rank(f"{fields['Known']} {fields[name]}") for name in ("Candidate A", "Candidate B"))
+        first, second = (
+            gold.rank(self._whole(fields["Known"], fields[name])) for name in ("Candidate A", "Candidate B")
+        )
         if first == second:
             return f"[{chance.choice('AB')}]"
         return "[A]" if (first < second) == self._right(chance) else "[B]"
 
     def _relevant(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        shorter, longer = gold.rank(fields["Known"]), gold.rank(f"{fields['Known']} {fields['Candidate']}")
+        shorter, longer = gold.rank(fields["Known"]), gold.rank(self._whole(fields["Known"], fields["Candidate"]))
         if shorter == longer:
             return chance.choice(("[RELEVANT]", "[NOT RELEVANT]"))
         return "[RELEVANT]" if (longer < shorter) == self._right(chance) else "[NOT RELEVANT]"
 
     def _accept(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        return "[YES]" if (gold.rank(fields["Path"]) == 0) == self._right(chance) else "[NO]"
+        path = fields["Path"]
+        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and "(which " in path)
+        return "[YES]" if right == self._right(chance) else "[NO]"
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         found = re.search(r"at most (\d+)", asked)
