@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kgqa.model import Event
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace import Budget, BudgetExhausted, Trace
 
 
 class Clock:

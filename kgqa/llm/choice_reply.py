@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from kgqa.llm.json_reply import OBJECT, Found, Reading, find_key, last_part, without_objects
@@ -33,9 +34,13 @@ _SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 _LINE = 300
 _NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
 _OPEN, _CLOSE = r"""[\[({<"'`*_ ]{0,12}""", r"""[\])}>"'`*_ ]{0,12}"""
-_CHOOSING = r"\b(?:choos(?:e|ing)|chose|pick(?:ed|ing)?|select(?:ed|ing)?|prefer(?:red)?|go(?:ing)? with|opt(?:ing)? for) (?:the )?"
+_CHOOSING = (
+    r"\b(?:choos(?:e|ing)|chose|pick(?:ed|ing)?|select(?:ed|ing)?|prefer(?:red)?|go(?:ing)? with|opt(?:ing)? for) "
+    r"(?:the )?"
+)
 _BETTER = (
-    r" is (?:the |clearly |much |therefore |also |far )*(?:better|best|correct|closer|prefer\w+|superior|stronger|winner|"
+    r" is (?:the |clearly |much |therefore |also |far )*"
+    r"(?:better|best|correct|closer|prefer\w+|superior|stronger|winner|"
     r"more (?:direct|directly|relevant|likely|suitable|appropriate|useful|helpful|promising|precise|informative))\b"
 )
 _UNSURE = re.compile(
@@ -59,6 +64,8 @@ _UNDECIDED = re.compile(
     r"unknown|null|n/a|undecided|" + _UNSURE.pattern + r")\W*",
     re.I,
 )
+_GOES_ON = re.compile(r"[.:]? ?\d|\. ?[A-Z]\.")
+"""After an option: "No. 1", "A. R. Rahman"."""
 _NOT_BEFORE = re.compile(r"\b(?:not|non|never|isn't)\W*$", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 
@@ -85,11 +92,16 @@ class _Options:
         self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.I)
 
     def get(self, text: Any) -> str | None:
-        return self._named.get(_name(text)) if isinstance(text, str) else None
+        return self._named.get(_name(text)) if isinstance(text, str) and len(text) <= _LINE else None
+
+
+@lru_cache(maxsize=64)
+def _known(options: tuple[str, ...]) -> _Options:
+    return _Options(options)
 
 
 def _name(option: str) -> str:
-    return " ".join(re.sub(r"[\s_-]+", " ", option[:_LINE]).casefold().split())
+    return " ".join(re.sub(r"[\s_-]+", " ", option).casefold().split())
 
 
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
@@ -104,7 +116,7 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
         The option; `repaired` unless it was in brackets, in valid JSON, or the whole reply exactly. No value if none
         is decided for, or more than one is. Never raises, whatever the text.
     """
-    reading = _choice(text, _Options(options), keys=_KEYS, labels=_LABELS)
+    reading = _choice(text, _known(tuple(options)), keys=_KEYS, labels=_LABELS)
     if reading is not None and reading.value is not None:
         return reading
     wanted = " or ".join(f"[{option}]" for option in options)
@@ -117,10 +129,11 @@ def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
     What is said of sufficiency (`{"sufficient": true}`, "Answerable: no") goes before an answer in general, which in
     such replies is often the answer to the question itself.
     """
-    known = _Options(("YES", "NO"))
+    known = _known(("YES", "NO"))
     stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True, free=True)
     reading = stated or _choice(text, known, keys=_KEYS, labels=_LABELS, free=True)
-    return {"YES": "yes", "NO": "no"}.get(reading.value or "", "unparsed") if reading else "unparsed"  # type: ignore
+    value = reading.value if reading is not None else None
+    return "yes" if value == "YES" else "no" if value == "NO" else "unparsed"
 
 
 def _choice(
@@ -246,7 +259,7 @@ def _statement(rest: str, known: _Options, position: int) -> _Decision | None:
     bracketed = bool(known.marker.match(rest[first.group(0).find("[") if "[" in first.group(0) else 0 :]))
     bracketed = bracketed or bool(known.marker.search(first.group(0)))
     sentence = _SENTENCE.split(line)[0]
-    if sentence.rstrip().endswith("?") or re.match(r"[.:]? ?\d", line):  # "No. 1"
+    if sentence.rstrip().endswith("?") or _GOES_ON.match(line):
         return None
     ended = (
         not line

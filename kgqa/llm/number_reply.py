@@ -28,7 +28,8 @@ INDEX_KEYS = ("index", "number", "id", "path", "candidate", "relation", "entity"
 _LINE = 4_000
 _NOUN = r"(?:paths?|relations?|candidates?|options?|entit(?:y|ies)|items?|numbers?|index|indices|indexes|nos?\.)"
 _LABEL = re.compile(
-    r"(?:^|\n|(?<=[.!?;] ))[^\n:]{0,60}\b(?:answers?|final|select\w*|chosen|choices?|choose|pick\w*|rank\w*|order|output|"
+    r"(?:^|\n|(?<=[.!?;] ))[^\n:]{0,60}"
+    r"\b(?:answers?|final|select\w*|chosen|choices?|choose|pick\w*|rank\w*|order|output|"
     r"results?|best|top|indices|indexes|numbers|(?:most )?relevant|useful)\b[^\n:.\[\]]{0,40}(?::|=|\b(?:is|are)\b)",
     re.I,
 )
@@ -42,12 +43,14 @@ _NONE = re.compile(
 )
 _CHOOSING = re.compile(r"\b(?:choose|pick|select|prefer|recommend|keep|is|are|=|:) ?[*_`\"'$\\]*$", re.I)
 _NOT = re.compile(r"\b(?:not|never|cannot|irrelevant|reject\w*|exclud\w+|discard\w*|ignor\w+)\b|n't\b", re.I)
-_BULLET = r"(?:[-*\u2022] ?)?[*_`]*"
+_MARKS = "[*_`]{0,4}"
+_BULLET = rf"(?:[-*\u2022] ?)?{_MARKS}"
 _NAMED = re.compile(
-    rf"{_BULLET}(?:\d{{1,9}}[.):] ?)?[*_`]*(?:\[ ?|{_NOUN} #?\[?)(\d{{1,9}})\b|{_BULLET}\d{{1,9}}[.):] (\d{{1,9}})\W*$",
+    rf"{_BULLET}(?:\d{{1,9}}[.):] ?)?{_MARKS}(?:\[ ?|{_NOUN} #?\[?)(\d{{1,9}})\b|"
+    rf"{_BULLET}\d{{1,9}}[.):] (\d{{1,9}})\W*$",
     re.I | re.ASCII,
 )
-_NUMBERED = re.compile(rf"{_BULLET}\(?(\d{{1,9}})[*_`]*[.):]", re.ASCII)
+_NUMBERED = re.compile(rf"{_BULLET}\(?(\d{{1,9}}){_MARKS}[.):]", re.ASCII)
 _MARKUP = " *_`\"'$.,;!"
 
 

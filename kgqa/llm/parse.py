@@ -39,14 +39,16 @@ _SCORE_KEYS = ("scores", "ratings", "relevance scores")
 _SCORE_OF_ONE = ("score", "rating", "relevance", "value")
 _VALUE = r"([+-]?(?:\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?)(?: ?(%)| ?/ ?(\d{1,3})\b)?(?![\w.]\w|\w)"
 _SCORE = re.compile(_VALUE, re.I | re.ASCII)
-_ITEM = r"(?:[-*\u2022] ?)?[*_`]*(?:(?:path|relation|candidate|option|entity) )?#?[\[(]?(\d{1,9})"
+_MARKS = "[*_`]{0,4}"
+_ITEM = rf"(?:[-*\u2022] ?)?{_MARKS}(?:(?:path|relation|candidate|option|entity) )?#?[\[(]?(\d{{1,9}})"
+_VALUE_ENDS = r"(?= ?(?:$|[(,;:.|*_`\u2013\u2014-]|because|since))"
 _LINES = (
     re.compile(rf"{_ITEM}\b[^\n]*?\bscore[*_`\"']* ?(?::|=|is|of)? ?[*_`\"']*{_VALUE}", re.I | re.ASCII),
     re.compile(
-        rf"{_ITEM}[\])]?[*_`]*(?: ?(?:->|[:=)>|,-])|\.[*_`]*(?= )|(?= [\d.]+$))[ *_`]*{_VALUE}(?= ?(?:$|[(,;:.|*_`\u2013\u2014-]|because|since))",
+        rf"{_ITEM}[\])]?{_MARKS}(?: ?(?:->|[:=)>|,-])|\.{_MARKS}(?= )|(?= [\d.]+$))[ *_`]{{0,4}}{_VALUE}{_VALUE_ENDS}",
         re.I | re.ASCII,
     ),
-    re.compile(rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?[*_`]*{_VALUE}[)\]*_`.]*$", re.I | re.ASCII),
+    re.compile(rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?{_MARKS}{_VALUE}[)\]*_`.]*$", re.I | re.ASCII),
 )
 _PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.I | re.ASCII)
 

@@ -23,6 +23,8 @@ from kgqa.words import clean
 DEFAULT_MAX_TOKENS = 1024
 """Of a reply whose sampling names no limit; vLLM's own would be 16."""
 KWARGS = "chat_template_kwargs"
+_ADVISED = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+"""Parameters that no prompt has, but the makers of a model may give a value."""
 _BROKEN_OFF = ("error", "abort")
 _SHOWN = 300
 """Characters of what vLLM says that are shown."""
@@ -64,7 +66,8 @@ class VLLMChat:
                 "itself knows."
             )
         self.name = model
-        self._options = {"seed": seed, **engine}
+        # left to itself vLLM loads a model of embeddings too, and then rejects each prompt
+        self._options = {"seed": seed, "runner": "generate", **engine}
         self._engine: Any = None
         self._broken: ModelUnavailable | None = None
         self._notes: dict[str, None] = {}
@@ -193,9 +196,7 @@ def _sampling_params(engine: Any, prompt: Prompt) -> Any:
     return SamplingParams(
         temperature=advised.temperature if sampling.temperature is None else sampling.temperature,
         top_p=advised.top_p if sampling.top_p is None else sampling.top_p,
-        top_k=advised.top_k,
-        min_p=advised.min_p,
-        repetition_penalty=advised.repetition_penalty,
+        **{name: getattr(advised, name) for name in _ADVISED},
         seed=sampling.seed,
         max_tokens=DEFAULT_MAX_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
         structured_outputs=StructuredOutputsParams(choice=choices) if choices else None,

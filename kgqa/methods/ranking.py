@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
+from types import MappingProxyType
 
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
@@ -11,7 +13,7 @@ from kgqa.llm.chooser import ModelChooser
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
-from kgqa.model import Candidate
+from kgqa.model import Candidate, Entity
 from kgqa.rank.chooser import Chooser, RandomChooser, ScoringChooser, cosine_similarity, word_similarity
 from kgqa.rank.memo import Memo
 from kgqa.rank.prefilter import prefilter
@@ -27,6 +29,7 @@ class Ranking:
         asked: the question without its topics' mentions.
         cues: what its wording says of the path.
         shown: what a language model sees of the question; None where none decides.
+        clauses: what is compared for the paths of each topic, where that is not the whole question.
     """
 
     def __init__(self, asked: str, cues: Cues, resources: Resources, trace: Trace, shown: Shown | None = None) -> None:
@@ -117,20 +120,26 @@ class Ranking:
         )
 
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """The winners of a hop, best first."""
-        return self._play(pool, self._memo)
+        """The winners of a hop, best first; with clauses those of each topic by its own, side by side."""
+        if not self._clauses:
+            return self._play(self.question, pool, self._memo)
+        winners = [
+            self._play(self._clauses.get(topic, self.question), [c for c in pool if c.path.topic == topic], self._memo)
+            for topic in dict.fromkeys(candidate.path.topic for candidate in pool)
+        ]
+        return [each for place in zip_longest(*winners) for each in place if each is not None]
 
     def decided(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """The best of the few that are left, best first, compared once more with what they lead to."""
-        return self._play(pool, self._last_word) if len(pool) > 1 else list(pool)
+        return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
-    def _play(self, pool: Sequence[Candidate], memo: Memo) -> list[Candidate]:
+    def _play(self, question: str, pool: Sequence[Candidate], memo: Memo) -> list[Candidate]:
         run = TOURNAMENTS[self._settings["rank.tournament"]]
         if self._settings["rank.tournament"] == "chunked":
             run = partial(run, chunk_size=self._settings["rank.chunk"])
         before = memo.calls
         try:
-            return run(self.question, pool, memo, k=self._settings["explore.beam"], note=self._trace.event)
+            return run(question, pool, memo, k=self._settings["explore.beam"], note=self._trace.event)
         finally:
             self._trace.count("comparisons", memo.calls - before)
 

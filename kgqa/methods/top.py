@@ -15,6 +15,7 @@ from kgqa.explore.cues import read_cues
 from kgqa.explore.masking import leaks, mask, placeholders
 from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composing import compose
 from kgqa.methods.deciding import Deciding, Ranked
 from kgqa.methods.ranking import Ranking
@@ -53,7 +54,10 @@ def answer(
     asked, spans = _masked(question.text, names, topics, settings, trace)
     cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
-    ranking = Ranking(asked, cues, resources, trace, shown)
+    clauses: Mapping[Entity, str] = {}
+    if shown is not None and settings["explore.clauses"] == "on":
+        clauses = clauses_of(shown, topics, resources, trace)
+    ranking = Ranking(asked, cues, resources, trace, shown, clauses)
     beam = BeamSettings(
         settings["explore.depth"],
         settings["explore.mediator_hop"],

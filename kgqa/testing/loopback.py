@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-_POLL = 0.05
+_POLL = 0.02
+"""Seconds that closing may take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def test_failures_of_the_model(chat, reply, failure, text):
     "fault",
     [
         faults.failing(400, f"Your prompt was flagged. Key: {KEY}"),
-        faults.failing(413, "Too much."),
+        faults.failing(413, "Too much.", param="temperature"),
         faults.failing(422, "Cannot be processed."),
         faults.failing(418, "I am a teapot."),
         faults.too_long(),
@@ -316,6 +316,31 @@ def test_what_never_passes_ends_the_batch_at_once(chat):
         with pytest.raises(ModelUnavailable):
             model.complete([ask(str(i)) for i in range(200)])
         assert server.calls < 5
+
+
+def test_what_never_passes_ends_the_tries_of_the_others(chat):
+    tried = threading.Event()
+
+    def reply(messages):
+        if messages[-1]["content"] == "good":
+            return "yes"
+        if messages[-1]["content"] == "fatal":
+            tried.wait(5)
+            return faults.wrong_key()
+        return faults.server_error()
+
+    def sleep(_: float) -> None:
+        tried.set()
+        time.sleep(0.02)
+
+    with ScriptedServer(reply) as server:
+        model = chat(server, concurrency=2, retries=1000, sleep=sleep)
+        with pytest.raises(ModelUnavailable, match="401"):
+            model.complete([ask("passing"), ask("fatal"), ask("never begun")])
+        assert [completion.text for completion in model.complete([ask("good")] * 4)] == ["yes"] * 4
+        calls = server.calls
+        time.sleep(0.2)
+        assert server.calls == calls
 
 
 def test_no_server(chat, pauses):
