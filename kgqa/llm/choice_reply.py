@@ -9,9 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
+from kgqa.llm.choice_words import (
+    BUT,
+    DECIDES,
+    GOES_ON,
+    IF,
+    INSTEAD,
+    LINE,
+    NEGATIVE,
+    NOT_BEFORE,
+    Options,
+    PROVIDED,
+    REASON,
+    SENTENCE,
+    UNDECIDED,
+    UNSURE,
+    known_options,
+)
 from kgqa.llm.json_reply import OBJECT, Found, Reading, find_key, last_part, without_objects
 
 _KEYS = (
@@ -31,77 +47,12 @@ _LABELS = (
 )
 _SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 
-_LINE = 300
-_NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
-_OPEN, _CLOSE = r"""[\[({<"'`*_ ]{0,12}""", r"""[\])}>"'`*_ ]{0,12}"""
-_CHOOSING = (
-    r"\b(?:choos(?:e|ing)|chose|pick(?:ed|ing)?|select(?:ed|ing)?|prefer(?:red)?|go(?:ing)? with|opt(?:ing)? for) "
-    r"(?:the )?"
-)
-_BETTER = (
-    r" is (?:the |clearly |much |therefore |also |far )*"
-    r"(?:better|best|correct|closer|prefer\w+|superior|stronger|winner|"
-    r"more (?:direct|directly|relevant|likely|suitable|appropriate|useful|helpful|promising|precise|informative))\b"
-)
-_UNSURE = re.compile(
-    r"\b(?:not (?:\w+ )?(?:sure|certain|clear|decided)|unsure|uncertain|unclear|maybe|perhaps|possibly|undecided|"
-    r"(?:can ?not|can't|unable to) (?:decide|tell|determine|say|choose|judge)|hard to (?:say|tell)|depends?)\b",
-    re.I,
-)
-_BUT = re.compile(r"\b(?:but|however|although|though|or rather|except)\b", re.I)
-_IF = re.compile(r"\b(?:if|unless|whether|while|not|never|neither|nor|cannot|hardly)\b|n't\b", re.I)
-_PROVIDED = re.compile(r"[,;]? ?(?:only )?(?:if|unless|provided|assuming)\b", re.I)
-_NEGATIVE = re.compile(
-    r"\b(?:no|not|never|neither|nor|cannot|without|wrong|incorrect|irrelevant|unrelated|worse|worst|less|reject\w*|"
-    r"exclud\w+|eliminat\w+|discard\w*|rule[sd]? out|unlikely|than|over|unlike|insufficient)\b|n't\b",
-    re.I,
-)
-_DECIDES = re.compile(r"\b(?:better|best|prefer\w*|chosen|choose|correct|wins?|winner|closer|closest|stronger)\b", re.I)
-_REASON = re.compile(r" ?(?:because|since|as it|due to)\b", re.I)
-_INSTEAD = re.compile(r" ?(?:over|rather than|instead of)\b", re.I)
-_UNDECIDED = re.compile(
-    r"\W*(?:(?:both|neither|either|none)(?: of (?:them|these|the \w+))?(?: (?:is|are) \w+)?|tie|equal(?:ly)?(?: \w+)?|"
-    r"unknown|null|n/a|undecided|" + _UNSURE.pattern + r")\W*",
-    re.I,
-)
-_GOES_ON = re.compile(r"[.:]? ?\d|\. ?[A-Z]\.")
-"""After an option: "No. 1", "A. R. Rahman"."""
-_NOT_BEFORE = re.compile(r"\b(?:not|non|never|isn't)\W*$", re.I)
-_SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
-
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
     position: int
     option: str | None  # None: a decision stands here, and cannot be told
     mended: bool = True
-
-
-class _Options:
-    """The patterns of a few options, of which none is read as a part of another or of a word."""
-
-    def __init__(self, options: Sequence[str]) -> None:
-        self._named = {_name(option): option for option in options if _name(option)}
-        names = sorted(self._named, key=len, reverse=True)
-        words = "|".join(r"[ _-]{1,2}".join(map(re.escape, name.split())) for name in names) or r"(?!)"
-        option = rf"(?<![\w-])(?<!not )(?<!not_)({words})(?!\w|-\w|'\w)"
-        self.marker = re.compile(rf"[\[{{]{_OPEN}(?:{_NOUN}[ :]{{1,2}})?{option}{_CLOSE}[\]}}]+[*_`\"')]*", re.I)
-        self.first = re.compile(rf"{_OPEN}(?:{_NOUN} )?{_OPEN}{option}({_CLOSE})", re.I)
-        self.joined = re.compile(rf"[ ,/|&]*(?:(?:and|or|but|also|vs\.?) ?)*{_OPEN}{option}", re.I)
-        self.chosen = re.compile(rf"{_CHOOSING}(?={self.first.pattern})", re.I)
-        self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.I)
-
-    def get(self, text: Any) -> str | None:
-        return self._named.get(_name(text)) if isinstance(text, str) and len(text) <= _LINE else None
-
-
-@lru_cache(maxsize=64)
-def _known(options: tuple[str, ...]) -> _Options:
-    return _Options(options)
-
-
-def _name(option: str) -> str:
-    return " ".join(re.sub(r"[\s_-]+", " ", option).casefold().split())
 
 
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
@@ -116,7 +67,7 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
         The option; `repaired` unless it was in brackets, in valid JSON, or the whole reply exactly. No value if none
         is decided for, or more than one is. Never raises, whatever the text.
     """
-    reading = _choice(text, _known(tuple(options)), keys=_KEYS, labels=_LABELS)
+    reading = _choice(text, known_options(tuple(options)), keys=_KEYS, labels=_LABELS)
     if reading is not None and reading.value is not None:
         return reading
     wanted = " or ".join(f"[{option}]" for option in options)
@@ -129,15 +80,15 @@ def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
     What is said of sufficiency (`{"sufficient": true}`, "Answerable: no") goes before an answer in general, which in
     such replies is often the answer to the question itself.
     """
-    known = _known(("YES", "NO"))
-    stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True, free=True)
+    known = known_options(("YES", "NO"))
+    stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
     reading = stated or _choice(text, known, keys=_KEYS, labels=_LABELS, free=True)
     value = reading.value if reading is not None else None
     return "yes" if value == "YES" else "no" if value == "NO" else "unparsed"
 
 
 def _choice(
-    text: str, known: _Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
+    text: str, known: Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
 ) -> Reading[str] | None:
     """A reading, None if nothing was found.
 
@@ -148,20 +99,21 @@ def _choice(
     if exact is not None and not only_stated:
         return Reading(exact, repaired=raw != exact)
     text, objects = without_objects(raw)
+    text = known.without_negated(text)
     decisions = list(_json_decisions(objects, known, keys, free=free))
     decisions += _labelled(text, known, labels, free=free)
     if not only_stated:
         decisions += [*_alone(text, known), *_in_clear_words(text, known)]
     if decisions:
         last = max(decisions, key=lambda each: each.position)
-        if last.option is None or _NOT_BEFORE.search(text[max(0, last.position - 20) : last.position]):
+        if last.option is None or NOT_BEFORE.search(text[max(0, last.position - 20) : last.position]):
             return Reading(None)
         return Reading(last.option, last.mended)
     return None if only_stated else _marked(text, known) or _opening(text, known)
 
 
 def _json_decisions(
-    objects: list[tuple[int, Found]], known: _Options, keys: tuple[str, ...], *, free: bool
+    objects: list[tuple[int, Found]], known: Options, keys: tuple[str, ...], *, free: bool
 ) -> Iterator[_Decision]:
     for place, found in objects:
         there, value = find_key(found.value, keys)
@@ -172,7 +124,7 @@ def _json_decisions(
             yield _Decision(place, option, found.repaired)
 
 
-def _json_option(value: Any, known: _Options) -> str | None:
+def _json_option(value: Any, known: Options) -> str | None:
     if isinstance(value, bool):
         return known.get("yes" if value else "no")
     if isinstance(value, list) and len(value) == 1:
@@ -183,42 +135,42 @@ def _json_option(value: Any, known: _Options) -> str | None:
 
 
 def _undecided(value: Any) -> bool:
-    return value is None or isinstance(value, str) and bool(_UNDECIDED.fullmatch(value[:_LINE]) or not value.strip())
+    return value is None or isinstance(value, str) and bool(UNDECIDED.fullmatch(value[:LINE]) or not value.strip())
 
 
-def _others_quoted(piece: str, option: str, known: _Options) -> bool:
+def _others_quoted(piece: str, option: str, known: Options) -> bool:
     """Whether a broken object names another option too: mending it may have dropped that one."""
     quoted = re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", piece)
     return any(known.get(each) not in (None, option) for each in quoted)
 
 
-def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterator[_Decision]:
+def _labelled(text: str, known: Options, labels: str, *, free: bool) -> Iterator[_Decision]:
     for label in re.finditer(rf"\b(?:{labels})\b(?: \w+){{0,2}}?[*_`\"']* ?(:|=|\bis\b)", text, re.I):
-        rest = text[label.end() : label.end() + _LINE].lstrip(" \n*_`\"'")
-        before = _SENTENCE.split(text[max(0, label.start() - 80) : label.start()])[-1]
-        if rest.startswith(OBJECT) or label.group(1) == "is" and _IF.search(before):
+        rest = text[label.end() : label.end() + LINE].lstrip(" \n*_`\"'")
+        before = SENTENCE.split(text[max(0, label.start() - 80) : label.start()])[-1]
+        if rest.startswith(OBJECT) or label.group(1) == "is" and IF.search(before):
             continue
         decision = _statement(rest, known, label.start())
         line = rest.split("\n")[0]
         if decision is not None:
             yield decision
         elif not line.rstrip().endswith("?") and label.group(1) != "is":
-            marked = _decided(_SENTENCE.split(line)[0], known, only=False)
+            marked = _decided(SENTENCE.split(line)[0], known, only=False)
             if marked is not None:
                 yield _Decision(label.start(), marked, mended=False)
             elif line and (
-                not free or _UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)
+                not free or UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)
             ):
                 yield _Decision(label.start(), None)
 
 
-def _alone(text: str, known: _Options) -> Iterator[_Decision]:
+def _alone(text: str, known: Options) -> Iterator[_Decision]:
     at, above = 0, None
     for line in text.split("\n"):
         said = None
-        if len(line) <= _LINE and line[-1:] not in (":", "?"):
+        if len(line) <= LINE and line[-1:] not in (":", "?"):
             first = known.first.match(line)
-            if _UNDECIDED.fullmatch(line):
+            if UNDECIDED.fullmatch(line):
                 yield _Decision(at, None)
             elif first and not line[first.end() :].strip(" .,!"):
                 said = known.get(first.group(1))  # two lines that say different things are a list of the options
@@ -232,41 +184,40 @@ def _alone(text: str, known: _Options) -> Iterator[_Decision]:
         at, above = at + len(line) + 1, said
 
 
-def _in_clear_words(text: str, known: _Options) -> Iterator[_Decision]:
+def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
     for verb in known.chosen.finditer(text):
-        if not _IF.search(_SENTENCE.split(text[max(0, verb.start() - 80) : verb.start()])[-1]):
-            decision = _statement(text[verb.end() : verb.end() + _LINE], known, verb.start())
+        if not IF.search(SENTENCE.split(text[max(0, verb.start() - 80) : verb.start()])[-1]):
+            decision = _statement(text[verb.end() : verb.end() + LINE], known, verb.start())
             if decision is not None:
                 yield decision
     for better in known.better.finditer(text):
-        before = _SENTENCE.split(text[max(0, better.start() - 80) : better.start()])[-1]
-        after = _SENTENCE.split(text[better.end() : better.end() + _LINE])[0]
+        before = SENTENCE.split(text[max(0, better.start() - 80) : better.start()])[-1]
+        after = SENTENCE.split(text[better.end() : better.end() + LINE])[0]
         if (
-            not _IF.search(before)
-            and not _BUT.search(after)
+            not IF.search(before)
+            and not BUT.search(after)
             and not after.endswith("?")
             and not known.marker.search(before)
         ):
             yield _Decision(better.start(), known.get(better.group(1)), mended=False)
 
 
-def _statement(rest: str, known: _Options, position: int) -> _Decision | None:
+def _statement(rest: str, known: Options, position: int) -> _Decision | None:
     """What text that begins with an option decides; None if it begins with none, or asks."""
     first = known.first.match(rest)
     if first is None:
         return None
     line = rest[first.end() :].split("\n")[0]
-    bracketed = bool(known.marker.match(rest[first.group(0).find("[") if "[" in first.group(0) else 0 :]))
-    bracketed = bracketed or bool(known.marker.search(first.group(0)))
-    sentence = _SENTENCE.split(line)[0]
-    if sentence.rstrip().endswith("?") or _GOES_ON.match(line):
+    bracketed = bool(known.marker.search(first.group()))
+    sentence = SENTENCE.split(line)[0]
+    if sentence.rstrip().endswith("?") or GOES_ON.match(line):
         return None
     ended = (
         not line
         or line[0] in ".,;:!)-\u2013\u2014"
         or first.group(2).strip()
-        or _REASON.match(line)
-        or _INSTEAD.match(line)
+        or REASON.match(line)
+        or INSTEAD.match(line)
     )
     if not bracketed and not ended:
         return None
@@ -274,44 +225,42 @@ def _statement(rest: str, known: _Options, position: int) -> _Decision | None:
     other = joined is not None and known.get(joined.group(1)) != known.get(first.group(1))
     if other and line.startswith("."):  # "Answer: A. B is worse" is decided, "Yes. No." is not
         other = not line.lstrip(".")[joined.end() :].strip(" .,!") if joined else False
-    if other or _UNSURE.search(sentence) or _PROVIDED.match(line) or (not bracketed and _BUT.search(sentence)):
+    if other or UNSURE.search(sentence) or PROVIDED.match(line) or (not bracketed and BUT.search(sentence)):
         return _Decision(position, None)
     return _Decision(position, known.get(first.group(1)), not bracketed)
 
 
-def _marked(text: str, known: _Options) -> Reading[str] | None:
+def _marked(text: str, known: Options) -> Reading[str] | None:
     """What the last sentence with a marker decides; an empty reading if it does not, None if there are no markers."""
-    sentences = [
-        each for each in _SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")
-    ]
+    sentences = [each for each in SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
     if not sentences:
         return None
     only = len({known.get(each.group(1)) for each in known.marker.finditer(text)}) == 1
     return Reading(_decided(sentences[-1], known, only=only))
 
 
-def _decided(sentence: str, known: _Options, *, only: bool) -> str | None:
+def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
     """The option that a sentence decides for by its markers; `only`: the reply marks no other."""
     markers = list(known.marker.finditer(sentence))
     options = {known.get(each.group(1)) for each in markers}
-    if len(options) != 1 or _UNSURE.search(sentence):
+    if len(options) != 1 or UNSURE.search(sentence):
         return None
     before, after = sentence[: markers[0].start()], sentence[markers[-1].end() :].strip()
     opens = not before.strip(" *_`-#>")
-    if only and opens and (not after or _REASON.match(after) or after[0].isupper() or after[0] in ".,;:!-\u2013\u2014"):
+    if only and opens and (not after or REASON.match(after) or after[0].isupper() or after[0] in ".,;:!-\u2013\u2014"):
         return options.pop()  # "[NO] The triples do not say it": what follows is the reason
-    if _NEGATIVE.search(before if _REASON.match(after) else known.marker.sub(" ", sentence)):
+    if NEGATIVE.search(before if REASON.match(after) else known.marker.sub(" ", sentence)):
         return None
-    ends = not after.strip(" .,!:*_`") or bool(_REASON.match(after))
-    return options.pop() if only or ends or _DECIDES.search(sentence) else None
+    ends = not after.strip(" .,!:*_`") or bool(REASON.match(after))
+    return options.pop() if only or ends or DECIDES.search(sentence) else None
 
 
-def _opening(text: str, known: _Options) -> Reading[str] | None:
+def _opening(text: str, known: Options) -> Reading[str] | None:
     """The option that a reply opens with, as in "Yes, the triples say so", if nothing later takes it back."""
-    decision = _statement(text[:_LINE], known, 0)
-    if decision is None or decision.option is None or _BUT.search(text) or _UNSURE.search(text):
+    decision = _statement(text[:LINE], known, 0)
+    if decision is None or decision.option is None or BUT.search(text) or UNSURE.search(text):
         return None
-    starts = (known.first.match(each) for each in _SENTENCE.split(text))
+    starts = (known.first.match(each) for each in SENTENCE.split(text))
     if any(start and known.get(start.group(1)) != decision.option for start in starts):
         return None
     return Reading(decision.option, repaired=True)

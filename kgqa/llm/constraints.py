@@ -72,10 +72,11 @@ def chosen(way: Way, text: str, choices: Sequence[str]) -> str | None:
             return None
         if not isinstance(value, dict) or list(value) != ["choice"]:
             return None
-        text = value["choice"]
-    elif way == "free":
-        return None
-    return text if text in choices else None
+        return value["choice"] if value["choice"] in choices else None
+    if way == "structured_outputs":
+        # replies have no blanks around them
+        return next((choice for choice in choices if choice.strip() == text), None)
+    return None
 
 
 def is_about(way: Way, message: str) -> bool:

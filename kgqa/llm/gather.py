@@ -1,4 +1,4 @@
-"""Makes one call of many: what the threads of several questions ask at about the same time goes to the model at once."""
+"""Makes one call of many: what the threads of several questions ask at about the same time goes out at once."""
 
 from __future__ import annotations
 

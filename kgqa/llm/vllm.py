@@ -214,9 +214,8 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
         prompt_tokens=len(output.prompt_token_ids or ()),
         completion_tokens=len(said.token_ids),
     )
-    if not completion.failure and chosen("structured_outputs", completion.text, prompt.choices) is not None:
-        return replace(completion, constrained=True)
-    return completion
+    choice = None if completion.failure else chosen("structured_outputs", completion.text, prompt.choices)
+    return completion if choice is None else replace(completion, text=choice, constrained=True)
 
 
 def _is_about_a_prompt(error: Exception) -> bool:

@@ -32,8 +32,17 @@ class Ranking:
         clauses: what is compared for the paths of each topic, where that is not the whole question.
     """
 
-    def __init__(self, asked: str, cues: Cues, resources: Resources, trace: Trace, shown: Shown | None = None) -> None:
+    def __init__(
+        self,
+        asked: str,
+        cues: Cues,
+        resources: Resources,
+        trace: Trace,
+        shown: Shown | None = None,
+        clauses: Mapping[Entity, str] = MappingProxyType({}),
+    ) -> None:
         self._asked = asked
+        self._clauses = clauses
         self._settings = settings = resources.settings
         self._shown = shown
         self._encoder = resources.encoder

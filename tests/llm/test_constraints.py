@@ -82,6 +82,10 @@ def test_which_choice_a_reply_is(way, text, choice):
     assert chosen(way, text, CHOICES) == choice
 
 
+def test_a_choice_with_blanks_around_it():
+    assert chosen("structured_outputs", "red", (" red", "blue")) == " red"
+
+
 def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
     constraints = Constraints()
     assert constraints.way == "structured_outputs"

@@ -222,6 +222,17 @@ def test_a_caller_that_is_interrupted_breaks_nobody(model, gatherer, pool, durin
     assert model.calls == [["mine" if during_the_call else "held"], ["other"]]
 
 
+def test_where_nobody_waits_any_more_nothing_is_called(model, gatherer, pool):
+    held = model.hold(gatherer, pool)
+    pool.submit(gatherer.complete, prompts("mine"))
+    waiting(gatherer, 1)
+    gatherer._waiting[0].future.cancel()
+    model.gate.set()
+    held.result(SOON)
+    assert texts(gatherer.complete(prompts("next"))) == ["NEXT"]
+    assert model.calls == [["held"], ["next"]]
+
+
 @pytest.mark.parametrize("options", [{"wait": -1}, {"most": 0}])
 def test_options_without_sense(model, options):
     with pytest.raises(ValueError):

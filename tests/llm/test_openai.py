@@ -119,14 +119,11 @@ def test_the_limit_holds_over_all_threads(chat):
         assert got == {number: [f"re {number}.{i}" for i in range(5)] for number in range(6)}
 
 
-def test_connections_are_used_again(chat):
+def test_connections_are_used_again_and_nobody_waits_for_packets(chat):
     with ScriptedServer(echo) as server:
         model = chat(server)
-        model.complete([ask()])
-        start = time.monotonic()
-        for _ in range(20):
-            model.complete([ask()])
-        assert time.monotonic() - start < 2  # 50 ms a call where the server is not told to send at once
+        seconds = [model.complete([ask()])[0].seconds for _ in range(60)]
+        assert min(seconds[30:]) < 0.03  # 40 ms and more where either side is not told to send at once
 
 
 def test_text_that_is_no_unicode(chat):
@@ -221,8 +218,9 @@ def test_what_passes_is_tried_again(chat, fault, pauses):
         assert model.notes == ()
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-def test_what_does_not_pass_is_unreachable(chat, fault, pauses):
+@pytest.mark.parametrize("name", ["429", "500", "hangs", "dropped", "half a body", "a page", "no choices"])
+def test_what_does_not_pass_is_unreachable(chat, name, pauses):
+    fault = PASSING[name]
     timeout = 0.2 if fault == PASSING["hangs"] else 10
     with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "bad" else "yes") as server:
         model = chat(server, timeout=timeout, retries=1)

@@ -1,4 +1,4 @@
-"""Replies kept in a real file: asked once, kept through threads, processes and kill -9, and errors people can act on."""
+"""Replies kept in a real file: asked once, kept through threads, processes and kill -9; errors one can act on."""
 
 from __future__ import annotations
 
@@ -462,6 +462,22 @@ def test_close_ends_what_waits_with_an_error_that_says_so(file):
 
 
 # ---- processes ----
+
+
+def test_whoever_is_first_is_right(file, opened):
+    """As two processes would: neither knows of the other's call."""
+    slow, fast = Numbered(), Numbered()
+    replays = [opened(file, model=model) for model in (slow, fast)]
+    fast.calls.append([])  # its replies have other numbers
+    slow.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(replays[0].complete, [prompt("q"), prompt("own")])
+        assert slow.begun.acquire(timeout=SOON)
+        (first,) = replays[1].complete([prompt("q")])
+        slow.gate.set()
+        got = late.result(SOON)
+    assert got[0] == replace(first, recorded=True) and got[0].text.startswith("q 2.")
+    assert not got[1].recorded and got[1].text.startswith("own 1.")
 
 
 def hammer(file: str, count: int, start, results) -> None:

@@ -236,6 +236,8 @@ def test_choices_are_held_to(vllm, model):
     got = model.complete([prompt("q", choices=("yes", "no", "yes")), prompt("free")])
     assert [(each.text, each.constrained) for each in got] == [("yes", True), ("A", False)]
     assert vllm.calls[0].choices == [["yes", "no"], None]
+    (got,) = model.complete([prompt("q", choices=(" A", "B"))])
+    assert (got.text, got.constrained) == (" A", True)
 
 
 def test_choices_that_were_not_held_to_are_not_said_to_be(vllm, model):

@@ -254,6 +254,18 @@ def test_it_ends_at_once_while_a_request_waits(slow):
     assert not thread.is_alive() and caught
     assert time.monotonic() - start < 2
     server.close()
+    while any("process_request" in thread.name for thread in threading.enumerate()):
+        assert time.monotonic() - start < 5
+        time.sleep(0.01)
+
+
+def test_a_kept_connection_ends_with_it():
+    with ScriptedServer(["yes"]) as server:
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        connection.request("POST", "/v1/chat/completions", b'{"model": "m", "messages": []}')
+        connection.getresponse().read()
+    assert connection.sock is not None and connection.sock.recv(1) == b""
+    connection.close()
 
 
 def test_nothing_listens_afterwards():
