@@ -25,6 +25,7 @@ _FOLDER = click.option(
 def list_(folder: Path | None, as_json: bool) -> None:
     """All prompts, and what each is for."""
     from kgqa.report.answer import json_text
+    from kgqa.words import clean
 
     prompts = _prompts(folder)
     found = [prompts.get(name) for name in prompts.names()]
@@ -33,7 +34,7 @@ def list_(folder: Path | None, as_json: bool) -> None:
         return
     width = max(len(each.name) for each in found)
     for each in found:
-        print(f"{each.name:<{width}}  {each.about}")
+        print(f"{each.name:<{width}}  {clean(each.about)}")
 
 
 @command.command("show")
@@ -52,11 +53,11 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
       kgqa ask "..." --llm openai:gpt-4.1-mini --prompts mine
     """
     from kgqa.report.answer import json_text
-    from kgqa.words import safe_text
+    from kgqa.words import clean, safe_text
 
     prompts = _prompts(folder)
     template = prompts.get(name)
-    if source:
+    if source and not as_json:
         print(safe_text(template.source), end="")
         return
     messages = prompts.render(name, **template.example)
@@ -68,9 +69,11 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
             "reply": template.reply,
             "messages": [{"role": each.role, "content": each.content} for each in messages],
         }
+        if source:
+            data["source"] = template.source
         print(json_text(data, indent=2))
         return
-    print(f"# {template.about}\n# reply: {template.reply['form'] if isinstance(template.reply, dict) else '-'}")
+    print(f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}")
     for each in messages:
         print(f"\n[{each.role}]\n{safe_text(each.content)}")
 

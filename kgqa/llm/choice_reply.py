@@ -20,15 +20,22 @@ from kgqa.llm.choice_words import (
     LINE,
     NEGATIVE,
     NOT_BEFORE,
-    Options,
     PROVIDED,
     REASON,
     SENTENCE,
     UNDECIDED,
     UNSURE,
+    Options,
     known_options,
 )
-from kgqa.llm.json_reply import OBJECT, Found, Reading, find_key, last_part, without_objects
+from kgqa.llm.json_reply import (
+    OBJECT,
+    Found,
+    Reading,
+    find_key,
+    last_part,
+    without_objects,
+)
 
 _KEYS = (
     "final answer",

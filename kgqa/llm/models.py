@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,11 +15,10 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
-from kgqa.settings import Settings
+from kgqa.settings import Settings, check
+from kgqa.settings_table import BY_KEY
 from kgqa.trace import BudgetExhausted, Trace
 
-KEY_VARIABLE = "KGQA_LLM_KEY"
-OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000
 
@@ -33,15 +34,15 @@ class Models:
     @property
     def name(self) -> str:
         """The model that decides, and others where there are."""
-        return ", ".join(dict.fromkeys(model.name for model in self.by_stage.values()))
+        return ", ".join(dict.fromkeys(m.name for m in (self.by_stage["decide"], *self.by_stage.values())))
 
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
 
-    def priced(self) -> bool:
-        """Whether the price of every model is known."""
-        return all(model.name in self.prices for model in self._distinct())
+    def unpriced(self) -> list[str]:
+        """Names of the models whose price is not known."""
+        return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
 
     def for_question(self, trace: Trace) -> QuestionModels:
         return QuestionModels(self, trace)
@@ -129,20 +130,23 @@ def open_models(settings: Settings) -> Models | None:
     base["extra_body"] = base["extra_body"] or {}
     opened: dict[str, LLM] = {}
     by_stage, sampling = {}, {}
-    for stage in STAGES:
-        table = stages.get(stage, {})
-        name = table.get("model", default)
-        if name not in opened:
-            opened[name] = open_model(name, settings)
-        by_stage[stage] = opened[name]
-        sampling[stage] = Sampling(**{**base, **{key: table[key] for key in _SAMPLING if key in table}})
-    models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
-    if settings["budget.cost"] is not None and not models.priced():
-        models.close()
-        raise SettingsError(
-            f"--max-cost needs the price of {models.name}: put it into a TOML file and name that in llm.prices, for "
-            f'example: "{models.name}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million tokens).'
-        )
+    with ExitStack() as closing:
+        for stage in STAGES:
+            table = stages.get(stage, {})
+            name = table.get("model", default)
+            if name not in opened:
+                opened[name] = open_model(name, settings)
+                closing.callback(opened[name].close)
+            by_stage[stage] = opened[name]
+            sampling[stage] = Sampling(**{**base, **{key: table[key] for key in _SAMPLING if key in table}})
+        models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
+        if settings["budget.cost"] is not None and (unpriced := models.unpriced()):
+            raise SettingsError(
+                f"--max-cost needs the price of {', '.join(unpriced)}: put it into a TOML file and name that in "
+                f'llm.prices, for example: "{unpriced[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million '
+                "tokens)."
+            )
+        closing.pop_all()
     return models
 
 
@@ -157,47 +161,42 @@ def open_model(name: str, settings: Settings) -> LLM:
     kind, _, rest = name.partition(":")
     if kind == "replay" and rest:
         return Replay(Path(rest), model=None)
+    if kind not in ("http", "https") and (kind not in ("openai", "vllm") or not rest):
+        raise SettingsError(
+            f"{name!r} names no language model. It is openai:NAME, the URL of an OpenAI-compatible server "
+            "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none."
+        )
+    if settings["llm.replay_only"] == "on":
+        if settings["llm.replay"] is None:
+            raise SettingsError("--replay-only needs the file of kept replies: --replay FILE.")
+        # no server is asked, not even for its model's name, and no key is needed
+        called = name.partition("#")[2] or None if kind in ("http", "https") else rest
+        return Replay(Path(settings["llm.replay"]), model=None, name=called)
     model = _live(name, kind, rest, settings)
     if settings["llm.replay"] is None:
-        if settings["llm.replay_only"] == "on":
-            raise SettingsError("--replay-only needs the file of kept replies: --replay FILE.")
         return model
-    if settings["llm.replay_only"] == "on":
-        replay_name = model.name
+    try:
+        return Replay(Path(settings["llm.replay"]), model=model)
+    except BaseException:
         model.close()
-        return Replay(Path(settings["llm.replay"]), model=None, name=replay_name)
-    return Replay(Path(settings["llm.replay"]), model=model)
+        raise
 
 
 def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
-    if kind in ("http", "https"):
-        from kgqa.llm.openai import OpenAIChat
-
-        url, _, model = name.partition("#")
-        return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **_limits(settings))
-    if kind == "openai" and rest:
-        from kgqa.llm.openai import OpenAIChat
-
-        key = _key(OPENAI_KEY_VARIABLE)
-        if not key and settings["llm.replay_only"] == "off":
-            raise ModelUnavailable(f"{name} needs a key: put it into the environment variable {OPENAI_KEY_VARIABLE}.")
-        return OpenAIChat(rest, key=key, **_limits(settings))
-    if kind == "vllm" and rest:
+    if kind == "vllm":
         from kgqa.llm.vllm import VLLMChat
 
         return VLLMChat(rest)
-    raise SettingsError(
-        f"{name!r} names no language model. It is openai:NAME, the URL of an OpenAI-compatible server "
-        "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none."
-    )
+    from kgqa.llm.openai import OpenAIChat
 
-
-def _limits(settings: Settings) -> dict[str, Any]:
-    return {
-        "concurrency": settings["llm.concurrency"],
-        "timeout": settings["llm.timeout"],
-        "retries": settings["llm.retries"],
-    }
+    limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
+    if kind == "openai":
+        key = _key(OPENAI_KEY_VARIABLE)
+        if not key:
+            raise ModelUnavailable(f"{name} needs a key: put it into the environment variable {OPENAI_KEY_VARIABLE}.")
+        return OpenAIChat(rest, key=key, **limits)
+    url, _, model = name.partition("#")
+    return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
 
 
 def _key(variable: str) -> str:
@@ -205,15 +204,17 @@ def _key(variable: str) -> str:
 
 
 def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
-    kinds = {"model": str, "temperature": float, "top_p": float, "seed": int, "max_tokens": int, "extra_body": dict}
+    found: dict[str, Mapping[str, Any]] = {}
     for stage, table in tables.items():
         if stage not in STAGES or not isinstance(table, dict):
             raise SettingsError(f"llm.stages has no stage {stage!r}; stages are tables named {', '.join(STAGES)}.")
         for key, value in table.items():
-            wanted = (int, float) if kinds.get(key) is float else kinds.get(key)
-            if wanted is None or not isinstance(value, wanted) or isinstance(value, bool):
-                raise SettingsError(f"llm.stages: {stage}.{key} cannot be {value!r}; a stage has {', '.join(kinds)}.")
-    return dict(tables)  # type: ignore[arg-type]
+            if key not in ("model", *_SAMPLING) or value is None:
+                raise SettingsError(
+                    f"llm.stages: {stage}.{key} cannot be {value!r}; a stage has model, {', '.join(_SAMPLING)}."
+                )
+        found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"llm.stages, {stage}") for key, value in table.items()}
+    return found  # type: ignore[return-value]
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
@@ -227,10 +228,17 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
     for source in sources:
         try:
             data = tomllib.loads(source.read_text(encoding="utf-8"))
-            found |= {model: (float(each["prompt"]), float(each["completion"])) for model, each in data.items()}
+            found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(
                 f"{source} is no table of prices: {error}. A line of one is: "
                 '"gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
             ) from error
     return found
+
+
+def _price(value: Any) -> float:
+    price = float(value)
+    if not (price >= 0 and math.isfinite(price)):
+        raise ValueError(f"{value!r} is no price")
+    return price

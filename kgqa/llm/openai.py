@@ -12,13 +12,28 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.address import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL, base_url, open_client, usable_key
 from kgqa.llm.client import Completion, Message, Prompt
-from kgqa.llm.constraints import FIELD, JSON_TOKENS, Constraints, Way, chosen, constraint, is_about
+from kgqa.llm.constraints import (
+    FIELD,
+    JSON_TOKENS,
+    Constraints,
+    Way,
+    chosen,
+    constraint,
+    is_about,
+)
 from kgqa.llm.exchange import Patience, Trouble, exchange
 from kgqa.llm.parameters import LIMITS, Parameters, refused_parameter
 from kgqa.llm.replies import UnreadableBody, message_of, read_body
 from kgqa.llm.workers import Workers
+from kgqa.servers import (
+    KEY_VARIABLE,
+    OPENAI_KEY_VARIABLE,
+    OPENAI_URL,
+    base_url,
+    open_client,
+    usable_key,
+)
 from kgqa.words import clean
 
 _SHOWN = 300
@@ -79,6 +94,7 @@ class OpenAIChat:
         self._parameters = Parameters()
         # OpenAI knows nothing of vLLM's own field
         self._constraints = Constraints("structured_outputs" if url is not None else "json_schema")
+        # the library tries neither what is no JSON again nor an error with 200, and tells nobody how often: we do
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
         self.name = model or "(its first one)"

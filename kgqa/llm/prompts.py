@@ -36,7 +36,7 @@ class Template:
     name: str
     about: str
     values: Mapping[str, str]
-    reply: Any
+    reply: Mapping[str, Any]
     example: Mapping[str, Any]
     source: str
 
@@ -57,7 +57,7 @@ class Prompts:
     def names(self) -> list[str]:
         """All prompts there are, `method/name`."""
         own = {f"{p.parent.name}/{p.stem}" for p in self._folder.glob("*/*.j2")} if self._folder else set()
-        return sorted(own | set(_packaged()))
+        return sorted({name for name in own if _NAME.match(name)} | set(_packaged()))
 
     def get(self, name: str) -> Template:
         """Raises SettingsError: there is no such prompt, or its files cannot be read."""
@@ -78,7 +78,7 @@ class Prompts:
             if role in compiled.blocks:
                 try:
                     text = "".join(compiled.blocks[role](compiled.new_context(given))).strip()
-                except (TemplateError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+                except Exception as error:  # a template can fail in any way, by recursion too
                     raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
                 if text:
                     messages.append(Message(role, text))  # type: ignore[arg-type]
@@ -92,12 +92,9 @@ class Prompts:
                 raise SettingsError(f"There is no prompt {name}. There are: {', '.join(self.names())}.")
             source = self._read(f"{name}.j2")
             try:
-                data = json.loads(self._read(f"{name}.json"))
-                template = Template(
-                    name, data["about"], data["values"], data.get("reply"), data.get("example", {}), source
-                )
+                template = _described(name, json.loads(self._read(f"{name}.json")), source)
                 compiled = _environment().from_string(source)
-            except (ValueError, KeyError, TypeError, AttributeError, TemplateError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, TemplateError) as error:
                 raise SettingsError(f"The files of the prompt {name} cannot be used: {error}") from error
             self._compiled[name] = (template, compiled)
         return self._compiled[name]
@@ -111,6 +108,16 @@ class Prompts:
             return files("kgqa.prompts").joinpath(*file.split("/")).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The prompt file {file} cannot be read: {error}") from error
+
+
+def _described(name: str, data: Any, source: str) -> Template:
+    template = Template(name, data["about"], data["values"], data.get("reply") or {}, data.get("example") or {}, source)
+    if not isinstance(template.about, str):
+        raise TypeError("about must be text")
+    for part, value in (("values", template.values), ("reply", template.reply), ("example", template.example)):
+        if not isinstance(value, dict):
+            raise TypeError(f"{part} must be a JSON object")
+    return template
 
 
 @lru_cache(1)

@@ -71,7 +71,7 @@ class ModelOracle:
         fields = dict(re.findall(r"^([A-Z][A-Za-z ]*): ?(.*)$", asked, re.MULTILINE))
         gold = self._gold(fields.get("Question", ""))
         for label, reply in self._kinds().items():
-            if label in fields or f"\n{label}" in asked:
+            if label in fields:
                 return reply(gold, asked, fields, chance)
         return "I do not know what is asked."
 
@@ -123,7 +123,7 @@ class ModelOracle:
         return "[YES]" if right == self._right(chance) else "[NO]"
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        found = re.search(r"at most (\d+)", asked)
+        found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)
         wanted = int(found[1]) if found else 1
         ranks = {}
         path = ""
@@ -176,9 +176,10 @@ class ModelOracle:
         return json.dumps({"clauses": {topic: fields["Question"] for topic in fields["Entities"].split(", ")}})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        steps = {part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]}
+        hops = [part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]]
+        steps = {step for hop in hops for step in hop.split(" · ")}
         names = fields["Relations"].split("; ")
-        right = [name for name in names if any(name.removesuffix(" (backwards)") in step for step in steps)]
+        right = [name for name in names if name.removesuffix(" (backwards)") in steps]
         chosen = right if right and self._right(chance) else chance.sample(names, min(3, len(names)))
         share = round(1 / len(chosen), 2)
         return "\n".join(f"{n}. {{{name} (Score: {share})}}: it is." for n, name in enumerate(chosen[:3], 1))

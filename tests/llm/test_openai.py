@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.address import base_url
+from kgqa.servers import base_url
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.openai import OpenAIChat
 from kgqa.testing import faults

@@ -1,4 +1,5 @@
-"""Where a server is and how it is opened: its URL, its key, and the client of the openai library for the two."""
+"""Servers with OpenAI's interface, for chat and for embeddings: their URL, their key, and the client of the openai
+library for the two."""
 
 from __future__ import annotations
 
@@ -15,17 +16,19 @@ KEY_VARIABLE = "KGQA_LLM_KEY"
 CONNECT_SECONDS = 10.0
 
 
-def base_url(url: str) -> str:
-    """The URL that `/chat/completions` is put behind; `/v1` where the given one has no path.
+def base_url(
+    url: str, *, endpoint: str = "/chat/completions", of: str = "language model", key: str = KEY_VARIABLE
+) -> str:
+    """The URL that an endpoint is put behind; `/v1` where the given one has no path.
+
+    Args:
+        of, key: what is there, and the variable that its key is put into, for messages.
 
     Raises:
         SettingsError: not http or https, or something in it that does not belong there, such as a password.
     """
     if any(sign in url for sign in "@?#"):
-        raise SettingsError(
-            "The URL of the language model must not hold a user, a password or a query: "
-            f"put the key into {KEY_VARIABLE}."
-        )
+        raise SettingsError(f"The URL of the {of} must not hold a user, a password or a query: put the key into {key}.")
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -33,8 +36,8 @@ def base_url(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise SettingsError(f"The URL of the language model must begin with http:// or https://: {clean(url)[:100]!r}.")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
+        raise SettingsError(f"The URL of the {of} must begin with http:// or https://: {clean(url)[:100]!r}.")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 
@@ -50,8 +53,8 @@ def usable_key(key: str, variable: str) -> str:
     return key
 
 
-def open_client(url: str, key: str, *, timeout: float, is_openai: bool) -> Any:
-    """An `openai.OpenAI` that does not try again, sends this key and no other, and, unless it is for OpenAI, nothing
+def open_client(url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0) -> Any:
+    """An `openai.OpenAI` that tries again `retries` times, sends this key and no other, and, unless it is for OpenAI, nothing
     else that the environment says of OpenAI's own service. `timeout`: seconds until something of a reply has to come.
     """
     from openai import OpenAI, Timeout
@@ -61,7 +64,7 @@ def open_client(url: str, key: str, *, timeout: float, is_openai: bool) -> Any:
         base_url=url,
         api_key=key,
         timeout=Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
-        max_retries=0,  # it tries neither what is no JSON again nor an error with 200, and tells nobody how often
+        max_retries=retries,
         # an Authorization in OPENAI_CUSTOM_HEADERS would go before the key
         default_headers={**({} if is_openai else _kept_back()), "Authorization": f"Bearer {key}"},
     )
