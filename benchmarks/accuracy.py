@@ -25,8 +25,20 @@ from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.asking import ask_all
 from kgqa.evaluation.losses import LOSSES
-from kgqa.evaluation.metrics import Outcome, Summary, by_group, dataset_and_hop, summarise
-from kgqa.evaluation.questions import ANSWERABLE, GoldQuestion, half_of, read_questions, spread
+from kgqa.evaluation.metrics import (
+    Outcome,
+    Summary,
+    by_group,
+    dataset_and_hop,
+    summarise,
+)
+from kgqa.evaluation.questions import (
+    ANSWERABLE,
+    GoldQuestion,
+    half_of,
+    questions_of,
+    spread,
+)
 from kgqa.graph.bulk import load_files
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.loading import file_job
@@ -103,9 +115,9 @@ def measure(
     return outcomes
 
 
-def chosen(file: Path, options: dict[str, Any]) -> list[GoldQuestion]:
+def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     """The questions of a file that the graph can answer, of the half and as many as wanted."""
-    questions = [q for q in read_questions(file) if q.answerable(options["support"])]
+    questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
         support = ", ".join(options["support"])
@@ -196,7 +208,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--kg", nargs="+", type=Path, metavar="FILE", help="RDF files of the graph")
     made.add_argument("--graph", type=Path, metavar="FOLDER", help="a graph folder that is loaded already, not --kg")
-    made.add_argument("--questions", type=Path, metavar="FILE")
+    made.add_argument("--questions", metavar="FILE|NAME", help="a file, or a data set of an installed package")
     made.add_argument("--table", action="store_true", help="several columns over several sets of the data folder")
     made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
     made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [of the table]")

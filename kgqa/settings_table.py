@@ -151,8 +151,8 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.chooser",
         str,
         "auto",
-        "who compares: auto: the language model if one is given, else similarity; similarity, chance, a trained ranker",
-        choices=("auto", "offline", "random", "trained", "llm"),
+        "who compares: auto: the language model (llm) if one is given, else similarity (offline); random: chance; "
+        "trained: a trained ranker; or one of another package",
     ),
     Setting("rank.ranker", str, None, "file of a trained ranker, from `kgqa rank train`"),
     Setting("rank.seed", int, 0, "seed of what is left to chance", minimum=0),

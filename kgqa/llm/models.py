@@ -15,6 +15,7 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
+from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, check
 from kgqa.settings_table import BY_KEY
 from kgqa.trace import BudgetExhausted, Trace

@@ -7,7 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError, SettingsError
+from kgqa.errors import (
+    KgqaError,
+    ModelUnavailable,
+    QuestionError,
+    SchemaError,
+    SettingsError,
+)
 from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind

@@ -11,15 +11,24 @@ from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
 from kgqa.llm.chooser import ModelChooser
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
+from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
-from kgqa.rank.chooser import Chooser, RandomChooser, ScoringChooser, cosine_similarity, word_similarity
+from kgqa.plugins import plugin
+from kgqa.rank.chooser import (
+    Chooser,
+    RandomChooser,
+    ScoringChooser,
+    cosine_similarity,
+    word_similarity,
+)
 from kgqa.rank.memo import Memo
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournament import TOURNAMENTS
 from kgqa.rank.voting import Voting
 from kgqa.trace import Trace
+
+CHOOSERS = ("auto", "offline", "random", "trained", "llm")
 
 
 class Ranking:
@@ -65,7 +74,7 @@ class Ranking:
             ),
             similarity=resources.ranker if use_trained else self._similarity,
         )
-        self.chooser: Chooser = self._chooser(use_trained)
+        self.chooser: Chooser = self._chooser(use_trained, resources)
         self._memo = self._voting(self.chooser)
         self._last_word = self._memo
         if shown is not None and resources.models is not None:
@@ -103,9 +112,11 @@ class Ranking:
         # with one vote a pair's order is drawn, so that favouring a place does not favour the earlier candidate
         return Memo(Voting(chooser, votes) if votes > 1 or self._shown is not None else chooser)
 
-    def _chooser(self, use_trained: bool) -> Chooser:
+    def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
         if self._random:
             return RandomChooser(self._settings["rank.seed"])
+        if (name := self._settings["rank.chooser"]) not in CHOOSERS:
+            return plugin("chooser", name, ours=list(CHOOSERS))(resources)
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 
-from kgqa.errors import SettingsError
 from kgqa.model import Answer
-
-ENTRY_POINTS = "kgqa.methods"
+from kgqa.plugins import plugin, plugin_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ _OURS: dict[str, tuple[str, str, bool, bool]] = {
 
 def method_names() -> list[str]:
     """All names, ours first."""
-    return [*_OURS, *sorted(each.name for each in entry_points(group=ENTRY_POINTS) if each.name not in _OURS)]
+    return list(dict.fromkeys([*_OURS, *plugin_names("method")]))
 
 
 @lru_cache(32)
@@ -52,11 +49,5 @@ def method(name: str) -> Method:
     if name in _OURS:
         module, function, topics, model = _OURS[name]
         return Method(getattr(import_module(module), function), topics, model)
-    for each in entry_points(group=ENTRY_POINTS):
-        if each.name == name:
-            try:
-                found = each.load()
-            except Exception as error:  # whatever a foreign package does when it is imported
-                raise SettingsError(f"The method {name} cannot be loaded from {each.value}: {error}") from error
-            return found if isinstance(found, Method) else Method(found)
-    raise SettingsError(f"There is no method {name}. There are: {', '.join(method_names())}.")
+    found = plugin("method", name, ours=list(_OURS))
+    return found if isinstance(found, Method) else Method(found)

@@ -21,7 +21,18 @@ from kgqa.llm.parse import Reading, read_scores
 from kgqa.methods.direct import recalled
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Triple, Value
+from kgqa.model import (
+    Answer,
+    Candidate,
+    Entity,
+    Literal,
+    Named,
+    Question,
+    RelationPath,
+    Step,
+    Triple,
+    Value,
+)
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import hop_words, normalise, relation_words
 
