@@ -139,8 +139,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 def _plain(value: Any) -> Any:
     """Text of one line and of limited length, in lists and tables too; numbers and None as they are."""
     if isinstance(value, str):
-        text = clean(value)
-        return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+        return _line(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, Sequence):
@@ -148,3 +147,9 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     raise TypeError(f"a prompt takes text, numbers and lists of them, not {type(value).__name__}")
+
+
+@lru_cache(8192)
+def _line(value: str) -> str:
+    text = clean(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

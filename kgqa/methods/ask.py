@@ -161,7 +161,8 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     if not chosen.topics:
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
-    mentions = find_mentions(graph, text, fit=_fit(resources.encoder))
+    # which of several namesakes is meant matters only where topics have to be found
+    mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
     # names are taken out first: The Last Samurai is no superlative
     # a language model is asked whether a path answers the question; without one nothing would notice
     kind = None if resources.models else unsupported_kind(text)

@@ -35,6 +35,7 @@ def clauses_of(shown: Shown, topics: Sequence[Named], resources: Resources, trac
         reask=resources.settings["llm.reask"],
     )
     trace.event("clauses", clauses=said or {})
+    shown.texts.update((said or {}).values())  # the model may have guessed a name, which later prompts then carry
     return {marks[mark]: clause for mark, clause in (said or {}).items()}
 
 

@@ -60,11 +60,11 @@ def compose(
     found = _resolved(said, retained)
     trace.event("composed", said=list(said)[:50], resolved=found is not None)
     if found is None:
-        texts = tuple(Named(Literal(text), "", text) for text in dict.fromkeys(said))
+        meant = (item.name if (item := _by_number(text, _numbered(retained))) else text for text in said)
         return replace(
             empty,
             status="answered",
-            answers=texts,
+            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(meant)),
             grounding="model",
             notes=(*empty.notes, "This is from the language model's own knowledge, not from the graph."),
         )
@@ -129,18 +129,26 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[
     return found
 
 
+def _numbered(retained: Sequence[Retained]) -> list[Named]:
+    """The entities in the order of their numbers in the prompt."""
+    return [item for each in retained for item in each.ends[: each.shown]]
+
+
+def _by_number(text: str, numbered: Sequence[Named]) -> Named | None:
+    number = _NUMBER.match(text.strip())
+    return numbered[int(number[1]) - 1] if number and 1 <= int(number[1]) <= len(numbered) else None
+
+
 def _resolved(said: Sequence[str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
     """The ends that were meant; None where one of the answers is no end of any path."""
-    numbered = [item for each in retained for item in each.ends[: each.shown]]
+    numbered = _numbered(retained)
     by_name: dict[str, list[Named]] = {}
     for each in retained:
         for item in each.ends:
             by_name.setdefault(normalise(item.name), []).append(item)
     found: dict[Value, Named] = {}
     for text in said:
-        number = _NUMBER.match(text.strip())
-        if number and 1 <= int(number[1]) <= len(numbered):
-            item = numbered[int(number[1]) - 1]
+        if item := _by_number(text, numbered):
             found[item.value] = item
             continue
         same = {item.value: item for item in by_name.get(normalise(text), ())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -63,17 +63,8 @@ class Ranking:
         self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker
         use_trained = settings["rank.chooser"] == "trained"
-        self.scores = PathScores(
-            asked,
-            cues,
-            encoder=resources.encoder,
-            weights=ScoreWeights(
-                alignment=settings["rank.alignment"],
-                deeper=settings["rank.depth_penalty"],
-                answer_type=settings["rank.answer_type"],
-            ),
-            similarity=resources.ranker if use_trained else self._similarity,
-        )
+        self._cues = cues
+        self._use_trained = use_trained
         self.chooser: Chooser = self._chooser(use_trained, resources)
         self._memo = self._voting(self.chooser)
         self._last_word = self._memo
@@ -96,6 +87,22 @@ class Ranking:
             self._memo = self._voting(self.chooser)
             self._last_word = self._voting(model(True))
             self.models = models
+
+    @cached_property
+    def scores(self) -> PathScores:
+        """What paths are scored by; made when it is needed, since a language model seldom leaves anything to it."""
+        settings = self._settings
+        return PathScores(
+            self._asked,
+            self._cues,
+            encoder=self._encoder,
+            weights=ScoreWeights(
+                alignment=settings["rank.alignment"],
+                deeper=settings["rank.depth_penalty"],
+                answer_type=settings["rank.answer_type"],
+            ),
+            similarity=self._trained if self._use_trained else self._similarity,
+        )
 
     @property
     def by_model(self) -> bool:

@@ -115,6 +115,8 @@ class Shown:
             return "too many to be listed"
         others = {topic.value for topic in self._topics} - {candidate.path.topic}
         values = [value for value in found.values if value not in others]
+        if not values:
+            return "nothing but what the question names" if found.values else "nothing"
         named = self._graph.named(values[:MOST_ENDS])
         names = "; ".join(self.name(item.value, item.name) for item in named)
         if found.approximate:

@@ -62,14 +62,18 @@ def answer(
         settings["explore.depth"],
         settings["explore.mediator_hop"],
         settings["rank.wording"],
-        kinds=ranking.scores.uses_kinds and not by_model,
+        kinds=not by_model and ranking.scores.uses_kinds,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
     deciding = Deciding(graph, topics, ranking, cues, settings, trace)
     masked = placeholders([topic.value for topic in topics])  # type: ignore[misc]
 
     def shown_name(entity: Entity, name: str) -> str:
-        return masked.get(entity, name) if shown is None else shown.name(entity, name)
+        if shown is None:
+            return masked.get(entity, name)
+        text = shown.name(entity, name)
+        shown.texts.add(text)
+        return text
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
         return select_entities(

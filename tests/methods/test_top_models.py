@@ -338,6 +338,13 @@ class TestSystemTwo:
     def test_the_topics_name_within_another_is_counted_as_a_leak(self, run):
         done = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__depth=1)
         assert "Ulmen Cathedral" in done.everything and done.events("leaks")[0]["leaks"] == 1
+        walking = run(
+            Model(pick=choosing("<- person place of birth", "-> location contains"), accept="[YES]"),
+            "What does Ulmen contain?",
+            explore__shape="path+entity",
+        )
+        assert walking.ids == ["m.carl"] and "Ulmen Cathedral" in walking.prompts("entities")[0]
+        assert walking.events("leaks")[0]["leaks"] == 1
         unmasked = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__mask="none")
         assert unmasked.events("leaks")[0]["leaks"] == 0  # nothing was to be masked
 
@@ -433,6 +440,10 @@ class TestSeveralTopics:
             assert f"[E1] -> film actor (which at its end meets [E2] -> {partner})" in last
         other = Model(Gold((frozenset({"[E1] -> film actor", "[E2] -> country people"}),)))
         assert sorted(run(other, "Which actor of Jawdrop is one of the people of Frangia?").ids) == ["m.eve", "m.fay"]
+
+    def test_a_path_that_leads_to_the_other_topic_says_so(self, run):
+        done = run(Model(JOINED, accept="[NO]"), PRESIDENT, rank__tournament="pairwise")
+        assert any("leads to: nothing but what the question names" in prompt for prompt in done.prompts())
 
     def test_what_is_not_accepted_is_looked_for_further_on(self, run):
         done = run(Model(JOINED, accept="[NO]"), PRESIDENT)
@@ -587,11 +598,14 @@ class Failing:
 
 
 class TestFaults:
-    @pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
-    @pytest.mark.parametrize("name", ONCE)
+    @pytest.mark.parametrize(
+        ("method", "name"),
+        [
+            *((method, name) for method in ("top-1", "top-2") for name in ONCE),
+            *(("top", name) for name in ("hangs", "wrong key", "too long", "refusal")),
+        ],
+    )
     def test_in_the_middle_of_a_question(self, run, method, name):
-        if method == "top" and name not in ("hangs", "wrong key", "too long", "refusal"):
-            pytest.skip("three requests only: a few will do")
         fault, status = ONCE[name]
         model = Failing(Model(), fault)
         done = run(model, ask__method=method, llm__timeout=0.6, llm__retries=2)
@@ -719,7 +733,10 @@ class TestSettings:
 
     def test_economy_asks_less(self, run):
         question = "What is the relation of the actor in Bigfilm?"
-        ours, economy = (run(question=question, ask__method="top-1", ask__preset=name) for name in ("ours", "economy"))
+        ours, economy = (
+            run(Model(entities=choosing("Actor 00")), question, ask__method="top-1", ask__preset=name)
+            for name in ("ours", "economy")
+        )
         assert (ours.kinds.count("pick"), economy.kinds.count("pick")) == (3, 1)
         done = run(ask__method="top-2", ask__preset="economy")
         assert sorted(done.ids) == BIRTHPLACES and "structured_outputs" in done.requests[0].body
