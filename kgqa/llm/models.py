@@ -8,7 +8,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,12 @@ class Models:
     def unpriced(self) -> list[str]:
         """Names of the models whose price is not known."""
         return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """What is asked of whom, by stage, for the record of a run: the model and every sampling value."""
+        return {
+            stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()
+        }
 
     def for_question(self, trace: Trace) -> QuestionModels:
         return QuestionModels(self, trace)

@@ -158,6 +158,8 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     question = replace(question, text=text)
     name = resources.settings["ask.method"]
     chosen = method(name)
+    if resources.models is not None:
+        trace.event("models", stages=resources.models.described())
     if not chosen.topics:
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -232,4 +231,3 @@ def test_behind_a_server():
         models.close()
         assert [each.text for each in completions] == [table(messages(name)) for name in RIGHT]
         assert server.errors == []
-        json.dumps([each.text for each in completions])
