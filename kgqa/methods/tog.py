@@ -155,6 +155,8 @@ class ThinkOnGraph:
         except (StoreTimeout, PartialResult) as error:
             self._trace.event("gave_up", path=self._step_name(step), error=str(error))
             return []
+        # a blank node, which an update may make, cannot be asked about
+        ends = [end for end in ends if not (isinstance(end, Entity) and end.iri.startswith("_:"))]
         ends = [end for end in ends if end not in (walk.path.topic, *walk.nodes)]
         if len(ends) >= MANY:
             ends = self._random.sample(ends, min(self._settings["tog.sampled"], len(ends)))
@@ -312,11 +314,26 @@ def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resource
 
 
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:
-    """The kept walks up to each wanted node, as paths restricted to the entities that were chosen on the way."""
+    """The kept walks up to each wanted node, as paths restricted to the entities that were chosen on the way: each walk
+    by itself, then all that go along the same path together."""
+    along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
     for walk in search.walks:
         for length in range(1, len(walk.nodes) + 1):
             if walk.nodes[length - 1] in wanted:
                 path = RelationPath(walk.path.topic, walk.path.steps[:length])
-                inner = enumerate(walk.nodes[: length - 1], 1)
-                restricted = tuple((place, (node,)) for place, node in inner if isinstance(node, Entity))
-                yield Candidate(path, ", ".join(search.hops(path)), restricted=restricted)
+                along.setdefault(path, {})[walk.nodes[: length - 1]] = None
+    for path, chains in along.items():
+        for chain in chains:
+            yield _restricted_to(search, path, [chain])
+    for path, chains in along.items():
+        if len(chains) > 1:
+            yield _restricted_to(search, path, list(chains))
+
+
+def _restricted_to(search: ThinkOnGraph, path: RelationPath, chains: Sequence[tuple[Value, ...]]) -> Candidate:
+    """A path by way of the nodes of some chains; at each place there may be those of any of them."""
+    restricted = tuple(
+        (place, tuple(dict.fromkeys(node for node in nodes if isinstance(node, Entity))))
+        for place, nodes in enumerate(zip(*chains), 1)
+    )
+    return Candidate(path, ", ".join(search.hops(path)), restricted=restricted)
