@@ -27,6 +27,6 @@ def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
     for each in entry_points(group=f"kgqa.{kind}s", name=name):
         try:
             return each.load()
-        except Exception as error:  # whatever a foreign package does when it is imported
+        except (Exception, SystemExit) as error:  # whatever a foreign package does when it is imported
             raise SettingsError(f"The {kind} {name} cannot be loaded from {each.value}: {error}") from error
     raise SettingsError(f"There is no {kind} {name}. There are: {', '.join([*ours, *plugin_names(kind)])}.")

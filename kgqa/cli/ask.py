@@ -11,7 +11,15 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.options import (
+    GRAPH,
+    JSON,
+    say,
+    setting_option,
+    settings_from,
+    verbosity,
+    verbosity_options,
+)
 
 EXIT_NOT_ANSWERED = 3
 _OBJECT = re.compile(r'\{\s*("|\}$)')

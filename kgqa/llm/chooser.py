@@ -141,7 +141,9 @@ class ModelChooser:
         return scores
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
-        """Each batch is judged by its first candidate: a path and what lies at its end."""
+        """Each batch is judged by its first candidate: a path and what lies at its end. Nothing is not enough."""
+        found: list[Verdict] = ["no"] * len(batches)
+        asked = [place for place, batch in enumerate(batches) if batch]
         prompts = [
             self._prompt(
                 self._prompts.render(
@@ -154,10 +156,11 @@ class ModelChooser:
                 "decide",
                 VERDICTS,
             )
-            for batch in batches
+            for batch in (batches[place] for place in asked)
         ]
-        read = self._ask(prompts, [_choice(VERDICTS) for _ in batches])
-        return ["unparsed" if found is None else "yes" if found == "YES" else "no" for found in read]
+        for place, said in zip(asked, self._ask(prompts, [_choice(VERDICTS) for _ in asked])):
+            found[place] = "unparsed" if said is None else "yes" if said == "YES" else "no"
+        return found
 
     def _texts(self, candidates: Sequence[Candidate]) -> list[str]:
         return [" ".join(self._elements(candidate)) for candidate in candidates]

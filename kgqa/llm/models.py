@@ -47,9 +47,7 @@ class Models:
 
     def described(self) -> dict[str, dict[str, Any]]:
         """What is asked of whom, by stage, for the record of a run: the model and every sampling value."""
-        return {
-            stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()
-        }
+        return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
 
     def for_question(self, trace: Trace) -> QuestionModels:
         return QuestionModels(self, trace)

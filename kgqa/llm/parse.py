@@ -16,6 +16,7 @@ from typing import Any
 
 from kgqa.llm.choice_reply import read_choice, read_verdict
 from kgqa.llm.json_reply import (
+    LOOKED_AT,
     OBJECT,
     Reading,
     find_key,
@@ -72,7 +73,8 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
         range. Where any is above 1 and all fit they are taken to be out of 10, else out of 100. No value without a
         single score, or with a list of scores that is not `size` long. Never raises, whatever the text.
     """
-    given, mended = _scores_in_json(text, size)
+    # the number of the only one, which would pass for a list of one score
+    given, mended = ({}, True) if size == 1 and _ONLY_ONE.search(text[-LOOKED_AT:]) else _scores_in_json(text, size)
     if given is None:
         return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
     if not given:
@@ -94,6 +96,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     return Reading(kept, repaired=mended or len(known) < len(given) or scale != 1)
 
 
+_ONLY_ONE = re.compile(r"^\s*\[1\]\s*[:=-]?\s*[\d.]+\s*%?\s*$", re.MULTILINE)
 Scored = dict[int, tuple[float, bool]]
 """Number of a thing to its score, and whether that is a fraction for certain (50 %, 5/10)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,29 +59,34 @@ def open_resources(
             f"{settings['ask.method']} needs a language model: --llm openai:NAME, the URL of a server, or "
             "vllm:FOLDER (see `kgqa ask --help`)."
         )
-    prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     cache = cache_of(settings)
-    if not isinstance(graph, KnowledgeGraph):
-        graph = open_graph(
-            graph if graph is not None else settings["graph.path"],
-            schema=settings["graph.schema"],
-            walks=settings["graph.walks"],
-            frontier_cap=settings["graph.frontier_cap"],
-            timeout=settings["graph.timeout"],
-            cache=cache,
-        )
-    settings = settings.with_graph(graph.settings)
-    encoder = None
-    if settings["rank.embeddings"] == "auto":
-        encoder = open_encoder(
-            cache,
-            model=settings["rank.model"],
-            url=settings["rank.model_url"],
-            query_prompt=settings["rank.query_prompt"],
-            precision=settings["rank.precision"],
-            say=say,
-        )
-    ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
+    with ExitStack() as opened:
+        if models is not None:
+            opened.callback(models.close)
+        prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
+        if not isinstance(graph, KnowledgeGraph):
+            graph = open_graph(
+                graph if graph is not None else settings["graph.path"],
+                schema=settings["graph.schema"],
+                walks=settings["graph.walks"],
+                frontier_cap=settings["graph.frontier_cap"],
+                timeout=settings["graph.timeout"],
+                cache=cache,
+            )
+            opened.callback(graph.close)
+        settings = settings.with_graph(graph.settings)
+        encoder = None
+        if settings["rank.embeddings"] == "auto":
+            encoder = open_encoder(
+                cache,
+                model=settings["rank.model"],
+                url=settings["rank.model_url"],
+                query_prompt=settings["rank.query_prompt"],
+                precision=settings["rank.precision"],
+                say=say,
+            )
+        ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
+        opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 
+from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import plugin, plugin_names
 
@@ -50,4 +51,6 @@ def method(name: str) -> Method:
         module, function, topics, model = _OURS[name]
         return Method(getattr(import_module(module), function), topics, model)
     found = plugin("method", name, ours=list(_OURS))
+    if not isinstance(found, Method) and not callable(found):
+        raise SettingsError(f"The method {name} of another package is neither a Method nor a function: {found!r:.100}.")
     return found if isinstance(found, Method) else Method(found)
