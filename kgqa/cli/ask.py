@@ -124,12 +124,13 @@ def command(
     Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
     """
     from kgqa.methods.ask import open_resources
+    from kgqa.words import clean
 
     batch = not question or question == ("-",)
     if batch and sys.stdin.isatty():
         say("Reading questions from the terminal, one a line; end with Ctrl-D.")
     asked: Iterator[Asked] = _read_lines(topics) if batch else iter([Asked(" ".join(question), topics)])
-    worst = count = 0
+    worst = count = said = 0
     if as_published:
         options["ask__preset"] = "as-published"
     if replay_only:
@@ -142,6 +143,10 @@ def command(
                 answer = _ask(each, resources, show_trace and not as_json)
                 _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 0)
                 count += 1
+                new = resources.models.notes[said:] if resources.models else ()
+                for note in new:
+                    say(f"kgqa: {clean(note)}")
+                said += len(new)
                 worst = max(worst, {"answered": 0, "failed": 9}.get(answer.status, EXIT_NOT_ANSWERED))
         except KeyboardInterrupt:
             if not batch:

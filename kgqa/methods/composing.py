@@ -69,8 +69,8 @@ def compose(
             notes=(*empty.notes, "This is from the language model's own knowledge, not from the graph."),
         )
     wanted = {item.value for item in found}
-    holding = [each for each in retained if wanted <= {item.value for item in each.ends}]
-    fittest = sorted(holding, key=lambda each: len(each.ends))
+    # those that lead to most of them first, and of these the ones with fewest others
+    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
     return read_chosen(graph, empty, found, (each.candidate for each in fittest), trace)
 
 

@@ -43,7 +43,7 @@ def recalled(question: Question, prompt: str, resources: Resources, trace: Trace
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
     said = ask_read(models, resources.prompts, [Prompt(messages, "decide")], [read_answers], reask=reask)[0]
-    notes = (f"Answered by {models.name} from its own knowledge.", *resources.models.notes)
+    notes = (f"Answered by {models.name} from its own knowledge.",)
     if not said:
         reason = "the language model knew no answer" if said == () else "the language model's answer could not be read"
         return Answer(question, "no_answer", method=prompt, notes=notes, reason=reason)

@@ -143,8 +143,8 @@ class ThinkOnGraph:
         readers = [self._entity_reader(len(ends)) for _, _, _, ends in several]
         read = self._ask("tog/entities", "entity", values, readers)
         for (walk, step, score, ends), scores in zip(several, read):
-            # published: a reply of another form counts all the same
-            shares = scores or ((1 / len(ends),) * len(ends) if self._faithful else (None,) * len(ends))
+            # as published, a reply of another form counts all the same
+            shares = scores or (1 / len(ends),) * len(ends)
             found += [self._onward(walk, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
         return found
 
@@ -293,8 +293,7 @@ def answer(
         return replace(empty, status="budget_exhausted", reason=f"The budget is spent: {error}.")
     if not said:
         return replace(empty, reason="the language model's answer could not be read")
-    found = _grounded(search, said, empty, resources, trace)
-    return replace(found, notes=(*found.notes, *resources.models.notes))
+    return _grounded(search, said, empty, resources, trace)
 
 
 def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:

@@ -115,7 +115,6 @@ def answer(
         found = _best_so_far(graph, empty, deciding, error, trace)
     if shown is not None:
         trace.event("leaks", texts=len(shown.texts), leaks=shown.leaked())
-        found = replace(found, notes=(*found.notes, *resources.models.notes))  # type: ignore[union-attr]
     return found
 
 

@@ -45,7 +45,7 @@ class Gold:
                 best = min(best, 1 if {main, *joins} >= solution else WORST)
                 continue
             for path in solution:
-                if path == main or path.startswith(f"{main} "):
+                if path == main or path.startswith((f"{main} -> ", f"{main} <- ")):
                     best = min(best, len(_ARROW.split(path)) - len(_ARROW.split(main)) + (len(solution) > 1))
         return best
 

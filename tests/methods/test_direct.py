@@ -58,7 +58,9 @@ def test_only_one_of_them_is_told_to_think(run):
 
 
 def test_topics_are_neither_needed_nor_masked(run):
-    answer, (request,) = run('{"answers": ["Tokyo"]}', question="What is the capital of Japan?", topics=["m.demo_japan"])
+    answer, (request,) = run(
+        '{"answers": ["Tokyo"]}', question="What is the capital of Japan?", topics=["m.demo_japan"]
+    )
     assert "capital of Japan" in request.messages[1]["content"] and answer.grounding == "model"
     assert answer.answers[0].id == "" and answer.sparql == ""
 
@@ -84,7 +86,9 @@ def test_what_cannot_be_read_is_asked_for_again(run):
     assert answer.status == "no_answer" and len(requests) == 1
 
 
-@pytest.mark.parametrize("reply", [faults.refusal(), faults.empty(), faults.too_long()], ids=["refusal", "empty", "too long"])
+@pytest.mark.parametrize(
+    "reply", [faults.refusal(), faults.empty(), faults.too_long()], ids=["refusal", "empty", "too long"]
+)
 def test_no_reply_is_no_answer(run, reply):
     assert run(reply, reply)[0].status == "no_answer"
 

@@ -130,7 +130,9 @@ def run(films):
 
 
 def test_relations_then_entities_then_whether_it_is_enough(run):
-    done = run(relations=[DIRECTOR, BIRTH], sufficient=["{No}. Not yet.", "{Yes}. It is {Alphaville}."], explore__beam=1)
+    done = run(
+        relations=[DIRECTOR, BIRTH], sufficient=["{No}. Not yet.", "{Yes}. It is {Alphaville}."], explore__beam=1
+    )
     assert done.kinds == ["relations", "entities", "sufficient", "relations", "sufficient"]
     first, second = done.prompts("relations")
     assert "Entity: Zorblax\nRelations: film country; film directed by; film produced by" in first
@@ -189,7 +191,9 @@ def test_the_published_form_is_read_either_way(run, parse):
 
 
 @pytest.mark.parametrize("parse", ["robust", "faithful"])
-@pytest.mark.parametrize("said", ["", "None of them.", "1. {film budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"])
+@pytest.mark.parametrize(
+    "said", ["", "None of them.", "1. {film budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"]
+)
 def test_relations_that_are_not_there_are_none(run, parse, said):
     done = run(relations=said, tog__parse=parse, llm__reask=0)
     assert done.kinds == ["relations", "cot"] and str(done.answer) == "memory"
@@ -201,7 +205,9 @@ def test_scores_in_another_form_count_all_the_same_as_published(run):
     assert done.kinds == ["relations", "entities", "sufficient", "answer"]
 
 
-@pytest.mark.parametrize("said", ["0.9, 0.1", '{"scores": [0.9, 0.1]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0.1", "Score: .9, .1"])
+@pytest.mark.parametrize(
+    "said", ["0.9, 0.1", '{"scores": [0.9, 0.1]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0.1", "Score: .9, .1"]
+)
 def test_scores_of_entities_are_read_in_several_forms(run, said):
     done = run(entities=said, explore__depth=1)
     assert [line.split("; ")[2] for line in done.triples()] == ["Ann Arkin", "Freedonia", "Bob Bream"]
@@ -238,7 +244,9 @@ class TestReasoning:
         done = run(explore__depth=1, answer="It is {Freedonia}.")
         assert done.kinds[-2:] == ["sufficient", "answer"] and done.ids == ["m.fre"]
 
-    @pytest.mark.parametrize("said", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"])
+    @pytest.mark.parametrize(
+        "said", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"]
+    )
     def test_what_is_not_said_to_be_enough_is_not(self, run, said):
         done = run(sufficient=said, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
@@ -327,8 +335,12 @@ class TestRequests:
         assert temperatures == {"relations": 0.4, "entities": 0.4, "sufficient": 0.0, "answer": 0.0}
 
     def test_as_published_relations_have_their_full_names(self, run):
-        done = run(relations="1. {film.film.directed_by (Score: 0.6)}: yes.", ask__preset="as-published", explore__depth=1)
-        assert "Relations: film.film.country; film.film.directed_by; film.film.produced_by" in done.prompts("relations")[0]
+        done = run(
+            relations="1. {film.film.directed_by (Score: 0.6)}: yes.", ask__preset="as-published", explore__depth=1
+        )
+        assert (
+            "Relations: film.film.country; film.film.directed_by; film.film.produced_by" in done.prompts("relations")[0]
+        )
         again = run(relations="Well.", ask__preset="as-published")
         assert again.kinds == ["relations", "cot"]  # nothing is asked for again
 
@@ -347,7 +359,9 @@ class TestRequests:
         assert done.answer.status == "budget_exhausted" and len(done.requests) == calls
         assert f"more than {calls} model calls" in done.answer.reason
 
-    @pytest.mark.parametrize("fault", [faults.server_error(), faults.dropped(), faults.rate_limited(0)], ids=["500", "dropped", "429"])
+    @pytest.mark.parametrize(
+        "fault", [faults.server_error(), faults.dropped(), faults.rate_limited(0)], ids=["500", "dropped", "429"]
+    )
     def test_a_fault_in_the_middle_passes(self, run, fault):
         done = run(sufficient=[fault, "{Yes}. {Ann Arkin}"])
         assert done.ids == ["m.ann"] and done.kinds == ["relations", "entities", "sufficient", "sufficient"]
