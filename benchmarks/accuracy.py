@@ -12,20 +12,33 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from accuracy_sets import ABLATION, COLUMNS, SETS, TABLE, QuestionSet
 from common import machine, print_json, print_table
+from oracle import RunningOracle, running_oracle
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.asking import ask_all
 from kgqa.evaluation.losses import LOSSES
-from kgqa.evaluation.metrics import Outcome, Summary, by_group, dataset_and_hop, summarise
-from kgqa.evaluation.questions import ANSWERABLE, GoldQuestion, half_of, read_questions, spread
+from kgqa.evaluation.metrics import (
+    Outcome,
+    Summary,
+    by_group,
+    dataset_and_hop,
+    summarise,
+)
+from kgqa.evaluation.questions import (
+    ANSWERABLE,
+    GoldQuestion,
+    half_of,
+    questions_of,
+    spread,
+)
 from kgqa.graph.bulk import load_files
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.loading import file_job
@@ -34,6 +47,7 @@ from kgqa.settings import Settings, resolve
 
 KEYS = {
     "method": "ask.method",
+    "preset": "ask.preset",
     "prefilter": "rank.prefilter",
     "tournament": "rank.tournament",
     "depth": "explore.depth",
@@ -45,16 +59,18 @@ KEYS = {
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
-    """Settings with the options that were given; `chooser` is `offline`, `random` or `trained:FILE`.
+    """Settings with the options that were given; `chooser` is `offline`, `random`, `trained:FILE` or `oracle:P`.
 
     Raises:
         SettingsError: there is no such setting, or it may not be that.
     """
     given = {KEYS[name]: value for name, value in options.items() if name in KEYS and value is not None}
     chooser, _, ranker = (options.get("chooser") or "").partition(":")
-    if chooser:
+    if chooser == "oracle":
+        given |= {"llm.model": options.get("server") or "http://127.0.0.1:1/v1#oracle", "rank.chooser": "auto"}
+    elif chooser:
         given["rank.chooser"] = chooser
-    if ranker:
+    if ranker and chooser == "trained":
         given["rank.ranker"] = str(Path(ranker).resolve())
     for text in options.get("settings") or ():
         key, _, value = text.partition("=")
@@ -86,7 +102,11 @@ def measure(
     """Ask all questions of one graph, a line a question on stderr if wanted."""
     outcomes = []
     with closing(open_resources(graph, settings=settings)) as resources:
-        for outcome, answer in ask_all(questions, resources, topics=options["topics"], losses=options["losses"]):
+        oracle = options.get("oracle")
+        told = oracle.told(questions, resources) if oracle else questions
+        for outcome, answer in ask_all(told, resources, topics=options["topics"], losses=options["losses"]):
+            if oracle:
+                oracle.heard(outcome, answer)
             outcomes.append(outcome)
             if options["verbose"]:
                 path = answer.paths[0].words if answer.paths else answer.reason
@@ -95,9 +115,9 @@ def measure(
     return outcomes
 
 
-def chosen(file: Path, options: dict[str, Any]) -> list[GoldQuestion]:
+def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     """The questions of a file that the graph can answer, of the half and as many as wanted."""
-    questions = [q for q in read_questions(file) if q.answerable(options["support"])]
+    questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
         support = ", ".join(options["support"])
@@ -188,13 +208,14 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--kg", nargs="+", type=Path, metavar="FILE", help="RDF files of the graph")
     made.add_argument("--graph", type=Path, metavar="FOLDER", help="a graph folder that is loaded already, not --kg")
-    made.add_argument("--questions", type=Path, metavar="FILE")
+    made.add_argument("--questions", metavar="FILE|NAME", help="a file, or a data set of an installed package")
     made.add_argument("--table", action="store_true", help="several columns over several sets of the data folder")
     made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
     made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [of the table]")
     made.add_argument("--ablation", action="store_true", help="as --table, each column without one rule")
-    made.add_argument("--method", help="top-1, top-2 or top")
-    made.add_argument("--chooser", metavar="offline|random|trained:FILE")
+    made.add_argument("--method", help="top-1, top-2, top, tog, io or cot")
+    made.add_argument("--preset", help="as-published or economy")
+    made.add_argument("--chooser", metavar="offline|random|trained:FILE|oracle:P")
     made.add_argument("--prefilter", help="bm25, sbert, rrf, random, none or trained")
     made.add_argument("--tournament")
     made.add_argument("--combine", choices=("intersect", "separate"))
@@ -221,6 +242,23 @@ def main() -> None:
     if options["limit"] is not None and options["limit"] < 1:
         arguments.error("--limit is 1 at least")
     work = options["work"] or Cache.default().folder / "benchmarks"
+    with oracle_of(options) as oracle:
+        options |= {"oracle": oracle, "server": oracle.url if oracle else None}
+        run(arguments, options, work)
+
+
+@contextmanager
+def oracle_of(options: dict[str, Any]) -> Iterator[RunningOracle | None]:
+    """The server of an oracle, if one is to choose."""
+    chooser, _, chance = (options["chooser"] or "").partition(":")
+    if chooser != "oracle":
+        yield None
+        return
+    with running_oracle(float(chance or 1)) as oracle:
+        yield oracle
+
+
+def run(arguments: argparse.ArgumentParser, options: dict[str, Any], work: Path) -> None:
     try:
         if options["table"]:
             lines = run_table(options, work)
@@ -232,7 +270,11 @@ def main() -> None:
         questions = chosen(options["questions"], options)
         graph = options["graph"] or loaded(options["kg"], work)
         outcomes = measure(graph, questions, options, settings)
-        print_json({"machine": machine(), **report(outcomes)}) if options["json"] else print_report(outcomes)
+        oracle = options["oracle"]
+        found = report(outcomes) | (oracle.report() if oracle else {})
+        print_json({"machine": machine(), **found}) if options["json"] else print_report(outcomes)
+        if oracle and not options["json"]:
+            print("\n" + oracle.text(options["verbose"]))
     except KgqaError as error:
         sys.exit(f"accuracy.py: {error}")
 

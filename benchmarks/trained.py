@@ -38,11 +38,24 @@ from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.explore.ontology import read_ontology
-from kgqa.explore.training_pools import LeakGuard, PoolBuilder, gold_questions, gold_reader, read_questions
+from kgqa.explore.training_pools import (
+    LeakGuard,
+    PoolBuilder,
+    gold_questions,
+    gold_reader,
+    read_questions,
+)
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.semantic import CachedEncoder, open_encoder
 from kgqa.rank.trained import TrainedRanker, ranker_scorer
-from kgqa.rank.training import Example, TrainingSettings, Vectors, embed, rank_of_gold, train
+from kgqa.rank.training import (
+    Example,
+    TrainingSettings,
+    Vectors,
+    embed,
+    rank_of_gold,
+    train,
+)
 from kgqa.schema import bundled_schema
 from kgqa.words import relation_words
 

@@ -149,14 +149,39 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class StageUsage:
+    """What one stage of a question asked of language models. `rounds`: batches, which is how often it waited; `cost`
+    in USD, None where a price is not known; `unparsed`, `repaired`, `reasked`: replies without use, mended ones,
+    and those asked for again; `failed`: prompts without a usable completion."""
+
+    stage: str
+    calls: int = 0
+    rounds: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    unparsed: int = 0
+    repaired: int = 0
+    reasked: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """What a question cost. `seconds` is wall time; the rest are counts."""
+    """What a question cost. `seconds` is wall time; `cost` in USD, None where nothing or nothing known was paid; the
+    rest are counts. `calls` and tokens are those of language models, recorded replies included."""
 
     hops: int = 0
     candidates: int = 0
     comparisons: int = 0
     queries: int = 0
     seconds: float = 0.0
+    calls: int = 0
+    rounds: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    stages: tuple[StageUsage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

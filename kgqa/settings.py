@@ -6,6 +6,7 @@ been written by somebody else, so it cannot set what decides where things are wr
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,160 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import SettingsError
-from kgqa.schema import WALK_RULES
+from kgqa.settings_table import BY_KEY, PRESETS, SETTINGS, Setting
 
 FILE_NAME = "kgqa.toml"
 LARGEST = 1_000_000_000
 _MAX_BYTES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. `kind` is its type; None is allowed where the default is None. `trusted`: only from the
-    user's own file, the environment or the command line."""
-
-    key: str
-    kind: type
-    default: Any
-    help: str
-    choices: tuple[Any, ...] = ()
-    minimum: float | None = None
-    trusted: bool = False
-
-    @property
-    def variable(self) -> str:
-        return "KGQA_" + self.key.upper().replace(".", "_")
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting("graph.path", str, None, "graph folder to ask; none: the bundled demo graph"),
-    Setting("graph.schema", str, None, "schema name or TOML file; none: what the graph says, or detection"),
-    Setting("graph.walks", str, None, "what a walk may return to; none: the graph's own rule", choices=WALK_RULES),
-    Setting("graph.frontier_cap", int, 1000, "nodes at the end of a path that exploration looks on from", minimum=1),
-    Setting("graph.timeout", float, 60.0, "seconds a single SPARQL query may take", minimum=0.001),
-    Setting(
-        "ask.method",
-        str,
-        "top",
-        "top: what measured best here; top-1 and top-2: the two published systems, as columns of settings",
-        choices=("top", "top-1", "top-2"),
-    ),
-    Setting("explore.depth", int, 2, "hops from the topic", minimum=1),
-    Setting("explore.beam", int, 10, "paths kept a hop", minimum=1),
-    Setting(
-        "explore.mediator_hop",
-        str,
-        "edge",
-        "whether a mediator and its exit count as one hop",
-        choices=("edge", "free"),
-    ),
-    Setting(
-        "explore.shape",
-        str,
-        "path",
-        "path: all ends of a path are walked on from; path+entity: only entities that were selected",
-        choices=("path", "path+entity"),
-    ),
-    Setting(
-        "explore.stop",
-        str,
-        "depth",
-        "depth: explore to the full depth; accepted: until a path is accepted as an answer",
-        choices=("depth", "accepted"),
-    ),
-    Setting(
-        "explore.lengths",
-        str,
-        "any",
-        "any: paths of all lengths may answer; deepest: only those of the full depth",
-        choices=("any", "deepest"),
-    ),
-    Setting(
-        "explore.combine",
-        str,
-        "intersect",
-        "several topics: their paths must meet, or each is explored by itself",
-        choices=("intersect", "separate"),
-    ),
-    Setting(
-        "explore.mask", str, "drop", "what a topic's mention becomes", choices=("drop", "placeholder", "id", "none")
-    ),
-    Setting(
-        "rank.wording",
-        str,
-        "words",
-        "how paths are worded for ranking: plain words, or as published, full names with -> and <-",
-        choices=("words", "published"),
-    ),
-    Setting(
-        "rank.prefilter",
-        str,
-        "rrf",
-        "what cuts a pool down: BM25, embeddings, both by reciprocal rank, chance, nothing, a trained ranker",
-        choices=("bm25", "sbert", "rrf", "random", "none", "trained"),
-    ),
-    Setting("rank.pool", int, 50, "candidates a tournament gets at most", minimum=1),
-    Setting("rank.lexical_weight", float, 0.25, "weight of BM25 in the prefilter; embeddings weigh 1", minimum=0),
-    Setting(
-        "rank.tournament",
-        str,
-        "chunked",
-        "how candidates are compared",
-        choices=("chunked", "pairwise", "knockout", "pointwise", "single"),
-    ),
-    Setting("rank.chunk", int, 10, "candidates compared at once in a chunked tournament", minimum=2),
-    Setting("rank.votes", int, 1, "how often each comparison is made: 1 or 3", choices=(1, 3)),
-    Setting(
-        "rank.chooser",
-        str,
-        "offline",
-        "who compares: similarity, chance, a trained ranker",
-        choices=("offline", "random", "trained"),
-    ),
-    Setting("rank.ranker", str, None, "file of a trained ranker, from `kgqa rank train`"),
-    Setting("rank.seed", int, 0, "seed of what is left to chance", minimum=0),
-    Setting("rank.alignment", float, 0.5, "share of word-by-hop alignment where more than one hop is asked", minimum=0),
-    Setting("rank.answer_type", float, 0.3, "weight of the expected type of answer", minimum=0),
-    Setting("rank.depth_penalty", float, 0.15, "taken off for each hop more than the wording announces", minimum=0),
-    Setting("rank.accept", float, 0.1, "score from which a path is accepted as an answer", minimum=-10),
-    Setting("rank.embeddings", str, "auto", "auto: embeddings if installed; off: words only", choices=("auto", "off")),
-    Setting(
-        "rank.model",
-        str,
-        None,
-        "embedding model of sentence-transformers, by name or folder; none: the packaged one",
-        trusted=True,
-    ),
-    Setting("rank.bm25", str, "own", "own: Lucene's idf; okapi: as rank-bm25 has it", choices=("own", "okapi")),
-    Setting("rank.model_url", str, None, "OpenAI-compatible service for embeddings", trusted=True),
-    Setting("rank.query_prompt", str, None, "text put before an embedded question; none: what the model itself says"),
-    Setting("rank.precision", str, "fp32", "of an exported embedding model", choices=("fp32", "int8")),
-    Setting("budget.seconds", float, 300.0, "seconds a question may take", minimum=0.001),
-    Setting("budget.queries", int, None, "SPARQL queries a question may send", minimum=1),
-    Setting("cache.folder", str, None, "where derived things are kept; none: the user's cache folder", trusted=True),
-    Setting("cache.limit_gb", float, 10.0, "size the cache is cut back to", minimum=0, trusted=True),
-)
-PRESETS: dict[str, dict[str, Any]] = {
-    "top": {},
-    # the two systems of the thesis (table 4.1)
-    "top-1": {
-        "explore.shape": "path+entity",
-        "explore.beam": 3,
-        "rank.prefilter": "rrf",
-        "rank.lexical_weight": 1.0,
-        "rank.tournament": "chunked",
-        "explore.stop": "depth",
-    },
-    "top-2": {
-        "explore.shape": "path",
-        "explore.beam": 3,
-        "rank.prefilter": "sbert",
-        "rank.tournament": "pairwise",
-        "explore.stop": "accepted",
-    },
-}
-"""What a method sets where nobody else does: between the defaults and the graph's own settings."""
-BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
 @dataclass(frozen=True)
@@ -232,10 +84,17 @@ def resolve(
             raise SettingsError(f"There is no setting {key}. See `kgqa config show`.")
         if value is not None:
             put(key, value, "command line")
-    for key, value in PRESETS[values["ask.method"]].items():
-        if origins[key] == "default":
-            values[key], origins[key] = value, values["ask.method"]
+    for origin, preset in _presets(values["ask.method"], values["ask.preset"]):
+        for key, value in preset.items():
+            if origins[key] in ("default", values["ask.method"]):
+                values[key], origins[key] = value, origin
     return Settings(values, origins)
+
+
+def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """What a method sets, and over it what a preset does."""
+    known = PRESETS.get(method, {})
+    return [(method, known.get("ours", {})), (preset, known.get(preset, {}) if preset != "ours" else {})]
 
 
 def user_settings_file() -> Path:
@@ -297,6 +156,7 @@ def _from_text(setting: Setting, text: str) -> Any:
     if text == "" and setting.default is None:
         return None
     try:
-        return setting.kind(text)
-    except ValueError:
-        raise SettingsError(f"{setting.variable} must be {setting.kind.__name__}, not {text!r}.") from None
+        return json.loads(text) if setting.kind is dict else setting.kind(text)
+    except (ValueError, RecursionError):
+        what = "a JSON object" if setting.kind is dict else setting.kind.__name__
+        raise SettingsError(f"{setting.variable} must be {what}, not {text!r}.") from None

@@ -1,6 +1,6 @@
 """What a question did (events), what it cost (usage), and what it may still spend (budget).
 
-One `Trace` belongs to one question. Stores, graphs and methods charge it; the printed trace, the cost line
+One `Trace` belongs to one question. Stores, models, graphs and methods charge it; the printed trace, the cost line
 and the tests read the same events.
 """
 
@@ -8,39 +8,50 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kgqa.model import Event, Usage
+from kgqa.model import Event, StageUsage, Usage
+
+GRACE = 10.0
+"""Seconds that remain, when a budget is spent, to read off the best answer so far."""
 
 
 class BudgetExhausted(Exception):
-    """The question has used up its time or its queries. Methods turn it into a status, so it is no KgqaError."""
+    """The question has used up what it may spend. Methods turn it into a status, so it is no KgqaError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a question may spend; None for no limit. `seconds` of wall time, `queries` of SPARQL, `calls` and `tokens`
+    (prompts and replies together) of language models, `cost` in USD."""
+
+    seconds: float | None = None
+    queries: int | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
 
 
 class Trace:
     """Collects events and counts; thread-safe.
 
     Args:
-        seconds: wall time this question may take, None for no limit.
-        queries: SPARQL queries it may send, None for no limit.
+        budget: what may be spent.
         listener: called with each event as it happens.
     """
 
-    def __init__(
-        self,
-        *,
-        seconds: float | None = None,
-        queries: int | None = None,
-        listener: Callable[[Event], None] | None = None,
-    ) -> None:
+    def __init__(self, budget: Budget = Budget(), *, listener: Callable[[Event], None] | None = None) -> None:
         self._start = time.monotonic()
-        self._seconds = seconds
-        self._max_queries = queries
+        self._budget = budget
         self._listener = listener
         self._lock = threading.Lock()
         self._events: list[Event] = []
         self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
+        self._stages: dict[str, StageUsage] = {}
+        self._grace_until: float | None = None
 
     def event(self, kind: str, /, **detail: Any) -> None:
         """Record a decision. `detail` holds plain JSON values only."""
@@ -63,29 +74,103 @@ class Trace:
         """
         left = self.remaining()
         with self._lock:
-            if self._max_queries is not None and self._counts["queries"] >= self._max_queries:
-                raise BudgetExhausted(f"more than {self._max_queries} SPARQL queries")
+            most = self._budget.queries
+            if most is not None and self._counts["queries"] >= most and self._grace_until is None:
+                raise BudgetExhausted(f"more than {most} SPARQL queries")
             self._counts["queries"] += 1
         if left is None:
             return limit
         return left if limit is None else min(limit, left)
 
+    def charge_calls(self, stage: str, calls: int) -> None:
+        """Count a batch of calls of a language model, before it is sent.
+
+        Raises:
+            BudgetExhausted: so many are not left, or tokens or money are spent.
+        """
+        self.remaining()
+        budget = self._budget
+        with self._lock:
+            if self._grace_until is not None:
+                raise BudgetExhausted("no model is asked any more")
+            spent = _total(self._stages.values())
+            if budget.calls is not None and spent.calls + calls > budget.calls:
+                raise BudgetExhausted(f"more than {budget.calls} model calls")
+            if budget.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= budget.tokens:
+                raise BudgetExhausted(f"{budget.tokens} tokens")
+            if budget.cost is not None and (spent.cost or 0.0) >= budget.cost:
+                raise BudgetExhausted(f"{budget.cost:g} USD")
+            self._add(stage, calls=calls, rounds=1)
+
+    def spend(
+        self, stage: str, *, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = None
+    ) -> None:
+        """Add what calls cost, after they were made."""
+        with self._lock:
+            self._add(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+
+    def tally(self, stage: str, **counts: int) -> None:
+        """Add to `unparsed`, `repaired`, `reasked` or `failed`."""
+        with self._lock:
+            self._add(stage, **counts)
+
+    def _add(self, stage: str, **amounts: Any) -> None:
+        self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
+
     def remaining(self) -> float | None:
         """Seconds left, None without a limit. Raises BudgetExhausted at zero."""
-        if self._seconds is None:
+        if self._grace_until is not None:
+            left = self._grace_until - time.monotonic()
+        elif self._budget.seconds is None:
             return None
-        left = self._seconds - self.elapsed()
+        else:
+            left = self._budget.seconds - self.elapsed()
         if left <= 0:
-            raise BudgetExhausted(f"more than {self._seconds:g} seconds")
+            raise BudgetExhausted(f"more than {self._budget.seconds or GRACE:g} seconds")
         return left
+
+    @contextmanager
+    def grace(self) -> Iterator[None]:
+        """After a budget is spent: a few seconds and any number of queries, but no model, to read the best answer off."""
+        self._grace_until = time.monotonic() + GRACE
+        try:
+            yield
+        finally:
+            self._grace_until = None
 
     def elapsed(self) -> float:
         return time.monotonic() - self._start
 
     def usage(self) -> Usage:
         with self._lock:
-            return Usage(seconds=round(self.elapsed(), 3), **self._counts)
+            stages = tuple(self._stages.values())
+            total = _total(stages)
+            return Usage(
+                seconds=round(self.elapsed(), 3),
+                calls=total.calls,
+                rounds=total.rounds,
+                prompt_tokens=total.prompt_tokens,
+                completion_tokens=total.completion_tokens,
+                cost=total.cost,
+                stages=stages,
+                **self._counts,
+            )
 
     def events(self) -> tuple[Event, ...]:
         with self._lock:
             return tuple(self._events)
+
+
+_SUMMED = ("calls", "rounds", "prompt_tokens", "completion_tokens", "unparsed", "repaired", "reasked", "failed")
+
+
+def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
+    cost = None if first.cost is None and second.cost is None else (first.cost or 0.0) + (second.cost or 0.0)
+    return replace(first, cost=cost, **{name: getattr(first, name) + getattr(second, name) for name in _SUMMED})
+
+
+def _total(stages: Any) -> StageUsage:
+    total = StageUsage("")
+    for each in stages:
+        total = _sum(total, each)
+    return total

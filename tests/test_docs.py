@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 from kgqa.report.answer import answer_object
 from kgqa.schema import _KEYS, parse_schema
+from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.testing.server import ScriptedServer
 from tests.conftest import ROOT
 from tests.end_to_end.conftest import KGQA
 
@@ -26,6 +29,35 @@ def test_python_examples_run(code, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "Bong Joon-ho" in done.stdout
+
+
+def test_the_example_of_the_scripted_server_runs(tmp_path):
+    (code,) = blocks((ROOT / "docs" / "models.md").read_text(encoding="utf-8"), "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.stdout.split("\n")[0] == "Bong Joon-ho model 1", done.stderr
+
+
+def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
+    """docs/new-method.md in a package of its own, found by entry point, asked through the command line."""
+    text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 42
+    (tmp_path / "two_hops.py").write_text(code, encoding="utf-8")
+    info = tmp_path / "two_hops-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: two-hops\nVersion: 1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[kgqa.methods]\ntwo-hops = two_hops:answer\n", encoding="utf-8")
+    gold = Gold((frozenset({"[E1] -> film directed by"}),))
+    with ScriptedServer(ModelOracle({"": gold})) as server:
+        done = subprocess.run(
+            [KGQA, "ask", "Who directed the film Parasite?", "--method", "two-hops", "--llm", f"{server.url}#oracle"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )
+    assert "Bong Joon-ho" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_example_is_six_lines():

@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "explore corpus",
         "llm",
         "rank graph",
-        "cache trace words schema settings errors model",
+        "cache trace words schema servers plugins settings settings_table errors model",
     )
 )
 BASE = LAYERS[-1]

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from kgqa.model import Event
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.model import Event, StageUsage
+from kgqa.trace import Budget, BudgetExhausted, Trace
 
 
 class Clock:
@@ -89,14 +89,14 @@ def test_without_a_budget_nothing_runs_out(clock):
     ("elapsed", "limit", "given"), [(0, None, 10), (0, 60, 10), (0, 4, 4), (7, 4, 3), (7, None, 3), (6, 4, 4)]
 )
 def test_a_query_gets_what_is_left_at_most(clock, elapsed, limit, given):
-    trace = Trace(seconds=10)
+    trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     assert trace.charge_query(limit) == pytest.approx(given)
 
 
 @pytest.mark.parametrize("elapsed", [10, 11, 1e6])
 def test_time_runs_out(clock, elapsed):
-    trace = Trace(seconds=10)
+    trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     with pytest.raises(BudgetExhausted, match="10 seconds"):
         trace.remaining()
@@ -105,7 +105,7 @@ def test_time_runs_out(clock, elapsed):
 
 
 def test_queries_run_out():
-    trace = Trace(queries=2)
+    trace = Trace(Budget(queries=2))
     trace.charge_query(None)
     trace.charge_query(None)
     with pytest.raises(BudgetExhausted, match="2 SPARQL queries"):
@@ -113,7 +113,7 @@ def test_queries_run_out():
 
 
 def test_a_query_that_was_refused_was_not_sent():
-    trace = Trace(queries=2)
+    trace = Trace(Budget(queries=2))
     for _ in range(5):
         try:
             trace.charge_query(None)
@@ -153,7 +153,7 @@ def test_counts_and_events_of_threads_all_arrive():
 
 
 def test_threads_together_get_no_more_queries_than_the_budget():
-    trace = Trace(queries=50)
+    trace = Trace(Budget(queries=50))
     sent: list[int] = []
 
     def work() -> None:
@@ -174,3 +174,148 @@ def test_events_are_a_snapshot():
     before = trace.events()
     trace.event("two")
     assert len(before) == 1
+
+
+# ---- language models ----
+
+
+def test_calls_run_out_before_they_are_made():
+    trace = Trace(Budget(calls=5))
+    trace.charge_calls("filter", 2)
+    trace.charge_calls("decide", 2)
+    for _ in range(2):
+        with pytest.raises(BudgetExhausted, match="more than 5 model calls"):
+            trace.charge_calls("decide", 2)
+    assert trace.usage().calls == 4
+    trace.charge_calls("decide", 1)
+    assert (trace.usage().calls, trace.usage().rounds) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "said"),
+    [
+        (Budget(tokens=10), {"prompt_tokens": 7, "completion_tokens": 3}, "10 tokens"),
+        (Budget(tokens=10), {"prompt_tokens": 30}, "10 tokens"),
+        (Budget(tokens=0), {}, "0 tokens"),
+        (Budget(cost=0.5), {"cost": 0.5}, "0.5 USD"),
+        (Budget(cost=0.0), {}, "0 USD"),
+        (Budget(calls=0), {}, "0 model calls"),
+    ],
+)
+def test_tokens_and_money_run_out_after_they_are_spent(budget, spent, said):
+    trace = Trace(budget)
+    trace.spend("link", **spent)
+    with pytest.raises(BudgetExhausted, match=said):
+        trace.charge_calls("decide", 1)
+    assert trace.usage().calls == 0
+    assert trace.charge_query(None) is None, "queries have a budget of their own"
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent"),
+    [
+        (Budget(tokens=10), {"prompt_tokens": 6, "completion_tokens": 3, "cost": 9.0}),
+        (Budget(cost=0.5), {"prompt_tokens": 10**9, "cost": 0.499}),
+        (Budget(cost=0.5), {"prompt_tokens": 10**9}),
+        (Budget(), {"prompt_tokens": 10**9, "cost": 10.0**9}),
+    ],
+)
+def test_what_is_not_spent_yet_may_be(budget, spent):
+    trace = Trace(budget)
+    trace.spend("decide", **spent)
+    trace.charge_calls("decide", 3)
+    assert trace.usage().calls == 3
+
+
+def test_the_stages_together_spend_the_budget():
+    trace = Trace(Budget(tokens=100))
+    for stage in ("filter", "tournament", "decide"):
+        trace.charge_calls(stage, 1)
+        trace.spend(stage, prompt_tokens=30, completion_tokens=5)
+    with pytest.raises(BudgetExhausted):
+        trace.charge_calls("link", 1)
+
+
+def test_no_model_is_asked_when_time_is_over(clock):
+    trace = Trace(Budget(seconds=10))
+    trace.charge_calls("decide", 1)
+    clock.now += 10
+    with pytest.raises(BudgetExhausted, match="10 seconds"):
+        trace.charge_calls("decide", 1)
+    assert trace.usage().calls == 1
+
+
+def test_grace_is_for_queries_and_not_for_models(clock):
+    trace = Trace(Budget(seconds=10, queries=1, calls=9))
+    trace.charge_query(None)
+    clock.now += 50
+    with trace.grace():
+        assert [trace.charge_query(None) for _ in range(3)] == [pytest.approx(10)] * 3
+        with pytest.raises(BudgetExhausted, match="no model is asked any more"):
+            trace.charge_calls("decide", 1)
+        clock.now += 8
+        assert trace.charge_query(60.0) == pytest.approx(2)
+        clock.now += 2
+        with pytest.raises(BudgetExhausted):
+            trace.charge_query(None)
+    with pytest.raises(BudgetExhausted):
+        trace.remaining()
+    assert (trace.usage().queries, trace.usage().calls) == (5, 0)
+
+
+def test_grace_ends_also_where_something_fails(clock):
+    trace = Trace(Budget(calls=1))
+    with pytest.raises(OSError), trace.grace():
+        raise OSError
+    assert trace.remaining() is None
+    trace.charge_calls("decide", 1)
+
+
+def test_usage_is_by_stage_and_in_all():
+    trace = Trace()
+    trace.charge_calls("tournament", 4)
+    trace.spend("tournament", prompt_tokens=400, completion_tokens=40, cost=0.25)
+    trace.charge_calls("decide", 1)
+    trace.spend("decide", prompt_tokens=100, completion_tokens=10)
+    trace.charge_calls("tournament", 2)
+    trace.spend("tournament", prompt_tokens=200, completion_tokens=20, cost=0.5)
+    trace.tally("tournament", unparsed=1, reasked=2)
+    trace.tally("tournament", repaired=1, failed=1, unparsed=1)
+    usage = trace.usage()
+    assert usage.stages == (
+        StageUsage("tournament", 6, 2, 600, 60, 0.75, unparsed=2, repaired=1, reasked=2, failed=1),
+        StageUsage("decide", 1, 1, 100, 10, None),
+    )
+    assert (usage.calls, usage.rounds, usage.prompt_tokens, usage.completion_tokens) == (7, 3, 700, 70)
+    assert usage.cost == 0.75
+
+
+def test_nothing_paid_is_no_cost_and_paid_nothing_is():
+    assert Trace().usage().cost is None and Trace().usage().stages == ()
+    trace = Trace()
+    trace.spend("decide", prompt_tokens=5)
+    assert trace.usage().cost is None
+    trace.spend("decide", cost=0.0)
+    assert trace.usage().cost == 0.0
+
+
+def test_only_known_things_are_tallied():
+    with pytest.raises(TypeError):
+        Trace().tally("decide", misread=1)
+
+
+def test_threads_together_get_no_more_calls_than_the_budget():
+    trace = Trace(Budget(calls=50))
+    made: list[int] = []
+
+    def work() -> None:
+        for _ in range(20):
+            try:
+                trace.charge_calls("decide", 2)
+            except BudgetExhausted:
+                return
+            trace.spend("decide", prompt_tokens=3)
+            made.append(2)
+
+    _in_threads(work)
+    assert sum(made) == trace.usage().calls == 50 and trace.usage().prompt_tokens == 75

@@ -11,7 +11,15 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.options import (
+    GRAPH,
+    JSON,
+    say,
+    setting_option,
+    settings_from,
+    verbosity,
+    verbosity_options,
+)
 
 EXIT_NOT_ANSWERED = 3
 _OBJECT = re.compile(r'\{\s*("|\}$)')
@@ -65,8 +73,27 @@ class Asked:
 @setting_option("rank.embeddings", "--embeddings")
 @setting_option("rank.model", "--model", metavar="NAME|FOLDER")
 @setting_option("rank.seed", "--seed")
+@setting_option("ask.preset", "--preset")
+@click.option("--as-published", is_flag=True, help="Short for --preset as-published: no departure of ours.")
+@setting_option("ask.compose", "--compose")
+@setting_option("ask.on_exhausted", "--on-exhausted")
+@setting_option("explore.prune_by", "--prune-by")
+@setting_option("explore.clauses", "--clauses")
+@setting_option("llm.model", "--llm", metavar="MODEL")
+@setting_option("llm.compare", "--compare")
+@setting_option("llm.mask", "--llm-mask")
+@setting_option("llm.temperature", "--temperature")
+@setting_option("llm.max_tokens", "--max-reply-tokens")
+@setting_option("llm.concurrency", "--concurrency")
+@setting_option("llm.replay", "--replay", metavar="FILE")
+@click.option("--replay-only", is_flag=True, help="Call no model: every reply has to be in the --replay file.")
+@setting_option("llm.reask", "--reask")
+@setting_option("llm.prompts", "--prompts", metavar="FOLDER")
 @setting_option("budget.seconds", "--max-seconds")
 @setting_option("budget.queries", "--max-queries")
+@setting_option("budget.calls", "--max-calls")
+@setting_option("budget.tokens", "--max-tokens")
+@setting_option("budget.cost", "--max-cost")
 @verbosity_options
 def command(
     question: tuple[str, ...],
@@ -76,6 +103,8 @@ def command(
     show_trace: bool,
     show_sparql: bool,
     iris: bool,
+    as_published: bool,
+    replay_only: bool,
     **options: Any,
 ) -> int:
     """Answer QUESTION from the graph, and show why.
@@ -95,12 +124,17 @@ def command(
     Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
     """
     from kgqa.methods.ask import open_resources
+    from kgqa.words import clean
 
     batch = not question or question == ("-",)
     if batch and sys.stdin.isatty():
         say("Reading questions from the terminal, one a line; end with Ctrl-D.")
     asked: Iterator[Asked] = _read_lines(topics) if batch else iter([Asked(" ".join(question), topics)])
-    worst = count = 0
+    worst = count = said = 0
+    if as_published:
+        options["ask__preset"] = "as-published"
+    if replay_only:
+        options["llm__replay_only"] = "on"
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
         if notice := resources.graph.store.folder.interrupted():
             say(f"kgqa: {notice}")
@@ -109,6 +143,10 @@ def command(
                 answer = _ask(each, resources, show_trace and not as_json)
                 _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 0)
                 count += 1
+                new = resources.models.notes[said:] if resources.models else ()
+                for note in new:
+                    say(f"kgqa: {clean(note)}")
+                said += len(new)
                 worst = max(worst, {"answered": 0, "failed": 9}.get(answer.status, EXIT_NOT_ANSWERED))
         except KeyboardInterrupt:
             if not batch:
@@ -122,18 +160,14 @@ def command(
 
 
 def _ask(asked: Asked, resources, live: bool):
-    from kgqa.methods.ask import ask
+    from kgqa.methods.ask import ask, budget_of
     from kgqa.model import Answer, Question
     from kgqa.trace import Trace
 
     if asked.wrong:
         return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.wrong)
     settings = resources.settings
-    trace = Trace(
-        seconds=settings["budget.seconds"],
-        queries=settings["budget.queries"],
-        listener=_print_event if live else None,
-    )
+    trace = Trace(budget_of(settings), listener=_print_event if live else None)
     return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
 
 

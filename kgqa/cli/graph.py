@@ -8,7 +8,15 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.options import (
+    GRAPH,
+    JSON,
+    say,
+    setting_option,
+    settings_from,
+    verbosity,
+    verbosity_options,
+)
 
 
 @click.group("graph")

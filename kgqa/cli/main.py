@@ -15,6 +15,7 @@ COMMANDS = {
     "ask": "kgqa.cli.ask",
     "graph": "kgqa.cli.graph",
     "rank": "kgqa.cli.rank",
+    "prompts": "kgqa.cli.prompts",
     "explain": "kgqa.cli.explain",
     "config": "kgqa.cli.config",
     "cache": "kgqa.cli.cache",

@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    say,
+    setting_option,
+    settings_from,
+    verbosity,
+    verbosity_options,
+)
 
 
 @click.group("rank")

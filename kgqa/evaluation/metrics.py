@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
@@ -61,7 +61,12 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 
 
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
-    """The score of an Answer against gold answers, by id, value or name as `keys` has it."""
+    """The score of an Answer against gold answers, by id, value or name as `keys` has it.
+
+    What a model answered from its own knowledge has no ids: it is compared by name, which is kinder than by id.
+    """
+    if answer.grounding == "model":
+        gold = [replace(each, id="") if each.name else each for each in gold]
     wanted: frozenset[Key] = gold_keys(gold)
     return score(answer_keys(answer.answers, wanted), wanted)
 

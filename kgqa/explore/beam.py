@@ -34,12 +34,13 @@ Select = Callable[[Sequence[Candidate]], list[Candidate]]
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
     """How far and how wide: `depth` in hops (see the module), `wording` for ranking, `kinds`: whether to find out what
-    kind of thing each path leads to."""
+    kind of thing each path leads to, `last_only`: paths are worded by their last hop (the ablation of whole paths)."""
 
     depth: int = 2
     mediator_hop: MediatorHop = "edge"
     wording: PathWording = "words"
     kinds: bool = True
+    last_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ def _expand(
                 approximate=approximate,
                 restricted=parent.restricted,
             )
+            if settings.last_only:
+                candidate = replace(candidate, words=candidate.hops[-1])
             extent = graph.mediators.extent(step)
             if extent != "all":
                 found.setdefault(path, candidate)

@@ -24,6 +24,7 @@ def join_topics(
     *,
     meetings: Meetings,
     trace: Trace,
+    alternatives: int = 1,
 ) -> list[Candidate]:
     """Paths that meet paths from other topics, those that meet most topics first, then in the given order.
 
@@ -34,6 +35,8 @@ def join_topics(
         ranked: paths from any of the topics, best first.
         partners: for every topic its paths of one logical hop, best first; `MAX_PARTNERS` of them are tried.
         meetings: what has been looked up for this question.
+        alternatives: partners of a path that are given, each as a candidate of its own, where a chooser can tell which
+            is meant; with more than one the search goes on after all topics have met.
 
     Returns:
         Candidates with joins, approximate where a query of this was late; empty when nothing meets.
@@ -42,14 +45,9 @@ def join_topics(
     found: list[Candidate] = []
     for candidate in ranked[:MAX_FIRST]:
         others = [topic for topic in partners if topic != candidate.path.topic]
-        joins: list[Join] = []
-        for topic in others:
-            if join := meetings.first(candidate, joins, partners[topic][:MAX_PARTNERS]):
-                joins.append(join)
-        if joins:
-            late_now = candidate.approximate or meetings.late
-            found.append(replace(candidate, joins=tuple(joins), approximate=late_now))
-        if joins and len(joins) == len(others):
+        joined = _joined(candidate, others, partners, meetings, alternatives)
+        found += joined
+        if alternatives == 1 and joined and len(joined[0].joins) == len(others):
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
     if meetings.late and not late:
@@ -62,6 +60,29 @@ def join_topics(
     return found
 
 
+def _joined(
+    candidate: Candidate,
+    others: Sequence[Entity],
+    partners: Mapping[Entity, Sequence[Candidate]],
+    meetings: Meetings,
+    alternatives: int,
+) -> list[Candidate]:
+    """A path with a join for each other topic that it meets; of the first such topic with each of several partners."""
+    every: list[tuple[Join, ...]] = [()]
+    for topic in others:
+        near = partners[topic][:MAX_PARTNERS]
+        most = alternatives if every == [()] else 1
+        longer = []
+        for joins in every:
+            met = meetings.some(candidate, joins, near, most)
+            longer += [(*joins, join) for join in met] or [joins]
+        every = longer
+    if every == [()]:
+        return []
+    approximate = candidate.approximate or meetings.late
+    return [replace(candidate, joins=joins, approximate=approximate) for joins in every]
+
+
 class Meetings:
     """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
     answered in time, so that a meeting may have been missed."""
@@ -71,9 +92,10 @@ class Meetings:
         self.late = False
         self._ends: dict[RelationPath, tuple[frozenset[Value], bool]] = {}
 
-    def first(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate]) -> Join | None:
-        """The first partner that meets the path, on a mediator before at the end: that is the closer tie."""
+    def some(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], most: int) -> list[Join]:
+        """The first partners that meet the path, on a mediator before at the end: that is the closer tie."""
         path = candidate.path
+        found: list[Join] = []
         for place in self._places(path):
             tried: set[RelationPath] = set()
             for partner in partners:
@@ -83,8 +105,10 @@ class Meetings:
                 tried.add(other)
                 join = Join(place, other)
                 if self._may_meet(path, join) and self._meets(candidate, (*joins, join)):
-                    return join
-        return None
+                    found.append(join)
+                    if len(found) == most:
+                        return found
+        return found
 
     def _places(self, path: RelationPath) -> list[int]:
         inner = [place for place in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[place - 1])]

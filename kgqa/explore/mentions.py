@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from kgqa.explore.spans import Word, derived, keys_of, likeness, misspelt, same_word, words_of
+from kgqa.explore.spans import (
+    Word,
+    derived,
+    keys_of,
+    likeness,
+    misspelt,
+    same_word,
+    words_of,
+)
 from kgqa.graph.names import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS

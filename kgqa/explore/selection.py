@@ -3,7 +3,7 @@ on from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
@@ -25,6 +25,7 @@ def select_entities(
     k: int,
     prefilter: Callable[[Sequence[Candidate]], list[Candidate]],
     shown: Callable[[Entity, str], str],
+    worded: Callable[[Candidate], str] | None = None,
     trace: Trace,
 ) -> list[Candidate]:
     """The same paths, restricted to `k` entities over all of them; paths none of whose entities is among them are
@@ -33,6 +34,7 @@ def select_entities(
     Args:
         prefilter: cuts a pool of more than `FILTER_ABOVE` entities down; all of them are looked at, none is sampled.
         shown: an entity and its name to what may be shown of it: topics are masked.
+        worded: a path as whoever chooses reads it; None for its words.
     """
     reached = _reached(graph, candidates, trace)
     if not reached:
@@ -49,7 +51,8 @@ def select_entities(
         places: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
         pool = [places[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
         trace.event("entities_filtered", pool=len(reached), kept=len(pool))
-    chosen = _choose(question, reached, texts, pool, chooser, k)
+    prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
+    chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
     trace.event("entities", selected=[texts[index] for index in chosen])
     result = []
     for candidate in candidates:
@@ -80,12 +83,13 @@ def _choose(
     pool: Sequence[int],
     chooser: Chooser,
     k: int,
+    prefixes: Mapping[int, str],
 ) -> list[int]:
     """Chunks of entities under their paths, in rounds, until one chunk is left."""
     left = list(pool)
     while True:
         chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
-        grouped = [_grouped(chunk, reached, texts) for chunk in chunks]
+        grouped = [_grouped(chunk, reached, texts, prefixes) for chunk in chunks]
         picked = chooser.pick_grouped(question, [groups for groups, _ in grouped], k)
         survivors: list[int] = []
         for (_, order), indices in zip(grouped, picked):
@@ -97,11 +101,14 @@ def _choose(
 
 
 def _grouped(
-    chunk: Sequence[int], reached: Sequence[tuple[Candidate, Entity]], texts: Sequence[str]
+    chunk: Sequence[int],
+    reached: Sequence[tuple[Candidate, Entity]],
+    texts: Sequence[str],
+    prefixes: Mapping[int, str],
 ) -> tuple[list[Group], list[int]]:
     """A chunk as groups under their paths, and its indices in the order in which the groups count them."""
     by_path: dict[int, list[int]] = {}
     for index in chunk:
         by_path.setdefault(id(reached[index][0]), []).append(index)
-    groups = [Group(reached[of[0]][0].words, tuple(texts[i] for i in of)) for of in by_path.values()]
+    groups = [Group(prefixes[path], tuple(texts[i] for i in of)) for path, of in by_path.items()]
     return groups, [index for of in by_path.values() for index in of]

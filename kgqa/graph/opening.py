@@ -12,7 +12,14 @@ from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.queries import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store, open_store
 from kgqa.model import Entity
-from kgqa.schema import BUNDLED, WALK_RULES, Schema, WalkRule, bundled_schema, load_schema
+from kgqa.schema import (
+    BUNDLED,
+    WALK_RULES,
+    Schema,
+    WalkRule,
+    bundled_schema,
+    load_schema,
+)
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SchemaError
+from kgqa.errors import (
+    KgqaError,
+    ModelUnavailable,
+    QuestionError,
+    SchemaError,
+    SettingsError,
+)
 from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.methods import top
+from kgqa.llm.models import open_models
+from kgqa.llm.prompts import Prompts
+from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Named, Question
 from kgqa.rank.chooser import Scorer
 from kgqa.rank.semantic import CachedEncoder, open_encoder
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace import Budget, BudgetExhausted, Trace
 from kgqa.words import clean, display_name, relation_words
 
 MAX_QUESTION_CHARS = 4000
@@ -43,30 +52,43 @@ def open_resources(
         StoreError, SchemaError, SettingsError, ModelUnavailable: see `open_graph` and `open_encoder`.
     """
     settings = settings or resolve()
+    chosen = method(settings["ask.method"])
+    models = open_models(settings)
+    if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
+        raise SettingsError(
+            f"{settings['ask.method']} needs a language model: --llm openai:NAME, the URL of a server, or "
+            "vllm:FOLDER (see `kgqa ask --help`)."
+        )
     cache = cache_of(settings)
-    if not isinstance(graph, KnowledgeGraph):
-        graph = open_graph(
-            graph if graph is not None else settings["graph.path"],
-            schema=settings["graph.schema"],
-            walks=settings["graph.walks"],
-            frontier_cap=settings["graph.frontier_cap"],
-            timeout=settings["graph.timeout"],
-            cache=cache,
-        )
-    settings = settings.with_graph(graph.settings)
-    encoder = None
-    if settings["rank.embeddings"] == "auto":
-        encoder = open_encoder(
-            cache,
-            model=settings["rank.model"],
-            url=settings["rank.model_url"],
-            query_prompt=settings["rank.query_prompt"],
-            precision=settings["rank.precision"],
-            say=say,
-        )
-    ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
+    with ExitStack() as opened:
+        if models is not None:
+            opened.callback(models.close)
+        prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
+        if not isinstance(graph, KnowledgeGraph):
+            graph = open_graph(
+                graph if graph is not None else settings["graph.path"],
+                schema=settings["graph.schema"],
+                walks=settings["graph.walks"],
+                frontier_cap=settings["graph.frontier_cap"],
+                timeout=settings["graph.timeout"],
+                cache=cache,
+            )
+            opened.callback(graph.close)
+        settings = settings.with_graph(graph.settings)
+        encoder = None
+        if settings["rank.embeddings"] == "auto":
+            encoder = open_encoder(
+                cache,
+                model=settings["rank.model"],
+                url=settings["rank.model_url"],
+                query_prompt=settings["rank.query_prompt"],
+                precision=settings["rank.precision"],
+                say=say,
+            )
+        ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
+        opened.pop_all()
     cache.prune()
-    return Resources(graph, encoder, settings, ranker)
+    return Resources(graph, encoder, settings, ranker, models, prompts)
 
 
 def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
@@ -80,6 +102,11 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         return relation_words(relation, graph.schema, graph.relation_labels)
 
     return ranker_scorer(TrainedRanker.load(Path(file), embeddings=encoder.name), encoder, text)
+
+
+def budget_of(settings: Settings) -> Budget:
+    """What the settings allow a question to spend."""
+    return Budget(**{name: settings[f"budget.{name}"] for name in ("seconds", "queries", "calls", "tokens", "cost")})
 
 
 def cache_of(settings: Settings) -> Cache:
@@ -117,14 +144,15 @@ def ask(
     settings = resources.settings
     if isinstance(question, str):
         question = Question(question)
-    trace = trace or Trace(seconds=settings["budget.seconds"], queries=settings["budget.queries"])
+    trace = trace or Trace(budget_of(settings))
+    name = settings["ask.method"]
     try:
         found = _answer(question, topics or question.topics, resources, trace)
     except BudgetExhausted as error:
-        found = Answer(question, "budget_exhausted", reason=f"The budget is spent: {error}.", method=top.METHOD)
+        found = Answer(question, "budget_exhausted", reason=f"The budget is spent: {error}.", method=name)
     except KgqaError as error:
         trace.event("failed", error=type(error).__name__, message=str(error))
-        found = Answer(question, "failed", reason=str(error), method=top.METHOD)
+        found = Answer(question, "failed", reason=str(error), method=name)
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
@@ -134,16 +162,25 @@ def ask(
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
     text = _checked(question.text)
     question = replace(question, text=text)
+    name = resources.settings["ask.method"]
+    chosen = method(name)
+    if resources.models is not None:
+        trace.event("models", stages=resources.models.described())
+    if not chosen.topics:
+        return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
-    mentions = find_mentions(graph, text, fit=_fit(resources.encoder))
+    # which of several namesakes is meant matters only where topics have to be found
+    mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
     # names are taken out first: The Last Samurai is no superlative
-    if kind := unsupported_kind(text) and unsupported_kind(drop_mentions(text, [m.text for m in mentions])):
+    # a language model is asked whether a path answers the question; without one nothing would notice
+    kind = None if resources.models else unsupported_kind(text)
+    if kind and (kind := unsupported_kind(drop_mentions(text, [m.text for m in mentions]))):
         trace.event("unsupported", kind=kind)
         return Answer(
             question,
             "unsupported",
             reason=f"This asks for {kind}; paths through the graph alone do not answer that, so nothing was guessed.",
-            method=top.METHOD,
+            method=name,
         )
     notes: list[str] = []
     entities = _given(graph, topics) if topics else _linked(graph, mentions[:MAX_TOPICS], notes, trace)
@@ -154,8 +191,8 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
-    found = top.answer(question, resources=resources, trace=trace, topics=named, names=names)
-    return replace(found, notes=(*notes, *found.notes))
+    found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
+    return replace(found, method=name, notes=(*notes, *found.notes))
 
 
 def _checked(text: str) -> str:

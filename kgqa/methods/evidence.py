@@ -18,7 +18,7 @@ SECONDS = 5.0
 
 
 def gather_evidence(
-    graph: KnowledgeGraph, candidate: Candidate, score: float, ends: Sequence[Value], trace: Trace
+    graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
 ) -> tuple[Evidence, ...]:
     """Walks to the first ends of a path, at most three each, and their triples; then the same for each path from
     another topic that these walks meet. No walks where the graph has so many that finding them takes too long,
@@ -27,7 +27,7 @@ def gather_evidence(
     walks = _walks(
         graph, path, list(ends), trace, MAX_WALKS_AN_END, joins=candidate.joins, restricted=candidate.restricted
     )
-    found = [_evidence(graph, path, walks, round(score, 4), candidate.approximate)]
+    found = [_evidence(graph, path, walks, None if score is None else round(score, 4), candidate.approximate)]
     for join in candidate.joins:
         met = list(dict.fromkeys(walk[join.at] for walk in walks)) or (list(ends) if join.at == len(path) else [])
         found.append(_evidence(graph, join.path, _walks(graph, join.path, met, trace, 1), None, candidate.approximate))

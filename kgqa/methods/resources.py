@@ -1,10 +1,12 @@
-"""What every question of a run shares: the graph, the embeddings, the settings."""
+"""What every question of a run shares: the graph, the embeddings, the language models, the settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.models import Models
+from kgqa.llm.prompts import Prompts
 from kgqa.rank.chooser import Scorer
 from kgqa.rank.semantic import CachedEncoder
 from kgqa.settings import Settings
@@ -19,9 +21,14 @@ class Resources:
     settings: Settings
     ranker: Scorer | None = None
     """A trained ranker, where the settings name one."""
+    models: Models | None = None
+    """Language models, where the settings name one."""
+    prompts: Prompts = field(default_factory=Prompts)
 
     def close(self) -> None:
         self.graph.close()
+        if self.models is not None:
+            self.models.close()
 
     def __enter__(self) -> Resources:
         return self

@@ -10,12 +10,12 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import ModelUnavailable
 from kgqa.rank.sentence_models import slug
+from kgqa.servers import base_url, open_client, usable_key
 from kgqa.words import clean
 
 KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
@@ -41,21 +41,12 @@ class RemoteEncoder:
         """
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
-        from openai import Omit, OpenAI
-
-        self.url = base_url(url)
+        self.url = base_url(url, of="embeddings", key=KEY_VARIABLE)
         self.model = model
         self.size = size
         self.name = remote_key(self.url, model)
-        self._key = os.environ.get(KEY_VARIABLE, "").strip()
-        self._client = OpenAI(
-            base_url=self.url,
-            api_key=self._key or "none",  # the library refuses to do without
-            timeout=SECONDS,
-            max_retries=RETRIES,
-            # what the environment says of OpenAI's own service is no business of another
-            default_headers={"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()},  # type: ignore[dict-item]
-        )
+        self._key = usable_key(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)
+        self._client = open_client(self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
@@ -109,27 +100,6 @@ class RemoteEncoder:
             f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL and "
             f"the model's name; a key goes into the environment variable {KEY_VARIABLE}."
         )
-
-
-def base_url(url: str) -> str:
-    """The URL that `/embeddings` is put behind; `/v1` where the given one has no path.
-
-    Raises:
-        SettingsError: not http or https, or something in it that does not belong there, such as a password.
-    """
-    parts = urlsplit(url.strip())
-    try:
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise SettingsError(f"The URL of the embeddings must begin with http:// or https://: {clean(url)[:100]!r}.")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise SettingsError(
-            f"The URL of the embeddings must not hold a user, a password or a query: put the key into {KEY_VARIABLE}."
-        )
-    path = parts.path.rstrip("/").removesuffix("/embeddings").rstrip("/")
-    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 
 def remote_key(url: str, model: str) -> str:

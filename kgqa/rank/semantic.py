@@ -49,6 +49,7 @@ class CachedEncoder:
         self._disk = vectors
         self._query_prompt = query_prompt
         self._memory: dict[str, np.ndarray] = {}
+        self._questions: dict[str, np.ndarray] = {}
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts that come again: relations, paths."""
@@ -69,8 +70,16 @@ class CachedEncoder:
         return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
 
     def encode_once(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts that will hardly come again: questions. The model's query prompt is put before them."""
-        return self._encoder.encode([self._query_prompt + text for text in texts] if self._query_prompt else texts)
+        """Vectors of texts that are not worth keeping on disk: questions, and parts of them, which come again within a
+        run. The model's query prompt is put before them."""
+        memory = self._questions
+        missing = [text for text in dict.fromkeys(texts) if text not in memory]
+        if missing:
+            memory.update(zip(missing, self._encoder.encode([self._query_prompt + text for text in missing])))
+        found = np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+        if len(memory) > _REMEMBERED:
+            self._questions = {}
+        return found
 
 
 def open_encoder(

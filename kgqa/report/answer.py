@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from kgqa.model import Answer, Entity, Evidence, Named
+from kgqa.model import Answer, Entity, Evidence, Named, to_json
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
@@ -36,9 +36,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
-        "usage": {
-            name: getattr(answer.usage, name) for name in ("hops", "candidates", "comparisons", "queries", "seconds")
-        },
+        "usage": to_json(answer.usage),
     }
     if trace:
         found["trace"] = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]
@@ -83,13 +81,15 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True) -> st
             lines.append(_shown(item, iris))
         if len(answer.answers) > MAX_SHOWN:
             lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (--json gives all)")
-    else:
+    if not answer.answers or answer.status != "answered":
         lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
     fields: list[tuple[str, str]] = []
     for evidence in answer.paths:
         fields.append(("path", clean(evidence.words)))
         shown = _walk_lines(evidence)
         fields += [("walk" if index == 0 else "", line) for index, line in enumerate(shown)]
+    if answer.grounding == "model":
+        fields.append(("source", "the language model's own knowledge: nothing in the graph stands for this"))
     if answer.sparql:
         fields.append(("query", _CLASS_WORDS[answer.query_class]))
         fields += [("", line) for line in _query_lines(answer.sparql, iris)]
@@ -150,8 +150,13 @@ def cost_line(answer: Answer) -> str:
         _counted(usage.candidates, "candidate"),
         _counted(usage.comparisons, "comparison"),
         _counted(usage.queries, "SPARQL query", "SPARQL queries"),
-        f"{usage.seconds:.2f} s",
     ]
+    if usage.calls:
+        parts.append(f"{_counted(usage.calls, 'model call')} in {_counted(usage.rounds, 'round')}")
+        parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
+    if usage.cost is not None:
+        parts.append(f"{usage.cost:.4f} USD")
+    parts.append(f"{usage.seconds:.2f} s")
     return ", ".join(parts)
 
 

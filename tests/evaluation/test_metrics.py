@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from kgqa.evaluation.metrics import (
     summarise,
 )
 from kgqa.evaluation.questions import GoldAnswer
-from kgqa.model import Answer, Entity, Named, Question
+from kgqa.model import Answer, Entity, Literal, Named, Question
 
 TABLE = [
     # answers, gold, hit@1, precision, recall, F1, EM
@@ -167,3 +168,11 @@ def test_groups():
     groups = by_group(OUTCOMES, dataset_and_hop)
     assert {name: len(part) for name, part in groups.items()} == {"cwq": 2, "web, 1 hop": 1, "web, 2 hops": 1}
     assert list(groups) == sorted(groups)
+
+
+def test_what_a_model_knows_itself_is_compared_by_name():
+    gold = [GoldAnswer("m.1", "Bong Joon-ho"), GoldAnswer("m.2", "")]
+    said = (Named(Literal("bong joon ho"), "", "bong joon ho"),)
+    by_model = Answer(Question("who?"), "answered", answers=said, grounding="model")
+    assert score_answer(by_model, gold).hit == 1
+    assert score_answer(replace(by_model, grounding="graph"), gold).hit == 0

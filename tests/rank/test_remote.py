@@ -11,8 +11,9 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.rank.remote import BATCH, KEY_VARIABLE, RemoteEncoder, base_url, remote_key
+from kgqa.rank.remote import BATCH, KEY_VARIABLE, RemoteEncoder, remote_key
 from kgqa.rank.semantic import open_encoder
+from kgqa.servers import base_url
 
 KEY = "sk-very-secret-0123456789"
 

@@ -1,0 +1,78 @@
+"""Runs kgqa against an oracle with noise behind a real HTTP server, and sums up what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kgqa.evaluation.metrics import Outcome
+from kgqa.evaluation.questions import GoldQuestion
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer
+from kgqa.testing.gold_table import gold_for
+from kgqa.testing.model_oracle import ModelOracle
+from kgqa.testing.server import ScriptedServer
+
+
+@dataclass
+class RunningOracle:
+    """An oracle that is told what is right before each question, and what came of it afterwards."""
+
+    oracle: ModelOracle
+    server: ScriptedServer
+    heard_of: list[tuple[bool, Outcome, Answer]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}#oracle"
+
+    def told(self, questions: Iterable[GoldQuestion], resources: Resources) -> Iterator[GoldQuestion]:
+        """The questions, each with the table of the oracle set before it is asked."""
+        for question in questions:
+            self.oracle.table = {question.text: gold_for(question, resources)}
+            yield question
+
+    def heard(self, outcome: Outcome, answer: Answer) -> None:
+        (gold,) = self.oracle.table.values()
+        self.heard_of.append((bool(gold.solutions), outcome, answer))
+
+    def report(self) -> dict[str, Any]:
+        """Hit@1 of the questions that paths can express, and means a question of what was asked of the model."""
+        expressible = [outcome for can, outcome, _ in self.heard_of if can]
+        usages = [answer.usage for _, _, answer in self.heard_of]
+        count = len(usages) or 1
+        return {
+            "expressible": len(expressible),
+            "hit@1 of expressible": sum(o.score.hit for o in expressible) / (len(expressible) or 1),
+            "calls": sum(u.calls for u in usages) / count,
+            "most calls": max((u.calls for u in usages), default=0),
+            "rounds": sum(u.rounds for u in usages) / count,
+            "tokens": sum(u.prompt_tokens + u.completion_tokens for u in usages) / count,
+            "unparsed": sum(stage.unparsed for u in usages for stage in u.stages),
+            "lost": [o.id for can, o, _ in self.heard_of if can and o.score.hit < 1],
+            "not expressible": [o.id for can, o, _ in self.heard_of if not can],
+        }
+
+    def text(self, verbose: bool) -> str:
+        found = self.report()
+        lines = [
+            f"{found['expressible']} expressible, hit@1 of these {100 * found['hit@1 of expressible']:.1f}; a question: "
+            f"{found['calls']:.1f} calls (at most {found['most calls']}), {found['rounds']:.1f} rounds, "
+            f"{found['tokens']:.0f} tokens; {found['unparsed']} replies unparsed"
+        ]
+        if found["lost"]:
+            lines.append("expressible, but not all right: " + " ".join(found["lost"]))
+        if verbose:
+            lines.append("not expressible: " + " ".join(found["not expressible"]))
+        return "\n".join(lines)
+
+
+@contextmanager
+def running_oracle(p: float, *, latency: float = 0.0, seed: int = 0) -> Iterator[RunningOracle]:
+    """An oracle that is right with the chance `p`, behind a server that waits `latency` seconds before each reply."""
+    oracle = ModelOracle(p=p, seed=seed)
+    with ScriptedServer(oracle) as server:
+        server.latency = latency
+        yield RunningOracle(oracle, server)

@@ -1,0 +1,1 @@
+"""Talks to language models: prompts in, completions out."""

@@ -1,0 +1,249 @@
+"""The language models of a run, by stage of a question, and one question's way to them: it is charged for what it asks."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
+from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
+from kgqa.settings import Settings, check
+from kgqa.settings_table import BY_KEY
+from kgqa.trace import BudgetExhausted, Trace
+
+_SAMPLING = tuple(each.name for each in fields(Sampling))
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Models:
+    """The model and the sampling of each stage. Thread-safe; shared by all questions of a run."""
+
+    by_stage: Mapping[str, LLM]
+    sampling: Mapping[str, Sampling]
+    prices: Mapping[str, tuple[float, float]]
+
+    @property
+    def name(self) -> str:
+        """The model that decides, and others where there are."""
+        return ", ".join(dict.fromkeys(m.name for m in (self.by_stage["decide"], *self.by_stage.values())))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
+
+    def unpriced(self) -> list[str]:
+        """Names of the models whose price is not known."""
+        return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """What is asked of whom, by stage, for the record of a run: the model and every sampling value."""
+        return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
+
+    def for_question(self, trace: Trace) -> QuestionModels:
+        return QuestionModels(self, trace)
+
+    def close(self) -> None:
+        for model in self._distinct():
+            model.close()
+
+    def _distinct(self) -> list[LLM]:
+        return list({id(model): model for model in self.by_stage.values()}.values())
+
+
+class QuestionModels:
+    """Asks for one question: adds the stage's sampling, charges calls before and tokens after, and keeps to the time
+    that the question has left."""
+
+    def __init__(self, models: Models, trace: Trace) -> None:
+        self._models = models
+        self.trace = trace
+        self.name = models.name
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """One completion for each prompt, all of one stage, in order.
+
+        Raises:
+            BudgetExhausted: what the question may spend is spent. ModelUnavailable: see `LLM`.
+        """
+        if not prompts:
+            return []
+        stage = prompts[0].stage
+        model = self._models.by_stage[stage]
+        self.trace.charge_calls(stage, len(prompts))
+        sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
+        completions = self._in_time(lambda: model.complete(sampled))
+        price = self._models.prices.get(model.name)
+        asked = sum(c.prompt_tokens for c in completions)
+        said = sum(c.completion_tokens for c in completions)
+        cost = None if price is None else (asked * price[0] + said * price[1]) / _MILLION
+        self.trace.spend(stage, prompt_tokens=asked, completion_tokens=said, cost=cost)
+        for completion in completions:
+            if completion.failure:
+                self.trace.tally(stage, failed=1)
+                self.trace.event("no_reply", stage=stage, failure=completion.failure, detail=completion.detail[:300])
+            if completion.reasoning:
+                self.trace.event("reasoning", stage=stage, text=completion.reasoning[:2000])
+        return completions
+
+    def _in_time(self, ask: Callable[[], list[Completion]]) -> list[Completion]:
+        """What a call gives, unless the question's time is over first: then the call goes on without anybody waiting."""
+        left = self.trace.remaining()
+        if left is None:
+            return ask()
+        result: list[list[Completion]] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                result.append(ask())
+            except BaseException as error:  # handed to whoever waits
+                failed.append(error)
+
+        thread = threading.Thread(target=run, daemon=True, name="kgqa-model")
+        thread.start()
+        thread.join(left)
+        if failed:
+            raise failed[0]
+        if not result:
+            raise BudgetExhausted("a language model has not answered in time")
+        return result[0]
+
+
+def open_models(settings: Settings) -> Models | None:
+    """The models that the settings name; None where they name none.
+
+    Raises:
+        SettingsError: a name or a value that makes no sense. ModelUnavailable: a library or a file is missing.
+    """
+    default = (settings["llm.model"] or "none").strip()
+    stages = _stages(settings["llm.stages"] or {})
+    if default == "none":
+        if any("model" in table for table in stages.values()):
+            raise SettingsError("llm.stages names a model for a stage, but llm.model names none for the others.")
+        return None
+    base = {name: settings[f"llm.{name}"] for name in _SAMPLING}
+    base["extra_body"] = base["extra_body"] or {}
+    opened: dict[str, LLM] = {}
+    by_stage, sampling = {}, {}
+    with ExitStack() as closing:
+        for stage in STAGES:
+            table = stages.get(stage, {})
+            name = table.get("model", default)
+            if name not in opened:
+                opened[name] = open_model(name, settings)
+                closing.callback(opened[name].close)
+            by_stage[stage] = opened[name]
+            sampling[stage] = Sampling(**{**base, **{key: table[key] for key in _SAMPLING if key in table}})
+        models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
+        if settings["budget.cost"] is not None and (unpriced := models.unpriced()):
+            raise SettingsError(
+                f"--max-cost needs the price of {', '.join(unpriced)}: put it into a TOML file and name that in "
+                f'llm.prices, for example: "{unpriced[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million '
+                "tokens)."
+            )
+        closing.pop_all()
+    return models
+
+
+def open_model(name: str, settings: Settings) -> LLM:
+    """One model by its name: `openai:NAME`, a URL with or without `#NAME`, `vllm:NAME|FOLDER`, `replay:FILE`.
+
+    Raises:
+        SettingsError: no such kind. ModelUnavailable: a library, a key or a file is missing.
+    """
+    from kgqa.llm.replay import Replay
+
+    kind, _, rest = name.partition(":")
+    if kind == "replay" and rest:
+        return Replay(Path(rest), model=None)
+    if kind not in ("http", "https") and (kind not in ("openai", "vllm") or not rest):
+        raise SettingsError(
+            f"{name!r} names no language model. It is openai:NAME, the URL of an OpenAI-compatible server "
+            "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none."
+        )
+    if settings["llm.replay_only"] == "on":
+        if settings["llm.replay"] is None:
+            raise SettingsError("--replay-only needs the file of kept replies: --replay FILE.")
+        # no server is asked, not even for its model's name, and no key is needed
+        called = name.partition("#")[2] or None if kind in ("http", "https") else rest
+        return Replay(Path(settings["llm.replay"]), model=None, name=called)
+    model = _live(name, kind, rest, settings)
+    if settings["llm.replay"] is None:
+        return model
+    try:
+        return Replay(Path(settings["llm.replay"]), model=model)
+    except BaseException:
+        model.close()
+        raise
+
+
+def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
+    if kind == "vllm":
+        from kgqa.llm.vllm import VLLMChat
+
+        return VLLMChat(rest)
+    from kgqa.llm.openai import OpenAIChat
+
+    limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
+    if kind == "openai":
+        key = _key(OPENAI_KEY_VARIABLE)
+        if not key:
+            raise ModelUnavailable(f"{name} needs a key: put it into the environment variable {OPENAI_KEY_VARIABLE}.")
+        return OpenAIChat(rest, key=key, **limits)
+    url, _, model = name.partition("#")
+    return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
+
+
+def _key(variable: str) -> str:
+    return os.environ.get(variable, "").strip()
+
+
+def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for stage, table in tables.items():
+        if stage not in STAGES or not isinstance(table, dict):
+            raise SettingsError(f"llm.stages has no stage {stage!r}; stages are tables named {', '.join(STAGES)}.")
+        for key, value in table.items():
+            if key not in ("model", *_SAMPLING) or value is None:
+                raise SettingsError(
+                    f"llm.stages: {stage}.{key} cannot be {value!r}; a stage has model, {', '.join(_SAMPLING)}."
+                )
+        found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"llm.stages, {stage}") for key, value in table.items()}
+    return found  # type: ignore[return-value]
+
+
+def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
+    """Prices of models, USD for a million tokens of prompts and of replies: ours, and over them those of a file.
+
+    Raises:
+        SettingsError: the file cannot be read or says something else.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    sources = [files("kgqa.llm").joinpath("prices.toml"), *([Path(file)] if file else [])]
+    for source in sources:
+        try:
+            data = tomllib.loads(source.read_text(encoding="utf-8"))
+            found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SettingsError(
+                f"{source} is no table of prices: {error}. A line of one is: "
+                '"gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
+            ) from error
+    return found
+
+
+def _price(value: Any) -> float:
+    price = float(value)
+    if not (price >= 0 and math.isfinite(price)):
+        raise ValueError(f"{value!r} is no price")
+    return price

@@ -1,0 +1,155 @@
+"""Renders the prompt files: `prompts/<method>/<name>.j2`, and beside each a `.json` that says what goes in and what
+comes back.
+
+A template has a block `system` and a block `user`. What is put in is data: text of one line, without control
+characters; templates are sandboxed, and a value too many or too few is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from kgqa.errors import SettingsError
+from kgqa.llm.client import Message
+from kgqa.words import clean
+
+LONGEST = 2000
+"""Characters of one value: a question, a path, a name."""
+LARGEST_FILE = 200_000
+_NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prompt file: what it is for, its values with what each means, an example of them, and the form of the reply."""
+
+    name: str
+    about: str
+    values: Mapping[str, str]
+    reply: Mapping[str, Any]
+    example: Mapping[str, Any]
+    source: str
+
+
+class Prompts:
+    """All prompts, those of a user's folder before ours.
+
+    Args:
+        folder: has `<method>/<name>.j2` files; the `.json` beside it may be left out, ours is then taken.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        if folder is not None and not folder.is_dir():
+            raise SettingsError(f"There is no folder of prompts {folder}: see llm.prompts.")
+        self._compiled: dict[str, tuple[Template, Any]] = {}
+
+    def names(self) -> list[str]:
+        """All prompts there are, `method/name`."""
+        own = {f"{p.parent.name}/{p.stem}" for p in self._folder.glob("*/*.j2")} if self._folder else set()
+        return sorted({name for name in own if _NAME.match(name)} | set(_packaged()))
+
+    def get(self, name: str) -> Template:
+        """Raises SettingsError: there is no such prompt, or its files cannot be read."""
+        return self._load(name)[0]
+
+    def render(self, name: str, /, **values: Any) -> tuple[Message, ...]:
+        """The messages of a prompt.
+
+        Raises:
+            SettingsError: no such prompt, a value too many or too few, or a template that fails.
+        """
+        template, compiled = self._load(name)
+        if wrong := set(values) ^ set(template.values):
+            raise SettingsError(f"The prompt {name} takes {sorted(template.values)}; wrong: {sorted(wrong)}.")
+        given = {key: _plain(value) for key, value in values.items()}
+        messages = []
+        for role in ("system", "user"):
+            if role in compiled.blocks:
+                try:
+                    text = "".join(compiled.blocks[role](compiled.new_context(given))).strip()
+                except Exception as error:  # a template can fail in any way, by recursion too
+                    raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
+                if text:
+                    messages.append(Message(role, text))  # type: ignore[arg-type]
+        if not messages:
+            raise SettingsError(f"The prompt {name} has neither a block `system` nor a block `user`.")
+        return tuple(messages)
+
+    def _load(self, name: str) -> tuple[Template, Any]:
+        if name not in self._compiled:
+            if not _NAME.match(name) or name not in self.names():
+                raise SettingsError(f"There is no prompt {name}. There are: {', '.join(self.names())}.")
+            source = self._read(f"{name}.j2")
+            try:
+                template = _described(name, json.loads(self._read(f"{name}.json")), source)
+                compiled = _environment().from_string(source)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, TemplateError) as error:
+                raise SettingsError(f"The files of the prompt {name} cannot be used: {error}") from error
+            self._compiled[name] = (template, compiled)
+        return self._compiled[name]
+
+    def _read(self, file: str) -> str:
+        try:
+            if self._folder is not None and (own := self._folder / file).is_file():
+                if own.stat().st_size > LARGEST_FILE:
+                    raise SettingsError(f"{own} is larger than {LARGEST_FILE:,} bytes: that is no prompt.")
+                return own.read_text(encoding="utf-8")
+            return files("kgqa.prompts").joinpath(*file.split("/")).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The prompt file {file} cannot be read: {error}") from error
+
+
+def _described(name: str, data: Any, source: str) -> Template:
+    template = Template(name, data["about"], data["values"], data.get("reply") or {}, data.get("example") or {}, source)
+    if not isinstance(template.about, str):
+        raise TypeError("about must be text")
+    for part, value in (("values", template.values), ("reply", template.reply), ("example", template.example)):
+        if not isinstance(value, dict):
+            raise TypeError(f"{part} must be a JSON object")
+    return template
+
+
+@lru_cache(1)
+def _packaged() -> tuple[str, ...]:
+    found = []
+    for folder in files("kgqa.prompts").iterdir():
+        if folder.is_dir() and not folder.name.startswith("_"):
+            found += [f"{folder.name}/{f.name[:-3]}" for f in folder.iterdir() if f.name.endswith(".j2")]
+    return tuple(sorted(found))
+
+
+@lru_cache(1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Text of one line and of limited length, in lists and tables too; numbers and None as they are."""
+    if isinstance(value, str):
+        return _line(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(each) for each in value]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    raise TypeError(f"a prompt takes text, numbers and lists of them, not {type(value).__name__}")
+
+
+@lru_cache(8192)
+def _line(value: str) -> str:
+    text = clean(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,158 @@
+"""The last step of System 1 (thesis, sections 3.3.1 and 4.1): a model composes the answer from all retained paths, and
+may fall back to what it knows itself. What it says counts as from the graph only if every answer is an end of a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.explore.beam import Hop
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.chooser import ask_read
+from kgqa.llm.client import Prompt
+from kgqa.llm.parse import read_answers
+from kgqa.methods.reading import read_chosen
+from kgqa.methods.resources import Resources
+from kgqa.methods.showing import Shown
+from kgqa.model import Answer, Candidate, Literal, Named, Value
+from kgqa.trace import Trace
+from kgqa.words import normalise, relation_words
+
+MOST_PATHS = 12
+MOST_ENTITIES = 20
+"""Entities of a path that are shown; all of its ends count when an answer is looked up."""
+MOST_TRIPLES = 6
+COUNTED = 1000
+_NUMBER = re.compile(r"\[?\s*(\d{1,5})\s*\]?\Z")
+
+
+@dataclass(frozen=True)
+class Retained:
+    """A path, all its ends, and how many of them are shown."""
+
+    candidate: Candidate
+    ends: tuple[Named, ...]
+    shown: int
+
+
+def compose(
+    graph: KnowledgeGraph, empty: Answer, hops: Sequence[Hop], shown: Shown, resources: Resources, trace: Trace
+) -> Answer:
+    """What the model answers, on the evidence of the paths kept in all hops.
+
+    Args:
+        empty: an answer without answers, to be filled in.
+
+    Raises:
+        BudgetExhausted, ModelUnavailable, StoreError: see `top.answer`.
+    """
+    assert resources.models is not None
+    kept = dict.fromkeys(candidate for hop in reversed(hops) for candidate in hop.kept)
+    retained = [each for each in (_retained(graph, c, shown, empty, trace) for c in kept) if each][:MOST_PATHS]
+    said = _said(graph, retained, shown, resources, trace)
+    if said is None:
+        return replace(empty, reason="the language model's answer could not be read")
+    if not said:
+        return replace(empty, reason="the language model found no answer in the graph and knew none")
+    found = _resolved(said, retained)
+    trace.event("composed", said=list(said)[:50], resolved=found is not None)
+    if found is None:
+        meant = (item.name if (item := _by_number(text, _numbered(retained))) else text for text in said)
+        return replace(
+            empty,
+            status="answered",
+            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(meant)),
+            grounding="model",
+            notes=(*empty.notes, "This is from the language model's own knowledge, not from the graph."),
+        )
+    wanted = {item.value for item in found}
+    # those that lead to most of them first, and of these the ones with fewest others
+    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
+    return read_chosen(graph, empty, found, (each.candidate for each in fittest), trace)
+
+
+def _retained(
+    graph: KnowledgeGraph, candidate: Candidate, shown: Shown, empty: Answer, trace: Trace
+) -> Retained | None:
+    try:
+        ends = graph.ends(candidate.path, restricted=candidate.restricted, limit=COUNTED).values
+    except (StoreTimeout, PartialResult) as error:
+        trace.event("gave_up", path=candidate.words, error=str(error))
+        return None
+    topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
+    named = graph.named([value for value in ends if value not in topics])
+    return Retained(candidate, tuple(named), min(len(named), MOST_ENTITIES)) if named else None
+
+
+def _said(
+    graph: KnowledgeGraph, retained: Sequence[Retained], shown: Shown, resources: Resources, trace: Trace
+) -> tuple[str, ...] | None:
+    """The answers as the model gave them: numbers of entities, or names."""
+    assert resources.models is not None
+    paths = []
+    for each in retained:
+        entities = [shown.name(item.value, item.name) for item in each.ends[: each.shown]]
+        paths.append(
+            {
+                "path": " ".join(shown.elements(each.candidate)),
+                "entities": entities,
+                "more": len(each.ends) - each.shown,
+                "triples": _triples(graph, each.candidate, shown),
+            }
+        )
+        shown.texts.update(entities)
+    messages = resources.prompts.render("top/answer", question=shown.question, paths=paths)
+    models = resources.models.for_question(trace)
+    reask = resources.settings["llm.reask"]
+    return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [read_answers], reask=reask)[0]
+
+
+def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[str]:
+    """A few of the path's triples, in words."""
+    try:
+        walks = graph.walks_along(candidate.path, restricted=candidate.restricted, limit=MOST_TRIPLES, timeout=5.0)
+    except (StoreTimeout, PartialResult):
+        return []
+    nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
+    names = {item.value: shown.name(item.value, item.name) for item in graph.named(nodes)}
+    texts: dict[str, None] = {}
+    for walk in walks:
+        for step, here, there in zip(candidate.path.steps, walk, walk[1:]):
+            first, second = (here, there) if step.direction == "out" else (there, here)
+            words = relation_words(step.relation, graph.schema, graph.relation_labels)
+            texts[f"{names.get(first, '?')}; {words}; {names.get(second, '?')}"] = None
+    found = list(texts)[:MOST_TRIPLES]
+    shown.texts.update(found)
+    return found
+
+
+def _numbered(retained: Sequence[Retained]) -> list[Named]:
+    """The entities in the order of their numbers in the prompt."""
+    return [item for each in retained for item in each.ends[: each.shown]]
+
+
+def _by_number(text: str, numbered: Sequence[Named]) -> Named | None:
+    number = _NUMBER.match(text.strip())
+    return numbered[int(number[1]) - 1] if number and 1 <= int(number[1]) <= len(numbered) else None
+
+
+def _resolved(said: Sequence[str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
+    """The ends that were meant; None where one of the answers is no end of any path."""
+    numbered = _numbered(retained)
+    by_name: dict[str, list[Named]] = {}
+    for each in retained:
+        for item in each.ends:
+            by_name.setdefault(normalise(item.name), []).append(item)
+    found: dict[Value, Named] = {}
+    for text in said:
+        if item := _by_number(text, numbered):
+            found[item.value] = item
+            continue
+        same = {item.value: item for item in by_name.get(normalise(text), ())}
+        if len(same) != 1:
+            return None  # unknown, or a name of several: not to be told apart by id
+        found |= same
+    return tuple(found.values())

@@ -1,0 +1,155 @@
+"""After each hop: which of the kept paths is best, and whether the search may end with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.explore.beam import Hop
+from kgqa.explore.conjunction import Meetings, join_topics
+from kgqa.explore.cues import Cues
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.ranking import Ranking
+from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.settings import Settings
+from kgqa.trace import Trace
+
+Ranked = list[tuple[Candidate, float | None]]
+"""Paths, best first, with their scores; None where a language model compared them."""
+ALTERNATIVES = 4
+"""Ways in which a path can meet another topic that a language model is given to choose from."""
+COMPARED = 10
+"""Paths on which topics meet that a language model compares."""
+ENDS = 2000
+
+
+class Deciding:
+    """The state of one question's decisions: what was ranked after the last hop is not ranked again."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        topics: Sequence[Named],
+        ranking: Ranking,
+        cues: Cues,
+        settings: Settings,
+        trace: Trace,
+    ) -> None:
+        self._graph = graph
+        self._topics = topics
+        self._ranking = ranking
+        self._cues = cues
+        self._settings = settings
+        self._trace = trace
+        self._meetings = Meetings(graph)
+        self._last: tuple[Hop | None, Ranked] = (None, [])
+        self._ends_before: frozenset[Value] | None = None
+        self.reached: list[Hop] = []
+        """All hops that were finished, also where the budget ended the search."""
+
+    def ranked_after(self, hops: Sequence[Hop]) -> Ranked:
+        """The paths that may answer, best first, those that meet paths from other topics before the others."""
+        if not hops or self._last[0] is not hops[-1]:
+            ranked = self._by_model(hops) if self._ranking.by_model else self._by_score(hops)
+            self._last = (hops[-1] if hops else None, ranked)
+        return self._last[1]
+
+    def enough(self, hops: Sequence[Hop]) -> bool:
+        """Whether nothing deeper is to be looked for."""
+        self.reached = list(hops)
+        settings = self._settings
+        if settings["explore.lengths"] == "deepest":
+            return False
+        if settings["explore.combine"] == "intersect" and self._all_meet(self.ranked_after(hops)):
+            return True
+        if settings["explore.stop"] == "converged":
+            return self._converged(self.ranked_after(hops))
+        return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
+
+    def best_so_far(self) -> Ranked:
+        """The paths of the hops that were finished, as they were kept: where nobody can be asked any more."""
+        kept = [candidate for hop in reversed(self.reached) for candidate in hop.kept]
+        return [(replace(candidate, approximate=True), None) for candidate in dict.fromkeys(kept)]
+
+    def _by_score(self, hops: Sequence[Hop]) -> Ranked:
+        ranking = self._ranking
+        alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
+        if not self._joins(hops):
+            return alone
+        # the other topics prune better than any score, so all that passed a prefilter may be joined
+        every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+        joined = join_topics(
+            [candidate for candidate, _ in every], self._near(hops), meetings=self._meetings, trace=self._trace
+        )
+        scores = {(c.path, c.restricted): score for c, score in every}
+        if self._meetings.late:
+            alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
+        return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
+
+    def _by_model(self, hops: Sequence[Hop]) -> Ranked:
+        ranking = self._ranking
+        kept = list(hops[-1].kept) if hops else []
+        pool = kept
+        if self._joins(hops):
+            others = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+            kept_before = [candidate for hop in reversed(hops) for candidate in hop.kept]
+            every = list({(c.path, c.restricted): c for c in [*kept_before, *(c for c, _ in others)]}.values())
+            near = self._near(hops)
+            partners = {
+                topic: [*(c for c in kept_before if c.path.topic == topic), *near[topic]]
+                for topic in near
+            }  # fmt: skip
+            joined = join_topics(every, partners, meetings=self._meetings, trace=self._trace, alternatives=ALTERNATIVES)
+            pool = [*joined[:COMPARED], *kept]
+        if len(pool) > len(kept) or self._settings["rank.tournament"] not in ("chunked", "single"):
+            pool = ranking.decided(pool)
+        return [(candidate, None) for candidate in pool]
+
+    def _joins(self, hops: Sequence[Hop]) -> bool:
+        return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
+
+    def _near(self, hops: Sequence[Hop]) -> dict[Entity, list[Candidate]]:
+        """For each topic its paths of one logical hop, best first."""
+        near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
+        return {topic.value: [c for c, _ in near if c.path.topic == topic.value] for topic in self._topics}
+
+    def _all_meet(self, ranked: Ranked) -> bool:
+        """Whether the best path meets paths from all other topics. Then nothing deeper is looked for: what two topics
+        agree on says more of the depth than the wording does (asking for the announced hops too costs 2 points on
+        CWQ). A language model has to accept it besides."""
+        if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
+            return False
+        if self._ranking.by_model and not self._ranking.accepts(*ranked[0]):
+            return False
+        self._trace.event("met", path=ranked[0][0].words, topics=len(self._topics))
+        return True
+
+    def _accepted(self, ranked: Ranked) -> bool:
+        """Whether the best path so far ends the search: it is accepted, and, where only its score says so, as long as
+        the wording announces."""
+        if not ranked or not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops:
+            return False
+        if not self._ranking.accepts(*ranked[0]):
+            return False
+        score = ranked[0][1]
+        self._trace.event("accepted", path=ranked[0][0].words, score=None if score is None else round(score, 4))
+        return True
+
+    def _converged(self, ranked: Ranked) -> bool:
+        """Whether the best path has the ends that the best had a hop before, or that the second best has (thesis,
+        section 6.2.3)."""
+        sets = [self._ends(candidate) for candidate, _ in ranked[:2]]
+        best = sets[0] if sets else None
+        same = bool(best) and (best == self._ends_before or (len(sets) > 1 and best == sets[1]))
+        self._ends_before = best
+        if same:
+            self._trace.event("converged", path=ranked[0][0].words, answers=len(best or ()))
+        return same
+
+    def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
+        try:
+            found = self._graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=ENDS)
+        except (StoreTimeout, PartialResult):
+            return None
+        return None if found.approximate else frozenset(found.values)

@@ -1,0 +1,79 @@
+"""Servers with OpenAI's interface, for chat and for embeddings: their URL, their key, and the client of the openai
+library for the two."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from kgqa.errors import SettingsError
+from kgqa.words import clean
+
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_VARIABLE = "KGQA_LLM_KEY"
+CONNECT_SECONDS = 10.0
+
+
+def base_url(
+    url: str, *, endpoint: str = "/chat/completions", of: str = "language model", key: str = KEY_VARIABLE
+) -> str:
+    """The URL that an endpoint is put behind; `/v1` where the given one has no path.
+
+    Args:
+        of, key: what is there, and the variable that its key is put into, for messages.
+
+    Raises:
+        SettingsError: not http or https, or something in it that does not belong there, such as a password.
+    """
+    if any(sign in url for sign in "@?#"):
+        raise SettingsError(f"The URL of the {of} must not hold a user, a password or a query: put the key into {key}.")
+    try:
+        parts = urlsplit(url.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(f"The URL of the {of} must begin with http:// or https://: {clean(url)[:100]!r}.")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def usable_key(key: str, variable: str) -> str:
+    """The key without blanks around it; `variable` is the one of the environment that people put it into.
+
+    Raises:
+        SettingsError: it cannot stand in a header.
+    """
+    key = key.strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise SettingsError(f"The key in {variable} has characters that no key has: copy it once more.")
+    return key
+
+
+def open_client(url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0) -> Any:
+    """An `openai.OpenAI` that tries again `retries` times, sends this key and no other, and, unless it is for OpenAI, nothing
+    else that the environment says of OpenAI's own service. `timeout`: seconds until something of a reply has to come.
+    """
+    from openai import OpenAI, Timeout
+
+    key = key or "none"  # the library refuses to do without
+    return OpenAI(
+        base_url=url,
+        api_key=key,
+        timeout=Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+        max_retries=retries,
+        # an Authorization in OPENAI_CUSTOM_HEADERS would go before the key
+        default_headers={**({} if is_openai else _kept_back()), "Authorization": f"Bearer {key}"},
+    )
+
+
+def _kept_back() -> dict[str, Any]:
+    from openai import Omit
+
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    names = [line.partition(":")[0].strip() for line in lines if ":" in line]
+    names = [name for name in names if name.lower() != "authorization"]
+    return {name: Omit() for name in ("OpenAI-Organization", "OpenAI-Project", *names)}

@@ -1,0 +1,200 @@
+"""A language model that knows the right paths and errs with a known chance, behind the scripted server.
+
+It reads nothing but the text of the prompt, and has a table from questions to gold paths in words. So a whole run is
+tested end to end: prompts, HTTP, replies, parsing, tournaments. What it says to the same prompt is always the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+WORST = 99
+_ARROW = re.compile(r" (?=(?:->|<-) )")
+_MEETS = re.compile(r" \(which .*? meets (.*?)\)(?=$| \(which )")
+_LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What is right for one question.
+
+    `solutions`: each the paths, in the words of the prompts (`[E1] -> location country -> country capital`), that
+    together lead to exactly the answers. `nodes`: names of entities that lie on gold paths; `answers`: of those at
+    their ends.
+    """
+
+    solutions: tuple[frozenset[str], ...] = ()
+    nodes: frozenset[str] = frozenset()
+    answers: tuple[str, ...] = ()
+
+    def rank(self, text: str) -> int:
+        """How far a path is from a solution: 0 is one, 1 one hop or one join away; `WORST` leads to none."""
+        joins = frozenset(_MEETS.findall(text))
+        main = _MEETS.sub("", text)
+        best = WORST
+        for solution in self.solutions:
+            if main in solution and {main, *joins} == solution:
+                return 0
+            if joins:
+                # another condition besides leaves no answer that is wrong
+                best = min(best, 1 if {main, *joins} >= solution else WORST)
+                continue
+            for path in solution:
+                if path == main or path.startswith((f"{main} -> ", f"{main} <- ")):
+                    best = min(best, len(_ARROW.split(path)) - len(_ARROW.split(main)) + (len(solution) > 1))
+        return best
+
+
+@dataclass
+class ModelOracle:
+    """Replies for `ScriptedServer`.
+
+    Args:
+        table: gold by question, as it stands in the prompt; a single entry is taken for every question.
+        p: chance that the better one of two is preferred, 0.5 to 1.
+    """
+
+    table: Mapping[str, Gold] = field(default_factory=dict)
+    p: float = 1.0
+    seed: int = 0
+
+    def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
+        asked = next(m["content"] for m in messages if m["role"] == "user")
+        said = "\n".join(m["content"] for m in messages)
+        digest = hashlib.blake2b(f"{self.seed}\0{said}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        chance = random.Random(digest)
+        fields = dict(re.findall(r"^([A-Z][A-Za-z ]*): ?(.*)$", asked, re.MULTILINE))
+        gold = self._gold(fields.get("Question", ""))
+        for label, reply in self._kinds().items():
+            if label in fields:
+                return reply(gold, asked, fields, chance)
+        return "I do not know what is asked."
+
+    def _gold(self, question: str) -> Gold:
+        if len(self.table) == 1:
+            return next(iter(self.table.values()))
+        return self.table.get(question, Gold())
+
+    def _kinds(self) -> dict[str, Callable[[Gold, str, dict[str, str], random.Random], str]]:
+        """By a label that only one kind of prompt has."""
+        return {
+            "Candidate A": self._compare,
+            "Relevant": self._relevant,
+            "Answer found": self._accept,
+            "Scores": self._score,
+            "Selected": self._select,
+            "Relations": self._relations,
+            "Clauses": self._clauses,
+            "Entities": self._entities,
+            "Triples": self._sufficient,
+            "Answers": self._answer,
+            "Question": self._recall,
+        }
+
+    @staticmethod
+    def _whole(known: str, rest: str) -> str:
+        return rest if known == "(nothing)" else known if rest == "(the same)" else f"{known} {rest}"
+
+    def _right(self, chance: random.Random) -> bool:
+        return chance.random() < self.p
+
+    def _compare(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        first, second = (
+            gold.rank(self._whole(fields["Known"], fields[name])) for name in ("Candidate A", "Candidate B")
+        )
+        if first == second:
+            return f"[{chance.choice('AB')}]"
+        return "[A]" if (first < second) == self._right(chance) else "[B]"
+
+    def _relevant(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        shorter, longer = gold.rank(fields["Known"]), gold.rank(self._whole(fields["Known"], fields["Candidate"]))
+        if shorter == longer:
+            return chance.choice(("[RELEVANT]", "[NOT RELEVANT]"))
+        return "[RELEVANT]" if (longer < shorter) == self._right(chance) else "[NOT RELEVANT]"
+
+    def _accept(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        path = fields["Path"]
+        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and "(which " in path)
+        return "[YES]" if right == self._right(chance) else "[NO]"
+
+    def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)
+        wanted = int(found[1]) if found else 1
+        ranks = {}
+        path = ""
+        for line in asked.splitlines():
+            if line.startswith("Path: "):
+                path = line.removeprefix("Path: ")
+            elif item := _LISTED.match(line):
+                if path:  # entities under a path
+                    on_the_way = gold.rank(path) < WORST
+                    ranks[int(item[1])] = 0 if on_the_way and item[2] in gold.nodes else 1 if on_the_way else 2
+                else:
+                    ranks[int(item[1])] = gold.rank(item[2])
+        picked: list[int] = []
+        while ranks and len(picked) < wanted:
+            places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
+            weights = [(1 / self.p - 1) ** places[rank] for rank in ranks.values()]
+            drawn = chance.choices(list(ranks), weights)[0]
+            picked.append(drawn)
+            del ranks[drawn]
+        return json.dumps(picked)
+
+    def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        scores = []
+        for _, text in _LISTED.findall(asked):
+            true = 1 / (1 + gold.rank(text))
+            scores.append(round(true if self._right(chance) else chance.random(), 3))
+        return json.dumps({"scores": scores})
+
+    def _answer(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        if not _LISTED.search(asked):
+            return self._recall(gold, asked, fields, chance)
+        found: list[int] = []
+        others: list[int] = []
+        path = ""
+        for line in asked.splitlines():
+            if line.startswith("Path: "):
+                path = line.removeprefix("Path: ")
+            elif item := _LISTED.match(line):
+                right = gold.rank(path) == 0 or (item[2] in gold.answers and gold.rank(path) < WORST)
+                (found if right else others).append(int(item[1]))
+        if found and self._right(chance):
+            return json.dumps({"answers": found})
+        return json.dumps({"answers": others[:1] or list(gold.answers)[:1]})
+
+    def _recall(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        return json.dumps({"answers": list(gold.answers) if self._right(chance) else ["something else"]})
+
+    def _clauses(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        # every clause is the whole question: nothing is lost, nothing gained
+        return json.dumps({"clauses": {topic: fields["Question"] for topic in fields["Entities"].split(", ")}})
+
+    def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        hops = [part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]]
+        steps = {step for hop in hops for step in hop.split(" · ")}
+        names = fields["Relations"].split("; ")
+        right = [name for name in names if name.removesuffix(" (backwards)") in steps]
+        chosen = right if right and self._right(chance) else chance.sample(names, min(3, len(names)))
+        share = round(1 / len(chosen), 2)
+        return "\n".join(f"{n}. {{{name} (Score: {share})}}: it is." for n, name in enumerate(chosen[:3], 1))
+
+    def _entities(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        names = fields["Entities"].split("; ")
+        right = [name in gold.nodes or name in gold.answers for name in names]
+        if not any(right) or not self._right(chance):
+            right = [chance.random() < 0.5 for _ in names]
+        share = round(1 / (sum(right) or 1), 2)
+        return "Score: " + ", ".join(str(share if good else 0.0) for good in right)
+
+    def _sufficient(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        seen = {part for line in asked.split("Triples:", 1)[1].splitlines() for part in line.split("; ")}
+        answers = [name for name in gold.answers if name in seen]
+        if answers and self._right(chance):
+            return f"{{Yes}}. It is {{{'; '.join(answers)}}}."
+        return "{No}. It is not among the triples; I would say {nobody}."

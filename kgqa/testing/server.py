@@ -1,0 +1,199 @@
+"""A scripted server with OpenAI's chat interface, on the loopback: tests of whatever talks to a model need one.
+
+with ScriptedServer(["yes", rate_limited(1), Reply("no", reasoning="Hm.")]) as server:
+    ask_the_model_at(server.url)
+    assert server.requests[0].body["temperature"] == 0
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kgqa.testing.faults import Fault, Reply, failing, unsupported, wrong_key
+from kgqa.testing.loopback import LoopbackServer, Response
+from kgqa.testing.structured import FIELDS, held_to
+
+Answered = str | Reply | Fault
+Constrains = Literal["none", "structured_outputs", "json_schema"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A chat request. `arrived`: seconds of `time.monotonic()`. `headers` in lower case, without the key."""
+
+    body: dict[str, Any]
+    arrived: float
+    headers: dict[str, str]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.body["messages"]
+
+
+class ScriptedServer:
+    """POST /v1/chat/completions and GET /v1/models; anything else is a 404. Runs from when it is made; thread-safe.
+
+    Args:
+        reply: makes the reply of the messages, or replies that are used up in the order of the requests.
+        constrains: which field holds the model to choices: `structured_outputs.choice` (vLLM's) or the schema of
+            `response_format`. A text that is none of the choices becomes the choice that it mentions first, or the
+            first one.
+        ignores_silently: the other of the two fields changes nothing, as vLLM does with a field that it does not
+            know. Otherwise it is a 400.
+        rejects: fields of a request that are a 400.
+        key: the one that it wants; "" for none.
+        models: what GET /v1/models lists. A chat request may name any model.
+        latency: seconds before each reply; may be set later.
+
+    Attributes:
+        url: ends in `/v1`.
+        requests: the chat requests, in the order they came in.
+        listings: how often the models were asked for.
+        most_at_once: chat requests that were under way at the same time, at most.
+        errors: what the function `reply` raised; the request gets a 400 that says so, as when nothing is left to
+            reply with.
+    """
+
+    def __init__(
+        self,
+        reply: Callable[[list[dict[str, Any]]], Answered] | Iterable[Answered] = (),
+        *,
+        constrains: Constrains = "none",
+        ignores_silently: bool = True,
+        rejects: Collection[str] = (),
+        key: str = "",
+        models: Sequence[str] = ("scripted",),
+        latency: float = 0.0,
+    ) -> None:
+        if constrains not in ("none", *FIELDS):
+            raise ValueError(f"constrains is one of none, {', '.join(FIELDS)}, not {constrains!r}")
+        self.requests: list[Request] = []
+        self.errors: list[Exception] = []
+        self.listings = 0
+        self.most_at_once = 0
+        self.latency = latency
+        self._reply = reply if callable(reply) else None
+        self._queue: deque[Answered] = deque(() if callable(reply) else reply)
+        self._constrains = constrains
+        self._rejects = (
+            *rejects,
+            *(() if ignores_silently else (FIELDS[name] for name in FIELDS if name != constrains)),
+        )
+        self._key = key
+        self._models = tuple(models)
+        self._under_way = 0
+        self._lock = threading.Lock()
+        self._server = LoopbackServer(self._answer)
+        self.url = f"http://127.0.0.1:{self._server.port}/v1"
+
+    def enqueue(self, *replies: Answered) -> None:
+        """These are used up before a function is asked."""
+        with self._lock:
+            self._queue.extend(replies)
+
+    @property
+    def calls(self) -> int:
+        """Chat requests that came in."""
+        return len(self.requests)
+
+    def close(self) -> None:
+        """Ends at once: whoever waits for a reply sees the connection dropped."""
+        self._server.close()
+
+    def __enter__(self) -> ScriptedServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- answering ----
+
+    def _answer(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
+        arrived = time.monotonic()
+        key = headers.pop("authorization", "").removeprefix("Bearer ")
+        route = (method, path.partition("?")[0])
+        if route == ("GET", "/v1/models"):
+            with self._lock:
+                self.listings += 1
+            return wrong_key(key) if self._key and key != self._key else self._listing()
+        if route != ("POST", "/v1/chat/completions"):
+            return failing(404, f"Unknown request URL: {method} {path}.", code="unknown_url")
+        try:
+            body = json.loads(content)
+            usable = isinstance(body["model"], str) and all(isinstance(each, dict) for each in body["messages"])
+        except (ValueError, TypeError, KeyError):
+            usable = False
+        if not usable:
+            return failing(400, "The request is no JSON object with a model and messages.")
+        with self._counted(Request(body, arrived, headers)):
+            if self._key and key != self._key:
+                return wrong_key(key)
+            refused = next((field for field in self._rejects if field in body), None)
+            answered = unsupported(refused) if refused else self._next(body)
+            self._server.wait(self.latency)
+            if isinstance(answered, Fault):
+                self._server.wait(answered.seconds)
+                return answered
+            reply = Reply(answered) if isinstance(answered, str) else answered
+            return _json(completion(held_to(reply, body, self._constrains), body))
+
+    @contextmanager
+    def _counted(self, request: Request) -> Iterator[None]:
+        with self._lock:
+            self.requests.append(request)
+            self._under_way += 1
+            self.most_at_once = max(self.most_at_once, self._under_way)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _next(self, body: dict[str, Any]) -> Answered:
+        with self._lock:
+            if self._queue:
+                return self._queue.popleft()
+        if self._reply is None:
+            return failing(400, "The scripted server has no reply left.")
+        try:
+            return self._reply(body["messages"])
+        except Exception as error:  # whatever it is, it is the test's own and is said where it shows
+            self.errors.append(error)
+            return failing(400, f"The function of the scripted server raised {type(error).__name__}: {error}")
+
+    def _listing(self) -> Response:
+        data = [{"id": model, "object": "model", "created": 0, "owned_by": "kgqa"} for model in self._models]
+        return _json({"object": "list", "data": data})
+
+
+def completion(reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
+    """The body of a response: one choice."""
+    prompt, said = reply.prompt_tokens, reply.completion_tokens
+    if prompt is None:
+        prompt = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
+    if said is None:
+        said = len(reply.reasoning + reply.text) // 4
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    if reply.refusal is not None and not reply.text:
+        message["content"] = None
+    if reply.reasoning:
+        message[reply.reasoning_field] = reply.reasoning
+    return {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason, "logprobs": reply.logprobs}],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said},
+    }
+
+
+def _json(content: Any) -> Response:
+    return Response(body=json.dumps(content).encode())

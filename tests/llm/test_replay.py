@@ -1,0 +1,546 @@
+"""Replies kept in a real file: asked once, kept through threads, processes and kill -9; errors one can act on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from kgqa.errors import KgqaError, ModelUnavailable, SettingsError
+from kgqa.llm.client import Completion, Message, Prompt, Sampling
+from kgqa.llm.replay import Replay, reply_key
+from kgqa.llm.replay_file import FORMAT
+
+SOON = 20.0
+"""Seconds after which a test has failed."""
+
+
+def prompt(text: str, **options) -> Prompt:
+    return Prompt((Message("system", "Answer."), Message("user", text)), "filter", **options)
+
+
+class Numbered:
+    """Counts its replies, so that no two are the same. `gate`, where it is closed, holds a call up."""
+
+    def __init__(self, name: str = "a model", fail: dict[str, str] | None = None) -> None:
+        self.name = name
+        self.notes = ("a parameter was dropped",)
+        self.fail = fail or {}
+        self.calls: list[list[str]] = []
+        self.closed = 0
+        self.begun = threading.Semaphore(0)
+        self.gate = threading.Event()
+        self.gate.set()
+        self.error: Exception | None = None
+
+    def complete(self, prompts) -> list[Completion]:
+        texts = [each.messages[-1].content for each in prompts]
+        self.calls.append(texts)
+        self.begun.release()
+        assert self.gate.wait(SOON)
+        if self.error is not None:
+            raise self.error
+        return [self._reply(text, n) for n, text in enumerate(texts)]
+
+    def _reply(self, text: str, n: int) -> Completion:
+        said = f"{text} {len(self.calls)}.{n} {os.getpid()}"
+        return Completion(
+            text=said,
+            reasoning="because",
+            failure=self.fail.get(text, ""),  # type: ignore[arg-type]
+            detail="as asked" if text in self.fail else "",
+            prompt_tokens=11,
+            completion_tokens=7,
+            seconds=0.1 + 0.2,
+            constrained=True,
+        )
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    return tmp_path / "replies.sqlite"
+
+
+@pytest.fixture
+def opened():
+    """Opens replays and closes them in the end."""
+    replays: list[Replay] = []
+
+    def open_it(*args, **options) -> Replay:
+        replays.append(Replay(*args, **options))
+        return replays[-1]
+
+    yield open_it
+    for each in replays:
+        each.close()
+
+
+# ---- what is asked and what is not ----
+
+
+def test_the_second_run_is_the_first_without_a_call(file):
+    prompts = [prompt(f"q{n}") for n in range(1200)]  # more than go into one query
+    first = Numbered()
+    replay = Replay(file, model=first)
+    asked = replay.complete(prompts)
+    replay.close()
+    assert [len(call) for call in first.calls] == [1200] and first.closed == 1
+    assert not any(each.recorded for each in asked)
+    second = Numbered()
+    replay = Replay(file, model=second)
+    assert replay.name == "a model" and replay.notes == ("a parameter was dropped",)
+    again = replay.complete(prompts)
+    replay.close()
+    assert second.calls == []
+    assert again == [replace(each, recorded=True) for each in asked]
+    alone = Replay(file, model=None)
+    assert alone.name == "a model" and alone.notes == ()
+    assert alone.complete(prompts) == again
+    alone.close()
+
+
+def test_only_what_is_missing_is_asked_and_each_once(file, opened):
+    model = Numbered()
+    replay = opened(file, model=model)
+    (known,) = replay.complete([prompt("b")])
+    got = replay.complete([prompt(text) for text in "abcaba"])
+    assert model.calls == [["b"], ["a", "c"]]
+    assert [each.text[0] for each in got] == list("abcaba")
+    assert got[1] == got[4] == replace(known, recorded=True)
+    assert got[0].text == got[3].text == got[5].text
+    # one call was made for the three of them
+    assert [each.recorded for each in got] == [False, True, False, True, True, True]
+    assert replay.complete([]) == []
+
+
+def test_what_may_pass_is_asked_again_and_the_rest_is_kept(file, opened):
+    failures = ["refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
+    model = Numbered(fail={failure: failure for failure in failures})
+    replay = opened(file, model=model)
+    prompts = [prompt(failure) for failure in failures]
+    first, second = replay.complete(prompts), replay.complete([*prompts, prompts[4]])
+    assert model.calls == [failures, failures[4:]]
+    assert [each.failure for each in second] == [*failures, failures[4]]
+    assert second[:4] == [replace(each, recorded=True) for each in first[:4]]
+    assert [each.recorded for each in second[4:]] == [False] * 3
+
+
+def test_replies_no_text_file_could_hold(file, opened):
+    class Odd(Numbered):
+        def _reply(self, text: str, n: int) -> Completion:
+            return Completion(text="half \ud83d \x00 \u2028 国", detail="\udcff")
+
+    odd = opened(file, model=Odd())
+    (first,) = odd.complete([prompt("half a pair \ud83d")])
+    (second,) = opened(file, model=None).complete([prompt("half a pair \ud83d")])
+    assert second == replace(first, recorded=True)
+
+
+# ---- keys ----
+
+BASE = prompt(
+    "q",
+    sampling=Sampling(temperature=0.5, top_p=0.9, seed=1, max_tokens=10, extra_body={"a": {"b": 1, "c": [2]}}),
+    choices=("yes", "no"),
+)
+OTHERS = {
+    "temperature": replace(BASE, sampling=replace(BASE.sampling, temperature=0.6)),
+    "no temperature": replace(BASE, sampling=replace(BASE.sampling, temperature=None)),
+    "top_p": replace(BASE, sampling=replace(BASE.sampling, top_p=0.8)),
+    "seed": replace(BASE, sampling=replace(BASE.sampling, seed=None)),
+    "max_tokens": replace(BASE, sampling=replace(BASE.sampling, max_tokens=11)),
+    "extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={"a": {"b": 1, "c": [3]}})),
+    "no extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={})),
+    "text": replace(BASE, messages=(BASE.messages[0], Message("user", "q "))),
+    "role": replace(BASE, messages=(BASE.messages[0], Message("assistant", "q"))),
+    "one message more": replace(BASE, messages=(*BASE.messages, Message("user", ""))),
+    "order of messages": replace(BASE, messages=BASE.messages[::-1]),
+    "choices": replace(BASE, choices=("yes",)),
+    "order of choices": replace(BASE, choices=("no", "yes")),
+    "no choices": replace(BASE, choices=()),
+}
+SAME = {
+    "stage": replace(BASE, stage="judge"),
+    "order in extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={"a": {"c": [2], "b": 1}})),
+    "frozen extra_body": replace(
+        BASE, sampling=replace(BASE.sampling, extra_body=MappingProxyType({"a": MappingProxyType({"b": 1, "c": [2]})}))
+    ),
+}
+
+
+def test_all_that_a_reply_depends_on_is_in_its_key():
+    keys = [reply_key("m", each) for each in (BASE, *OTHERS.values())] + [reply_key("n", BASE)]
+    assert len(set(keys)) == len(keys)
+    assert {name: reply_key("m", each) for name, each in SAME.items()} == dict.fromkeys(SAME, reply_key("m", BASE))
+
+
+def test_the_key_does_not_change_with_the_version():
+    """A file recorded today is to be of use later."""
+    assert reply_key("m", BASE) == "9795013e41e6aa8a34e3fe2eb5e4c4ebce3136c3c9ba61a29fd59aff3201e625"
+    zero = [prompt("q", sampling=Sampling(temperature=value)) for value in (0, 0.0)]
+    assert reply_key("m", zero[0]) == reply_key("m", zero[1])
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_prompt_is_asked(file, opened, other):
+    model = Numbered()
+    replay = opened(file, model=model)
+    replay.complete([BASE])
+    replay.complete([OTHERS[other]])
+    replay.complete(list(SAME.values()))
+    assert len(model.calls) == 2
+
+
+def test_another_model_has_replies_of_its_own(file, opened):
+    models = [Numbered("one"), Numbered("two")]
+    replays = [opened(file, model=model) for model in models]
+    got = [replay.complete([prompt("q")])[0] for replay in replays for _ in range(2)]
+    assert [len(model.calls) for model in models] == [1, 1]
+    assert [each.recorded for each in got] == [False, True, False, True]
+
+
+# ---- the memory alone ----
+
+
+def test_a_prompt_that_was_not_recorded(file, opened):
+    opened(file, model=Numbered()).complete([prompt("known")])
+    replay = opened(file, model=None)
+    with pytest.raises(ModelUnavailable) as caught:
+        replay.complete([prompt("known"), prompt("new\x1b[31m\nline"), prompt("newer")])
+    message = str(caught.value)
+    assert str(file) in message and "and to 1 more" in message and "--llm" in message and "new[31m line" in message
+    assert "replies of:" not in message
+    stranger = opened(file, model=None, name="gpt")
+    with pytest.raises(ModelUnavailable, match="no reply of gpt .* It has replies of: a model"):
+        stranger.complete([prompt("known")])
+
+
+def test_which_model_is_meant(file, opened):
+    with pytest.raises(ModelUnavailable, match="There is no replay file"):
+        Replay(file, model=None)
+    assert not file.exists()
+    opened(file, model=Numbered("two"))
+    with pytest.raises(ModelUnavailable, match="holds no replies yet"):
+        Replay(file, model=None)
+    opened(file, model=Numbered("two")).complete([prompt("q")])
+    assert opened(file, model=None).name == "two"
+    opened(file, model=Numbered("one")).complete([prompt("q")])
+    with pytest.raises(ModelUnavailable, match="It has: one, two"):
+        Replay(file, model=None)
+    replay = opened(file, model=None, name="one")
+    assert replay.name == "one" and replay.complete([prompt("q")])[0].text.startswith("q")
+    # what the model is called elsewhere
+    assert opened(file, model=Numbered("served-as-x"), name="one").complete([prompt("q")])[0].recorded
+
+
+def test_reading_leaves_the_file_and_its_folder_as_they_were(file):
+    replay = Replay(file, model=Numbered())
+    replay.complete([prompt("q")])
+    replay.close()
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    alone = Replay(file, model=None)
+    alone.complete([prompt("q")])
+    alone.close()
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.fixture
+def plain_user():
+    """A folder of a user who is not root, and that user: root may write to everything."""
+    folder = Path(tempfile.mkdtemp(prefix="kgqa-replay-"))
+    root = os.geteuid() == 0
+    if root:
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+    yield folder
+    if root:
+        os.seteuid(0)
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("folder_too", [False, True])
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_too, killed):
+    file = plain_user / "replies.sqlite"
+    replay = Replay(file, model=Numbered())
+    replay.complete([prompt("q")])
+    log = file.with_name(file.name + "-wal")
+    kept = log.read_bytes()
+    replay.close()
+    if killed:
+        log.write_bytes(kept)
+    file.chmod(0o444)
+    plain_user.chmod(0o555 if folder_too else 0o755)
+    with pytest.raises(SettingsError, match="cannot be written.*--replay-only"):
+        Replay(file, model=Numbered())
+    if killed and folder_too:
+        # the log may hold replies that are not in the file, and SQLite cannot read it here
+        with pytest.raises(SettingsError, match="cannot be read.*Copy it, and what lies beside it"):
+            Replay(file, model=None)
+    else:
+        assert opened(file, model=None).complete([prompt("q")])[0].recorded
+
+
+# ---- files that are something else ----
+
+
+def other_database(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE replies (key TEXT)")
+
+
+def newer_format(file: Path) -> None:
+    Replay(file, model=Numbered()).close()
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is no replay file, or is damaged"),
+        (lambda file: file.write_text("short"), SettingsError, "is no replay file, or is damaged"),
+        (other_database, SettingsError, "a database of something else"),
+        (newer_format, SettingsError, "newer version of kgqa .format 2, this one knows 1.: update kgqa"),
+        (lambda file: file.mkdir(), SettingsError, "is a folder"),
+    ],
+    ids=["text", "short text", "other database", "newer format", "folder"],
+)
+@pytest.mark.parametrize("write", [True, False])
+def test_files_that_are_none_of_ours_stay_as_they_are(file, make, error, message, write):
+    make(file)
+    before = file.read_bytes() if file.is_file() else None
+    model = Numbered()
+    with pytest.raises(error, match=message):
+        Replay(file, model=model if write else None)
+    assert (file.read_bytes() if file.is_file() else None) == before
+    assert model.calls == []
+
+
+def test_an_empty_file_becomes_a_replay_file(file, opened):
+    file.touch()
+    with pytest.raises(SettingsError, match="is empty"):
+        Replay(file, model=None)
+    opened(file, model=Numbered()).complete([prompt("q")])
+    assert opened(file, model=None).complete([prompt("q")])[0].recorded
+
+
+def test_folders_are_made(tmp_path, opened):
+    opened(tmp_path / "a #1" / "b?%20" / "r.sqlite", model=Numbered()).complete([prompt("q")])
+    assert (tmp_path / "a #1" / "b?%20" / "r.sqlite").is_file()
+    (tmp_path / "text").touch()
+    with pytest.raises(SettingsError, match="cannot be written"):
+        Replay(tmp_path / "text" / "r.sqlite", model=Numbered())
+
+
+def test_damage_in_the_middle_is_said_clearly(file):
+    replay = Replay(file, model=Numbered())
+    prompts = [prompt(f"{n}" * 500) for n in range(300)]
+    replay.complete(prompts)
+    replay.close()
+    data = bytearray(file.read_bytes())
+    data[4096:] = os.urandom(1) * (len(data) - 4096)
+    file.write_bytes(data)
+    with pytest.raises(KgqaError, match="damaged"):
+        replay = Replay(file, model=None)
+        try:
+            replay.complete(prompts)
+        finally:
+            replay.close()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"text"', '{"text": 1}', "{}"])
+def test_a_reply_that_somebody_changed_into_something_else(file, opened, text):
+    replay = opened(file, model=Numbered())
+    replay.complete([prompt("q")])
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE replies SET completion = ?", (text,))
+    with pytest.raises(ModelUnavailable, match="cannot be used any more"):
+        replay.complete([prompt("q")])
+
+
+# ---- threads ----
+
+
+def test_what_another_thread_asks_right_now_is_waited_for(file, opened):
+    model = Numbered()
+    replay = opened(file, model=model)
+    model.gate.clear()
+    with ThreadPoolExecutor(6) as pool:
+        first = pool.submit(replay.complete, [prompt("a"), prompt("b")])
+        assert model.begun.acquire(timeout=SOON)
+        others = [pool.submit(replay.complete, [prompt("b"), prompt(own), prompt("a")]) for own in "wxyz"]
+        for _ in others:
+            assert model.begun.acquire(timeout=SOON)  # for what is their own
+        model.gate.set()
+        a, b = first.result(SOON)
+        for other in others:
+            got = other.result(SOON)
+            assert (got[2], got[0]) == (replace(a, recorded=True), replace(b, recorded=True))
+            assert not got[1].recorded
+    assert sorted(map(sorted, model.calls)) == [["a", "b"], ["w"], ["x"], ["y"], ["z"]]
+
+
+@pytest.mark.parametrize("how", ["raises", "unreachable"])
+def test_where_the_other_thread_fails_one_asks_oneself(file, opened, how):
+    model = Numbered()
+    replay = opened(file, model=model)
+    model.gate.clear()
+    if how == "raises":
+        model.error = ModelUnavailable("no server")
+    else:
+        model.fail["q"] = "unreachable"
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(replay.complete, [prompt("q")])
+        assert model.begun.acquire(timeout=SOON)
+        second = pool.submit(replay.complete, [prompt("q")])
+        time.sleep(0.02)
+        model.gate.set()
+        if how == "raises":
+            with pytest.raises(ModelUnavailable, match="no server"):
+                first.result(SOON)
+            with pytest.raises(ModelUnavailable, match="no server"):
+                second.result(SOON)
+        else:
+            assert first.result(SOON)[0].failure == second.result(SOON)[0].failure == "unreachable"
+    assert model.calls == [["q"], ["q"]]
+    model.error, model.fail = None, {}
+    assert replay.complete([prompt("q")])[0].failure == ""
+
+
+def test_many_threads_ask_everything_once(file, opened):
+    model = Numbered()
+    replay = opened(file, model=model)
+
+    def ask(n: int) -> list[str]:
+        order = [(n * 7 + i * 3) % 20 for i in range(20)]
+        got: dict[int, str] = {}
+        for start in range(0, 20, 4):
+            batch = order[start : start + 4]
+            got |= dict(zip(batch, [each.text for each in replay.complete([prompt(str(i)) for i in batch])]))
+        return [got[i] for i in range(20)]
+
+    with ThreadPoolExecutor(10) as pool:
+        results = list(pool.map(ask, range(30)))
+    assert all(result == results[0] for result in results)
+    assert Counter(text for call in model.calls for text in call) == Counter(map(str, range(20)))
+
+
+def test_close_ends_what_waits_with_an_error_that_says_so(file):
+    model = Numbered()
+    replay = Replay(file, model=model)
+    model.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(replay.complete, [prompt("q")])
+        assert model.begun.acquire(timeout=SOON)
+        replay.close()
+        replay.close()
+        model.gate.set()
+        with pytest.raises(ModelUnavailable, match="was closed"):
+            future.result(SOON)
+    with pytest.raises(ModelUnavailable, match="was closed"):
+        replay.complete([prompt("q")])
+
+
+# ---- processes ----
+
+
+def test_whoever_is_first_is_right(file, opened):
+    """As two processes would: neither knows of the other's call."""
+    slow, fast = Numbered(), Numbered()
+    replays = [opened(file, model=model) for model in (slow, fast)]
+    fast.calls.append([])  # its replies have other numbers
+    slow.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(replays[0].complete, [prompt("q"), prompt("own")])
+        assert slow.begun.acquire(timeout=SOON)
+        (first,) = replays[1].complete([prompt("q")])
+        slow.gate.set()
+        got = late.result(SOON)
+    assert got[0] == replace(first, recorded=True) and got[0].text.startswith("q 2.")
+    assert not got[1].recorded and got[1].text.startswith("own 1.")
+
+
+def hammer(file: str, count: int, start, results) -> None:
+    """Asks for the same prompts as others do, in small batches; runs in a process of its own."""
+    start.wait(SOON)  # so that they make the file at the same time as well
+    replay = Replay(file, model=Numbered())
+    got = []
+    for first in range(0, count, 5):
+        got += replay.complete([prompt(str(n)) for n in range(first, first + 5)])
+    replay.close()
+    results.put([(each.text, each.seconds) for each in got])
+
+
+def test_processes_that_ask_the_same_get_the_same(file):
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Barrier(2), context.Queue()
+    workers = [context.Process(target=hammer, args=(str(file), 100, start, results)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    first, second = (results.get(timeout=60) for _ in workers)
+    for worker in workers:
+        worker.join(SOON)
+        assert worker.exitcode == 0
+    assert first == second and len(first) == 100
+    alone = Replay(file, model=None)
+    assert [(each.text, each.seconds) for each in alone.complete([prompt(str(n)) for n in range(100)])] == first
+    alone.close()
+
+
+WRITER = """
+import sys
+from kgqa.llm.replay import Replay
+from tests.llm.test_replay import Numbered, prompt
+
+replay = Replay(sys.argv[1], model=Numbered())
+for n in range(100_000):
+    for each in replay.complete([prompt(f"{n}.{i}") for i in range(3)]):
+        sys.stdout.write(each.text + "\\n")
+    sys.stdout.flush()
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(file)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert writer.stdout is not None
+    lines = [writer.stdout.readline() for _ in range(60)]
+    writer.send_signal(signal.SIGKILL)
+    lines += writer.stdout.read().splitlines(keepends=True)
+    writer.wait(SOON)
+    said = [line.rstrip("\n") for line in lines if line.endswith("\n")]
+    assert len(said) >= 60
+    texts = [text.split()[0] for text in said]
+    alone = Replay(file, model=None)
+    assert [each.text for each in alone.complete([prompt(text) for text in texts])] == said
+    alone.close()
+    # and it goes on from there
+    model = Numbered()
+    replay = Replay(file, model=model)
+    replay.complete([prompt(text) for text in (*texts, "more")])
+    assert model.calls == [["more"]]
+    replay.close()

@@ -1,0 +1,120 @@
+"""A language model alone: no graph is looked at, and nothing is passed off as found in one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.errors import SettingsError
+from kgqa.settings import resolve
+from kgqa.testing import faults
+from kgqa.testing.server import ScriptedServer
+
+
+@pytest.fixture(scope="module")
+def graph(session_cache):
+    from kgqa.cache import Cache
+    from kgqa.graph.opening import open_graph
+
+    with open_graph(cache=Cache(session_cache)) as demo:
+        yield demo
+
+
+@pytest.fixture
+def run(graph):
+    """`run(*replies, question=..., **settings) -> (answer, requests)`."""
+
+    def run(*replies, question="Who composed the unknown hymn of Nowhere?", method="io", topics=(), **given):
+        with ScriptedServer(list(replies)) as server:
+            settings = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#name"}
+            settings |= {name.replace("__", "."): value for name, value in given.items()}
+            resources = open_resources(graph, settings=resolve(settings))
+            try:
+                return ask(question, topics=topics, resources=resources), list(server.requests)
+            finally:
+                resources.models.close()
+
+    return run
+
+
+@pytest.mark.parametrize("method", ["io", "cot"])
+def test_it_answers_from_memory_without_a_topic(run, method):
+    answer, requests = run('I think so.\n{"answers": ["Ada", "Bea", "Ada"]}', method=method)
+    assert answer.status == "answered" and [item.name for item in answer.answers] == ["Ada", "Bea"]
+    assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
+    assert answer.method == method and answer.topics == () and all(item.id == "" for item in answer.answers)
+    assert answer.usage.queries == 0 and answer.usage.calls == 1 == len(requests)
+    assert any("own knowledge" in note and "name" in note for note in answer.notes)
+
+
+def test_only_one_of_them_is_told_to_think(run):
+    for method, thinks in (("io", False), ("cot", True)):
+        _, (request,) = run('{"answers": []}', method=method)
+        assert ("step by step" in request.messages[0]["content"]) == thinks
+        assert request.messages[1]["content"].startswith("Question: Who composed the unknown hymn of Nowhere?")
+        assert "structured_outputs" not in request.body and request.body["temperature"] == 0
+
+
+def test_topics_are_neither_needed_nor_masked(run):
+    answer, (request,) = run(
+        '{"answers": ["Tokyo"]}', question="What is the capital of Japan?", topics=["m.demo_japan"]
+    )
+    assert "capital of Japan" in request.messages[1]["content"] and answer.grounding == "model"
+    assert answer.answers[0].id == "" and answer.sparql == ""
+
+
+@pytest.mark.parametrize("question", ["How many moons has Mars?", "Is water wet?", "What is the largest ocean?"])
+def test_it_may_be_asked_what_paths_cannot_answer(run, question):
+    assert str(run('{"answers": ["two"]}', question=question)[0]) == "two"
+
+
+@pytest.mark.parametrize("method", ["io", "cot"])
+def test_it_may_know_nothing(run, method):
+    answer, requests = run('{"answers": []}', method=method)
+    assert (answer.status, answer.answers, answer.grounding) == ("no_answer", (), "none")
+    assert "knew no answer" in answer.reason and len(requests) == 1
+
+
+def test_what_cannot_be_read_is_asked_for_again(run):
+    answer, requests = run("Hm.", '{"answers": ["Ada"]}')
+    assert str(answer) == "Ada" and len(requests) == 2 and requests[1].messages[2]["content"] == "Hm."
+    answer, requests = run("Hm.", "Hm?")
+    assert answer.status == "no_answer" and "could not be read" in answer.reason
+    answer, requests = run("Hm.", llm__reask=0)
+    assert answer.status == "no_answer" and len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [faults.refusal(), faults.empty(), faults.too_long()], ids=["refusal", "empty", "too long"]
+)
+def test_no_reply_is_no_answer(run, reply):
+    assert run(reply, reply)[0].status == "no_answer"
+
+
+def test_a_wrong_key_is_a_failure_that_says_what_to_do(run):
+    answer, _ = run(faults.wrong_key("sk"))
+    assert answer.status == "failed" and "KGQA_LLM_KEY" in answer.reason
+
+
+def test_budgets_hold(run):
+    answer, requests = run("never", budget__calls=0)
+    assert answer.status == "budget_exhausted" and not requests
+
+
+def test_an_empty_question_is_not_asked(run):
+    answer, requests = run("never", question=" ?")
+    assert answer.status == "failed" and "empty" in answer.reason and not requests
+
+
+@pytest.mark.parametrize("method", ["io", "cot", "tog"])
+def test_without_a_model_there_is_nobody_to_ask(graph, method):
+    with pytest.raises(SettingsError, match="--llm"):
+        open_resources(graph, settings=resolve({"ask.method": method}))
+
+
+def test_the_question_is_data_and_not_a_template(run):
+    _, (request,) = run('{"answers": []}', question="What is {{ 7 * 7 }} {% block system %}?")
+    assert "{{ 7 * 7 }} {% block system %}" in request.messages[1]["content"]
+    assert json.dumps(request.body)

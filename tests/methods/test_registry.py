@@ -1,0 +1,115 @@
+"""Methods by name: ours, and those that another package brings."""
+
+from __future__ import annotations
+
+import sys
+from importlib import invalidate_caches
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.methods.registry import Method, method, method_names
+from kgqa.methods.top import answer
+from kgqa.settings_table import PRESETS
+
+OURS = ["top", "top-1", "top-2", "tog", "io", "cot"]
+MODULE = """
+from kgqa.methods.registry import Method
+from kgqa.model import Answer
+
+def plain(question, *, resources, trace, topics, names):
+    return Answer(question, "no_answer", method="plain")
+
+whole = Method(plain, topics=False, model=True)
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Another package that is installed: its entry points and its modules."""
+    method.cache_clear()
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(points: str, **modules: str) -> None:
+        folder = Path(tmp_path / "theirs-1.0.dist-info")
+        folder.mkdir()
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[kgqa.methods]\n{points}\n")
+        for name, source in modules.items():
+            (tmp_path / f"{name}.py").write_text(source)
+        invalidate_caches()
+
+    yield install
+    method.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("theirs")]:
+        del sys.modules[name]
+
+
+def test_ours():
+    assert method_names() == OURS
+    assert method("top") == Method(answer, topics=True, model=False)
+    needs = {name: (method(name).topics, method(name).model) for name in OURS}
+    assert needs == {
+        **dict.fromkeys(OURS[:3], (True, False)),
+        "tog": (True, True),
+        "io": (False, True),
+        "cot": (False, True),
+    }
+
+
+def test_every_preset_is_of_a_method():
+    assert set(PRESETS) <= set(OURS)
+
+
+@pytest.mark.parametrize("name", ["nosuch", "", "TOP", "top ", "kgqa.methods.top"])
+def test_an_unknown_method(name):
+    with pytest.raises(SettingsError) as caught:
+        method(name)
+    assert str(caught.value) == f"There is no method {name}. There are: {', '.join(OURS)}."
+
+
+def test_a_function_of_another_package(package):
+    package("plain = theirs_module:plain", theirs_module=MODULE)
+    assert method_names() == [*OURS, "plain"]
+    found = method("plain")
+    assert (found.topics, found.model) == (True, False)
+    assert found.answer("q", resources=None, trace=None, topics=(), names={}).method == "plain"
+    assert method("plain") is found
+
+
+def test_a_method_of_another_package_says_what_it_needs(package):
+    package("zebra = theirs_module:plain\nwhole = theirs_module:whole", theirs_module=MODULE)
+    assert method_names() == [*OURS, "whole", "zebra"]
+    assert (method("whole").topics, method("whole").model) == (False, True)
+
+
+def test_no_package_takes_the_place_of_ours(package):
+    package("top = theirs_module:whole", theirs_module=MODULE)
+    assert method_names() == OURS
+    assert method("top").answer is answer
+
+
+def test_an_unknown_method_is_told_of_theirs_too(package):
+    package("plain = theirs_module:plain", theirs_module=MODULE)
+    with pytest.raises(SettingsError, match="There are: top, .*, cot, plain."):
+        method("plian")
+
+
+@pytest.mark.parametrize(
+    ("points", "source"),
+    [
+        ("broken = theirs_module:plain", "raise RuntimeError('no licence')"),
+        ("broken = theirs_module:plain", "import theirs_not_there"),
+        ("broken = theirs_module:plain", "def f(:"),
+        ("broken = theirs_module:missing", "plain = 1"),
+        ("broken = theirs_nowhere:plain", ""),
+    ],
+    ids=["raises", "imports what is missing", "no Python", "no such name", "no such module"],
+)
+def test_a_package_that_fails(package, points, source):
+    package(points, theirs_module=source)
+    assert "broken" in method_names(), "names are known without importing"
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_"):
+            method("broken")

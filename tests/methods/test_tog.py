@@ -1,0 +1,376 @@
+"""Think-on-Graph on scripted replies: what is asked in which order, how replies are read, and what an answer rests on."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.cache import Cache
+from kgqa.graph.bulk import load_files
+from kgqa.graph.opening import open_graph
+from kgqa.graph.store import open_store
+from kgqa.settings import resolve
+from kgqa.testing import faults
+from kgqa.testing.server import ScriptedServer
+
+NS = "http://rdf.freebase.com/ns/"
+NAMES = {
+    "m.zor": "Zorblax",
+    "m.ann": "Ann Arkin",
+    "m.bob": "Bob Bream",
+    "m.carl": "Carl Crumb",
+    "m.fre": "Freedonia",
+    "m.alpha": "Alphaville",
+    "m.beta": "Betaville",
+    "m.ulm": "Ulmen",
+    "m.twin1": "Twinton",
+    "m.twin2": "Twinton",
+    "m.big": "Bigfilm",
+    "m.mid": "Midfilm",
+    "m.song": "Hymn of Ulmen",
+    **{f"m.actor{n:02}": f"Actor {n:02}" for n in range(25)},
+}
+FACTS = (
+    "m.zor film.film.directed_by m.ann",
+    "m.zor film.film.directed_by m.bob",
+    "m.zor film.film.produced_by m.carl",
+    "m.zor film.film.country m.fre",
+    "m.ann people.person.place_of_birth m.alpha",
+    "m.bob people.person.place_of_birth m.beta",
+    "m.carl people.person.lived_in m.twin1",
+    "m.carl people.person.lived_in m.twin2",
+    *(f"m.big film.film.actor m.actor{n:02}" for n in range(25)),
+    *(f"m.mid film.film.actor m.actor{n:02}" for n in range(19)),
+    "m.song music.anthem.use g.x1",
+    "g.x1 music.anthem_use.country m.fre",
+)
+BORN = "Where was the director of Zorblax born?"
+DIRECTOR = "1. {film directed by (Score: 0.6)}: it is.\n2. {film country (Score: 0.3)}: perhaps."
+BIRTH = "1. {person place of birth (Score: 1.0)}: that is asked."
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory, session_cache):
+    place = tmp_path_factory.mktemp("films")
+    lines = [" ".join(f"<{NS}{part}>" for part in fact.split()) + " ." for fact in FACTS]
+    lines += [f'<{NS}{ident}> <{NS}type.object.name> "{name}"@en .' for ident, name in NAMES.items()]
+    (place / "films.nt").write_text("\n".join(lines) + "\n")
+    load_files(place / "graph", [place / "films.nt"], schema="freebase")
+    with open_graph(place / "graph", cache=Cache(session_cache)) as graph:
+        yield graph
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch):
+    monkeypatch.setattr("kgqa.llm.exchange.FIRST_PAUSE", 0.01)
+
+
+def kind_of(messages):
+    system, asked = messages[0]["content"], messages[1]["content"]
+    if "\nRelations:" in asked:
+        return "relations"
+    if "\nEntities:" in asked:
+        return "entities"
+    if "\nTriples:" in asked:
+        return "sufficient" if "{No}" in system else "answer"
+    return "cot"
+
+
+class Run:
+    def __init__(self, answer, requests):
+        self.answer, self.requests = answer, requests
+        self.kinds = [kind_of(request.messages) for request in requests]
+        self.ids = [item.id for item in answer.answers]
+
+    def prompts(self, kind):
+        return [r.messages[1]["content"] for r in self.requests if kind_of(r.messages) == kind]
+
+    def triples(self, number=-1):
+        """The triples of one of the prompts that show some."""
+        shown = [prompt for prompt in (r.messages[1]["content"] for r in self.requests) if "\nTriples:" in prompt]
+        return shown[number].split("Triples:\n", 1)[1].splitlines() if "Triples:\n" in shown[number] else []
+
+    def listed(self, number=0):
+        """The entities that one prompt has for scoring."""
+        return re.search(r"^Entities: (.*)$", self.prompts("entities")[number], re.MULTILINE)[1].split("; ")
+
+
+@pytest.fixture
+def run(films):
+    """`run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`; a reply
+    is a text, a list that is used up to its last, or a function of the prompt."""
+
+    def run(question=BORN, topics=(), relations=DIRECTOR, entities="Score: 0.9, 0.1", sufficient="{No}. Not yet.",
+            answer="I say {nobody}.", cot='{"answers": ["memory"]}', **given):  # fmt: skip
+        replies = {
+            "relations": relations, "entities": entities, "sufficient": sufficient, "answer": answer, "cot": cot
+        }  # fmt: skip
+
+        def reply(messages):
+            said = replies[kind_of(messages)]
+            if isinstance(said, list):
+                said = said.pop(0) if len(said) > 1 else said[0]
+            return said(messages[1]["content"]) if callable(said) else said
+
+        with ScriptedServer(reply) as server:
+            settings = {name.replace("__", "."): value for name, value in given.items()}
+            settings = {"ask.method": "tog", "rank.embeddings": "off", "llm.model": f"{server.url}#name", **settings}
+            resources = open_resources(films, settings=resolve(settings))
+            try:
+                found = ask(question, topics=topics, resources=resources)
+            finally:
+                resources.models.close()
+            assert not server.errors
+            return Run(found, list(server.requests))
+
+    return run
+
+
+def test_relations_then_entities_then_whether_it_is_enough(run):
+    done = run(
+        relations=[DIRECTOR, BIRTH], sufficient=["{No}. Not yet.", "{Yes}. It is {Alphaville}."], explore__beam=1
+    )
+    assert done.kinds == ["relations", "entities", "sufficient", "relations", "sufficient"]
+    first, second = done.prompts("relations")
+    assert "Entity: Zorblax\nRelations: film country; film directed by; film produced by" in first
+    assert "Entity: Ann Arkin\nRelations: person place of birth" in second  # and not back to Zorblax
+    assert done.triples() == ["Zorblax; film directed by; Ann Arkin", "Ann Arkin; person place of birth; Alphaville"]
+    assert done.ids == ["m.alpha"] and done.answer.usage.hops == 2
+    assert (done.answer.method, done.answer.grounding, done.answer.query_class) == ("tog", "graph", "restricted")
+    assert "m.ann" in done.answer.sparql and not done.answer.defects
+
+
+def test_walks_are_ordered_by_the_score_of_the_relation_times_that_of_the_entity(run):
+    done = run(explore__depth=1, answer="{Freedonia}")
+    assert done.triples() == [
+        "Zorblax; film directed by; Ann Arkin",  # 0.6 x 0.9
+        "Zorblax; film country; Freedonia",  # 0.3, a single entity is not scored
+        "Zorblax; film directed by; Bob Bream",  # 0.6 x 0.1
+    ]
+    turned = run(explore__depth=1, entities="Score: 0.2, 0.8")
+    assert [line.split("; ")[2] for line in turned.triples()] == ["Bob Bream", "Freedonia", "Ann Arkin"]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_as_many_walks_are_kept_as_the_beam_is_wide(run, width):
+    three = DIRECTOR + "\n3. {film produced by (Score: 0.1)}: no."
+    done = run(relations=three, explore__depth=1, explore__beam=width)
+    assert len(done.triples()) == width
+    assert f"choose\nthe {width} that" in done.requests[0].messages[0]["content"]
+
+
+def test_what_has_no_score_is_not_walked_on_from(run):
+    done = run(entities="Score: 1, 0", relations="1. {film directed by (Score: 1)}: yes.", explore__depth=1)
+    assert done.triples() == ["Zorblax; film directed by; Ann Arkin"]
+
+
+LOOSE = (
+    "film directed by: 0.6\nfilm country: 0.3",
+    "- film directed by (0.6)\n- film country (0.3)",
+    "1. film directed by (Score: 0.6)\n2. film country (Score: 0.3)",
+    "1. {Film directed_by (Score: 0.6)}: it is.\n2. {Film Country (Score: 0.3)}",
+    "1. **film directed by** (score: 0.6)\n2. **film country** (score: 0.3)",
+)
+
+
+@pytest.mark.parametrize("said", LOOSE)
+def test_another_form_is_read_robustly_and_gives_nothing_faithfully(run, said):
+    robust = run(relations=said, explore__depth=1)
+    assert robust.triples() == run(explore__depth=1).triples()
+    faithful = run(relations=said, explore__depth=1, tog__parse="faithful", llm__reask=0)
+    assert faithful.kinds == ["relations", "cot"] and faithful.answer.grounding == "model"
+
+
+@pytest.mark.parametrize("parse", ["robust", "faithful"])
+def test_the_published_form_is_read_either_way(run, parse):
+    done = run(explore__depth=1, tog__parse=parse, llm__reask=0)
+    assert len(done.triples()) == 3 and done.kinds == ["relations", "entities", "sufficient", "answer"]
+
+
+@pytest.mark.parametrize("parse", ["robust", "faithful"])
+@pytest.mark.parametrize(
+    "said", ["", "None of them.", "1. {film budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"]
+)
+def test_relations_that_are_not_there_are_none(run, parse, said):
+    done = run(relations=said, tog__parse=parse, llm__reask=0)
+    assert done.kinds == ["relations", "cot"] and str(done.answer) == "memory"
+
+
+def test_scores_in_another_form_count_all_the_same_as_published(run):
+    done = run(entities="Both are fine.", tog__parse="faithful", llm__reask=0, explore__depth=1)
+    assert len(done.triples()) == 3  # 0.3 each
+    assert done.kinds == ["relations", "entities", "sufficient", "answer"]
+
+
+@pytest.mark.parametrize(
+    "said", ["0.9, 0.1", '{"scores": [0.9, 0.1]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0.1", "Score: .9, .1"]
+)
+def test_scores_of_entities_are_read_in_several_forms(run, said):
+    done = run(entities=said, explore__depth=1)
+    assert [line.split("; ")[2] for line in done.triples()] == ["Ann Arkin", "Freedonia", "Bob Bream"]
+
+
+class TestSampling:
+    ACTORS = "1. {film actor (Score: 1.0)}: it is."
+
+    def drawn(self, run, film, **settings):
+        scores = lambda asked: "Score: " + ", ".join(["0.5"] * asked.count("Actor "))  # noqa: E731
+        done = run(f"Who plays in {film}?", relations=self.ACTORS, entities=scores, explore__depth=1, **settings)
+        return done.listed()
+
+    def test_of_twenty_or_more_five_are_drawn(self, run):
+        drawn = self.drawn(run, "Bigfilm")
+        assert len(drawn) == len(set(drawn)) == 5 and set(drawn) <= set(NAMES.values())
+        assert len(self.drawn(run, "Bigfilm", tog__sampled=7)) == 7
+
+    def test_fewer_are_all_shown(self, run):
+        assert len(self.drawn(run, "Midfilm")) == 19
+
+    def test_the_same_are_drawn_again_and_others_with_another_seed(self, run):
+        assert self.drawn(run, "Bigfilm") == self.drawn(run, "Bigfilm")
+        assert len({tuple(self.drawn(run, "Bigfilm", rank__seed=seed)) for seed in range(4)}) > 1
+
+
+class TestReasoning:
+    def test_enough_ends_the_search(self, run):
+        done = run(sufficient="{Yes}. It was {Ann Arkin}.", explore__depth=3)
+        assert done.kinds == ["relations", "entities", "sufficient"] and done.ids == ["m.ann"]
+        assert [event.detail for event in done.answer.trace if event.kind == "accepted"] == [{"answers": ["Ann Arkin"]}]
+
+    def test_at_the_end_of_the_depth_it_answers_from_the_triples(self, run):
+        done = run(explore__depth=1, answer="It is {Freedonia}.")
+        assert done.kinds[-2:] == ["sufficient", "answer"] and done.ids == ["m.fre"]
+
+    @pytest.mark.parametrize(
+        "said", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"]
+    )
+    def test_what_is_not_said_to_be_enough_is_not(self, run, said):
+        done = run(sufficient=said, explore__depth=1, answer="{Freedonia}")
+        assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
+
+    def test_the_published_rule_reads_the_first_braces(self, run):
+        said = "I think {Ann Arkin}: {Yes}."
+        faithful = run(sufficient=said, explore__depth=1, answer="{Freedonia}", tog__parse="faithful", llm__reask=0)
+        assert faithful.ids == ["m.fre"] and run(sufficient=said, explore__depth=1).ids == ["m.ann"]
+
+    def test_the_published_rule_takes_all_braces_for_answers(self, run):
+        said = "{Yes}. Of {Zorblax} it is {Ann Arkin}."
+        faithful = run(sufficient=said, explore__depth=1, tog__parse="faithful")
+        assert [item.name for item in faithful.answer.answers] == ["Zorblax", "Ann Arkin"]
+        assert run(sufficient=said, explore__depth=1).ids == ["m.ann"]
+
+    def test_without_triples_it_thinks_step_by_step(self, run):
+        done = run(relations="I do not know.", cot='Let me see.\n{"answers": ["memory", "more"]}')
+        assert done.kinds == ["relations", "relations", "cot"]
+        assert [item.name for item in done.answer.answers] == ["memory", "more"]
+        assert (done.answer.grounding, done.answer.method, done.answer.sparql) == ("model", "tog", "")
+        assert any("own knowledge" in note for note in done.answer.notes) and done.answer.topics
+
+    def test_replies_without_use_to_the_end(self, run):
+        done = run(answer="No idea.", explore__depth=1)
+        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
+        assert done.kinds[-2:] == ["answer", "answer"]
+
+
+class TestGrounding:
+    def test_several_answers_of_one_path_have_one_query(self, run):
+        done = run(sufficient="{Yes}. They are {bob bream; ANN ARKIN}.")
+        assert done.ids == ["m.ann", "m.bob"] and done.answer.query_class == "exact"
+
+    def test_one_of_several_ends_is_a_superset(self, run):
+        assert run(sufficient="{Yes}. {Bob Bream}").answer.query_class == "superset"
+
+    def test_answers_behind_different_entities_have_one_query_too(self, run):
+        done = run(
+            relations=lambda asked: DIRECTOR if "Entity: Zorblax" in asked else BIRTH,
+            entities="Score: 0.5, 0.5",
+            sufficient=["{No}.", "{Yes}. {Alphaville; Betaville}"],
+        )
+        assert done.ids == ["m.alpha", "m.beta"] and done.answer.grounding == "graph"
+        assert done.answer.query_class == "restricted" and done.answer.paths and done.answer.sparql
+
+    @pytest.mark.parametrize("said", ["{Paris}", "{Ann Arkin; Paris}", "{Zorblax}", "{Ann}"])
+    def test_what_was_not_reached_is_the_models(self, run, said):
+        done = run(sufficient=f"{{Yes}}. {said}")
+        assert (done.answer.status, done.answer.grounding, done.answer.query_class) == ("answered", "model", "none")
+        assert not done.answer.sparql and not done.answer.paths and set(done.ids) == {""}
+
+    def test_a_name_of_two_entities_is_the_models(self, run):
+        lived = "1. {person lived in (Score: 1.0)}: it is."
+        done = run("Where did Carl Crumb live?", topics=["m.carl"], relations=lived, sufficient="{Yes}. {Twinton}")
+        assert done.answer.grounding == "model" and [item.name for item in done.answer.answers] == ["Twinton"]
+
+    def test_a_blank_node_is_no_way_on(self, tmp_path, session_cache):
+        (tmp_path / "a.nt").write_text(f'<{NS}m.a> <{NS}type.object.name> "Anorak"@en .\n')
+        load_files(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
+        with open_store(tmp_path / "graph", writable=True) as store:
+            store.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
+        replies = {"relations": "1. {r part (Score: 1.0)}: it is.", "cot": '{"answers": ["memory"]}'}
+        with ScriptedServer(lambda messages: replies[kind_of(messages)]) as server:
+            settings = {"ask.method": "tog", "rank.embeddings": "off", "llm.model": f"{server.url}#name"}
+            with open_resources(tmp_path / "graph", settings=resolve(settings)) as resources:
+                answer = ask("What has a part of Anorak?", topics=["m.a"], resources=resources)
+        assert str(answer) == "memory", answer.reason
+
+    def test_a_mediator_is_walked_through_without_a_name(self, run):
+        done = run(
+            "Which country has the Hymn of Ulmen?",
+            topics=["m.song"],
+            relations=["1. {anthem use (Score: 1.0)}: it is.", "1. {anthem use country (Score: 1.0)}: it is."],
+            sufficient=["{No}.", "{Yes}. {Freedonia}"],
+        )
+        assert done.triples()[0] == "Hymn of Ulmen; anthem use; an unnamed entity"
+        assert done.ids == ["m.fre"] and done.answer.grounding == "graph" and not done.answer.defects
+
+
+class TestRequests:
+    @pytest.mark.parametrize("preset", ["ours", "as-published"])
+    def test_exploring_is_warm_and_reasoning_cold(self, run, preset):
+        relations = "1. {film.film.directed_by (Score: 0.6)}: yes." if preset != "ours" else DIRECTOR
+        done = run(relations=relations, ask__preset=preset, explore__depth=1)
+        temperatures = {kind_of(r.messages): r.body["temperature"] for r in done.requests}
+        assert temperatures == {"relations": 0.4, "entities": 0.4, "sufficient": 0.0, "answer": 0.0}
+
+    def test_as_published_relations_have_their_full_names(self, run):
+        done = run(
+            relations="1. {film.film.directed_by (Score: 0.6)}: yes.", ask__preset="as-published", explore__depth=1
+        )
+        assert (
+            "Relations: film.film.country; film.film.directed_by; film.film.produced_by" in done.prompts("relations")[0]
+        )
+        again = run(relations="Well.", ask__preset="as-published")
+        assert again.kinds == ["relations", "cot"]  # nothing is asked for again
+
+    def test_nothing_is_masked(self, run):
+        assert all(BORN in request.messages[1]["content"] for request in run().requests)
+
+    def test_several_topics_are_explored_side_by_side(self, run):
+        done = run("What have Zorblax and Bigfilm in common?", explore__depth=1,
+                   relations=lambda asked: DIRECTOR if "Zorblax\nR" in asked else TestSampling.ACTORS)  # fmt: skip
+        explored = {re.search("Entity: (.*)", prompt)[1] for prompt in done.prompts("relations")}
+        assert explored == {"Zorblax", "Bigfilm"} and len(done.triples()) == 3
+
+    @pytest.mark.parametrize("calls", range(4))
+    def test_calls_are_limited(self, run, calls):
+        done = run(budget__calls=calls)
+        assert done.answer.status == "budget_exhausted" and len(done.requests) == calls
+        assert f"more than {calls} model calls" in done.answer.reason
+
+    @pytest.mark.parametrize(
+        "fault", [faults.server_error(), faults.dropped(), faults.rate_limited(0)], ids=["500", "dropped", "429"]
+    )
+    def test_a_fault_in_the_middle_passes(self, run, fault):
+        done = run(sufficient=[fault, "{Yes}. {Ann Arkin}"])
+        assert done.ids == ["m.ann"] and done.kinds == ["relations", "entities", "sufficient", "sufficient"]
+
+    def test_a_refused_prompt_is_a_reply_without_use(self, run):
+        done = run(sufficient=faults.too_long(), answer="{Freedonia}", explore__depth=1)
+        assert done.ids == ["m.fre"] and done.kinds.count("sufficient") == 1
+
+    def test_json_of_the_answer_has_what_it_cost(self, run):
+        stages = {stage.stage: stage.calls for stage in run(explore__depth=1).answer.usage.stages}
+        assert stages == {"filter": 1, "entity": 1, "decide": 2}
+        assert json.dumps(stages)

@@ -1,0 +1,752 @@
+"""Tournament on Path with a language model behind real HTTP: what it is asked, what its replies can bring about and
+what they cannot, under each setting, budget and fault."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.cache import Cache
+from kgqa.graph.bulk import load_files
+from kgqa.graph.opening import open_graph
+from kgqa.settings import resolve
+from kgqa.testing import faults
+from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.testing.server import ScriptedServer
+
+NS = "http://rdf.freebase.com/ns/"
+NAMES = {
+    "m.zor": "Zorblax",
+    "m.ann": "Ann Arkin",
+    "m.bob": "Bob Bream",
+    "m.carl": "Carl Crumb",
+    "m.fre": "Freedonia",
+    "m.sp1": "Springfield",
+    "m.sp2": "Springfield",
+    "m.ulm": "Ulmen",
+    "m.quux": "Quuxville",
+    "m.dora": "Dora Fenwick",
+    "m.big": "Bigfilm",
+    "m.lone": "Lonely Place",
+    "m.jaw": "Jawdrop",
+    "m.fran": "Frangia",
+    "m.eve": "Eve Ember",
+    "m.fay": "Fay Flint",
+    "m.gus": "Gus Gill",
+    "m.cath": "Ulmen Cathedral",
+    **{f"m.actor{n:02}": f"Actor {n:02}" for n in range(25)},
+}
+FACTS = (
+    "m.zor film.film.directed_by m.ann",
+    "m.zor film.film.directed_by m.bob",
+    "m.zor film.film.produced_by m.carl",
+    "m.zor film.film.country m.fre",
+    "m.ann people.person.place_of_birth m.sp1",
+    "m.bob people.person.place_of_birth m.sp2",
+    "m.carl people.person.place_of_birth m.ulm",
+    "m.ann people.person.sibling m.bob",
+    "m.ann people.person.spouse m.dora",
+    "m.fre location.country.capital m.quux",
+    *(f"m.big film.film.actor m.actor{n:02}" for n in range(25)),
+    "m.jaw film.film.actor m.eve",
+    "m.jaw film.film.actor m.fay",
+    "m.jaw film.film.actor m.gus",
+    "m.jaw film.film.writer m.gus",
+    "m.fran location.country.people m.eve",
+    "m.fran location.country.people m.fay",
+    "m.fran location.country.president m.eve",
+    "m.ulm location.location.contains m.cath",
+    *(f"m.actor00 misc.thing.relation_{n:02} m.quux" for n in range(12)),
+)
+BORN = "Where was the director of Zorblax born?"
+DIRECTED = "film directed by"
+DIRECTED_BORN = "film directed by -> person place of birth"
+BIRTHPLACES = ["m.sp1", "m.sp2"]
+GOLD = Gold(
+    (frozenset({f"[E1] -> {DIRECTED_BORN}"}), frozenset({f"Zorblax -> {DIRECTED_BORN}"})),
+    frozenset({"Ann Arkin", "Bob Bream", "Springfield"}),
+    ("Springfield",),
+)
+LAST_LINES = {
+    "Better:": "compare",
+    "Relevant:": "relevant",
+    "Answer found:": "accept",
+    "Selected:": "pick",
+    "Scores:": "score",
+    "Answers:": "answer",
+    "Clauses:": "clauses",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("films")
+    lines = [" ".join(f"<{NS}{part}>" for part in fact.split()) + " ." for fact in FACTS]
+    lines += [f'<{NS}{ident}> <{NS}type.object.name> "{name}"@en .' for ident, name in NAMES.items()]
+    lines.append(f'<{NS}m.zor> <{NS}common.topic.alias> "The Zorbian Affair"@en .')
+    (place / "films.nt").write_text("\n".join(lines) + "\n")
+    load_files(place / "graph", [place / "films.nt"], schema="freebase")
+    return place / "graph"
+
+
+@pytest.fixture(scope="module")
+def films(folder, session_cache):
+    with open_graph(folder, cache=Cache(session_cache)) as graph:
+        yield graph
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch):
+    monkeypatch.setattr("kgqa.llm.exchange.FIRST_PAUSE", 0.01)
+
+
+def kind_of(messages):
+    """What a prompt asks for: the name of its template."""
+    asked = next(message["content"] for message in messages if message["role"] == "user")
+    kind = LAST_LINES.get(asked.splitlines()[-1], "other")
+    return "entities" if kind == "pick" and "\nCandidates:" not in asked else kind
+
+
+class Model:
+    """An oracle that knows the gold, with replies of a test's own by kind of prompt: a text, a list that is used up in
+    its order, or a function of the prompt's text that may give None for the oracle's reply."""
+
+    def __init__(self, gold=GOLD, **replies):
+        self._oracle = ModelOracle({"": gold})
+        self._replies = replies
+
+    def __call__(self, messages):
+        asked = next(message["content"] for message in messages if message["role"] == "user")
+        reply = self._replies.get(kind_of(messages), self._replies.get("every"))
+        if isinstance(reply, list):
+            reply = reply.pop(0) if reply else None
+        if callable(reply):
+            reply = reply(asked)
+        return self._oracle(messages) if reply is None else reply
+
+
+def choosing(*wanted):
+    """Selects what stands in a numbered list, in this order, by its whole text or its end; None if nothing does."""
+
+    def reply(asked):
+        listed = re.findall(r"^\[(\d+)\] (.*)$", asked, re.MULTILINE)
+        found = [int(number) for text in wanted for number, line in listed if line == text or line.endswith(f" {text}")]
+        return json.dumps(found) if found else None
+
+    return reply
+
+
+@dataclass
+class Run:
+    """An answer, and what the server was sent for it."""
+
+    answer: object
+    requests: list = field(default_factory=list)
+
+    @property
+    def kinds(self):
+        return [kind_of(request.messages) for request in self.requests]
+
+    def prompts(self, kind=None):
+        """The texts of the first message of the user in each prompt."""
+        return [
+            next(message["content"] for message in request.messages if message["role"] == "user")
+            for request in self.requests
+            if kind in (None, kind_of(request.messages))
+        ]
+
+    @property
+    def everything(self):
+        """All that was sent, as text."""
+        return "\n".join(json.dumps(request.body, ensure_ascii=False) for request in self.requests)
+
+    @property
+    def ids(self):
+        return [item.id for item in self.answer.answers]
+
+    def events(self, kind):
+        return [event.detail for event in self.answer.trace if event.kind == kind]
+
+    def stage(self, name):
+        return next(stage for stage in self.answer.usage.stages if stage.stage == name)
+
+
+@pytest.fixture
+def run(films):
+    """`run(reply, question=BORN, **settings) -> Run`."""
+
+    def run(reply=None, question=BORN, *, graph=None, topics=(), constrains="structured_outputs", **given):
+        with ScriptedServer(reply or Model(), constrains=constrains) as server:
+            settings = {name.replace("__", "."): value for name, value in given.items()}
+            settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", **settings}
+            resources = open_resources(graph or films, settings=resolve(settings))
+            try:
+                answer = ask(question, topics=topics, resources=resources)
+            finally:
+                resources.models.close()
+            assert not server.errors
+            return Run(answer, list(server.requests))
+
+    return run
+
+
+def ends_of(graph, answer):
+    """The ids at the end of the answer's path, looked up anew."""
+    path = answer.paths[0].path
+    return {graph.schema.short_id(end.iri) for end in graph.ends(path).values}
+
+
+class TestSystemOne:
+    def test_each_hop_is_a_tournament_and_entities_and_the_end_is_composed(self, run):
+        done = run(ask__method="top-1")
+        assert done.kinds == ["pick", "entities", "pick", "answer"]
+        assert sorted(done.ids) == BIRTHPLACES and done.answer.grounding == "graph"
+        assert done.answer.query_class == "restricted" and not done.answer.defects
+        assert [stage.stage for stage in done.answer.usage.stages] == ["tournament", "entity", "decide"]
+        assert done.answer.usage.calls == 4
+
+    def test_only_selected_entities_are_walked_on_from(self, run):
+        done = run(Model(entities=choosing("Ann Arkin")), ask__method="top-1")
+        second = done.prompts("pick")[1]
+        assert "film directed by -> person spouse" in second and "film country ->" not in second
+        assert "<- person sibling" not in second  # that is Bob's
+        assert done.prompts("answer")[0].count("] Springfield\n") == 1
+        assert done.ids == ["m.sp1"] and done.answer.query_class == "restricted"
+        assert "m.ann" in done.answer.sparql and "m.bob" not in done.answer.sparql
+
+    def test_the_last_prompt_has_the_paths_of_all_hops_with_triples_and_numbers(self, run):
+        (asked,) = run(ask__method="top-1").prompts("answer")
+        paths = [line.removeprefix("Path: Zorblax -> ") for line in asked.splitlines() if line.startswith("Path: ")]
+        assert paths[0] == DIRECTED_BORN and {DIRECTED, "film country", "film produced by"} <= set(paths)
+        assert len(paths) == len(set(paths))
+        numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", asked, re.MULTILINE)]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert "Triple: Zorblax; film directed by; Bob Bream" in asked
+        assert "Triple: Bob Bream; person place of birth; Springfield" in asked
+
+    @pytest.mark.parametrize(
+        ("wanted", "ids", "query_class"),
+        [
+            (["Freedonia"], ["m.fre"], "exact"),
+            (["Ann Arkin", "Bob Bream"], ["m.ann", "m.bob"], "exact"),
+            (["Bob Bream"], ["m.bob"], "superset"),
+        ],
+    )
+    def test_answers_by_number_and_by_name_are_looked_up(self, run, wanted, ids, query_class):
+        numbered = run(
+            Model(answer=lambda asked: json.dumps({"answers": numbers_of(asked, wanted)})), ask__method="top-1"
+        )
+        named = run(Model(answer=json.dumps({"answers": [name.upper() for name in wanted]})), ask__method="top-1")
+        for done in (numbered, named):
+            assert done.ids == ids and done.answer.query_class == query_class
+            assert done.answer.grounding == "graph" and done.answer.sparql and done.answer.paths
+            assert all(item.value.iri == NS + item.id for item in done.answer.answers)
+
+    def test_an_end_that_was_not_shown_is_found_by_its_name(self, run):
+        reply = Model(answer='{"answers": ["Actor 24"]}')
+        done = run(reply, "Who acts in Bigfilm?", ask__method="top-1", explore__depth=1)
+        assert "] Actor 19\n" in done.prompts("answer")[0] and "Actor 20" not in done.prompts("answer")[0]
+        assert "and 5 more" in done.prompts("answer")[0]
+        assert done.ids == ["m.actor24"] and done.answer.query_class == "superset"
+
+    @pytest.mark.parametrize(
+        ("said", "names"),
+        [
+            (["Paris"], ["Paris"]),
+            (["Springfield"], ["Springfield"]),  # a name of two entities
+            (["Ulmen", "Paris"], ["Ulmen", "Paris"]),
+            ([1, "Paris"], ["Springfield", "Paris"]),
+        ],
+    )
+    def test_what_is_not_one_end_is_from_the_models_memory(self, run, said, names):
+        done = run(Model(answer=json.dumps({"answers": said})), ask__method="top-1")
+        answer = done.answer
+        assert answer.status == "answered" and [item.name for item in answer.answers] == names
+        assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
+        assert any("own knowledge" in note for note in answer.notes) and done.ids == [""] * len(names)
+
+    def test_an_empty_list_is_no_answer(self, run):
+        done = run(Model(answer='{"answers": []}'), ask__method="top-1")
+        assert (done.answer.status, done.answer.grounding) == ("no_answer", "none")
+        assert "knew none" in done.answer.reason and done.kinds.count("answer") == 1
+
+    def test_what_cannot_be_read_is_asked_for_again_and_then_no_answer(self, run):
+        done = run(Model(answer="Well, who knows?"), ask__method="top-1")
+        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
+        assert done.kinds[-2:] == ["answer", "answer"]
+        assert [message["role"] for message in done.requests[-1].messages] == ["system", "user", "assistant", "user"]
+        assert (done.stage("decide").reasked, done.stage("decide").unparsed) == (1, 1)
+
+    def test_without_any_path_only_its_memory_is_left(self, run):
+        reply = Model(answer='{"answers": ["nowhere"]}')
+        done = run(reply, "Where is Lonely Place?", ask__method="top-1")
+        assert done.kinds == ["answer"] and "Path:" not in done.prompts()[0]
+        assert done.answer.grounding == "model" and str(done.answer) == "nowhere"
+
+    def test_with_a_mask_not_even_the_triples_have_the_topic(self, run):
+        done = run(ask__method="top-1", llm__mask="placeholder")
+        assert (
+            "Zorblax" not in done.everything
+            and "Triple: [E1]; film directed by; Ann Arkin" in done.prompts("answer")[0]
+        )
+        assert sorted(done.ids) == BIRTHPLACES
+
+
+def numbers_of(asked, names):
+    listed = re.findall(r"^\[(\d+)\] (.*)$", asked, re.MULTILINE)
+    return [next(int(number) for number, line in listed if line == name) for name in names]
+
+
+ALWAYS = (
+    "The answer is [Ulmen].",
+    '{"answers": ["Ulmen"]}',
+    '{"choice": "Quuxville", "answer": "Ulmen"}',
+    "[YES] It is Quuxville.",
+    "[A] Quuxville [YES]",
+    "[B]\n[RELEVANT]\n{Yes}. {Ulmen}",
+    "[YES]\n[A]\n[RELEVANT]",
+    "ANSWER: Ulmen\nSELECT ?x WHERE { ?x ?y ?z }",
+)
+
+
+class TestSystemTwo:
+    def test_the_right_path_is_found_by_pairs_and_accepted(self, run):
+        done = run(ask__method="top-2")
+        assert sorted(done.ids) == BIRTHPLACES and done.answer.query_class == "exact"
+        assert done.answer.grounding == "graph" and set(done.kinds) == {"compare", "relevant", "accept"}
+
+    @pytest.mark.parametrize("called", ["Zorblax", "the zorblax", "The Zorbian Affair", "ZORBLAX"])
+    @pytest.mark.parametrize("compare", ["choice", "reasons"])
+    def test_the_topic_is_named_in_no_prompt(self, run, called, compare):
+        question = BORN.replace("Zorblax", called)
+        done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare=compare)
+        assert done.requests and not re.search("zorb", done.everything, re.IGNORECASE)
+        assert [event["leaks"] for event in done.events("leaks")] == [0]
+        assert all("[E1]" in prompt for prompt in done.prompts())
+
+    def test_nor_where_it_is_an_end_itself(self, run, folder, session_cache):
+        with open_graph(folder, cache=Cache(session_cache), walks="free") as free:
+            question = "Who is a sibling of a sibling of Ann Arkin?"
+            done = run(Model(accept="[NO]"), question, graph=free, ask__method="top-2", explore__beam=10)
+        assert "Ann Arkin" not in done.everything and "Arkin" not in done.everything
+        assert re.search(r"leads? to: .*\[E1\]", "\n".join(done.prompts()))
+        assert done.events("leaks")[0]["leaks"] == 0
+
+    def test_the_topics_name_within_another_is_counted_as_a_leak(self, run):
+        done = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__depth=1)
+        assert "Ulmen Cathedral" in done.everything and done.events("leaks")[0]["leaks"] == 1
+        walking = run(
+            Model(pick=choosing("<- person place of birth", "-> location contains"), accept="[YES]"),
+            "What does Ulmen contain?",
+            explore__shape="path+entity",
+        )
+        assert walking.ids == ["m.carl"] and "Ulmen Cathedral" in walking.prompts("entities")[0]
+        assert walking.events("leaks")[0]["leaks"] == 1
+        unmasked = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__mask="none")
+        assert unmasked.events("leaks")[0]["leaks"] == 0  # nothing was to be masked
+
+    @pytest.mark.parametrize("always", ALWAYS)
+    def test_a_model_that_always_knows_better_can_only_choose_among_ends(self, run, films, always):
+        for settings in ({}, {"explore__stop": "depth", "rank__tournament": "chunked"}, {"ask__on_exhausted": "best"}):
+            done = run(lambda messages: always, ask__method="top-2", constrains="none", **settings)
+            if done.answer.status != "answered":
+                assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
+                continue
+            assert set(done.ids) == ends_of(films, done.answer)
+            assert (done.answer.grounding, done.answer.query_class) == ("graph", "exact")
+
+    @pytest.mark.parametrize("name", ["Paris", "Ulmen"])
+    def test_nor_does_a_constraining_server_let_it(self, run, films, name):
+        done = run(lambda messages: f"It is {name}. [YES]", ask__method="top-2")
+        assert name not in {item.name for item in done.answer.answers} or name in NAMES.values()
+        assert done.answer.status == "answered" and set(done.ids) == ends_of(films, done.answer)
+
+    def test_the_first_accepted_path_ends_the_search(self, run):
+        done = run(Model(accept="[YES]"), ask__method="top-2", explore__depth=4)
+        assert done.kinds[-1] == "accept" and done.kinds.count("accept") == 1
+        assert done.answer.usage.hops == 1 and done.events("accepted")[0]["path"] == DIRECTED
+        assert sorted(done.ids) == ["m.ann", "m.bob"]
+
+    def test_the_answer_is_the_accepted_path_whole(self, run, films):
+        done = run(Model(accept=lambda asked: "[YES]" if "film country\n" in asked else "[NO]",
+                         compare=prefer("-> film country"), relevant="[NOT RELEVANT]"), ask__method="top-2")  # fmt: skip
+        assert done.ids == ["m.fre"] and ends_of(films, done.answer) == {"m.fre"}
+
+    def test_at_the_end_of_the_depth_there_is_no_answer(self, run):
+        done = run(Model(accept="[NO]"), ask__method="top-2")
+        assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
+        assert "was not accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
+
+    def test_or_the_best_one_marked_as_unaccepted(self, run):
+        done = run(Model(accept="[NO]"), ask__method="top-2", ask__on_exhausted="best")
+        assert done.answer.status == "answered" and sorted(done.ids) == BIRTHPLACES
+        assert any("No path was accepted" in note for note in done.answer.notes) and done.answer.query_class == "exact"
+
+    def test_replies_without_use_keep_the_order_of_the_prefilter_and_accept_nothing(self, run):
+        done = run(lambda messages: "It depends.", ask__method="top-2", constrains="none")
+        assert done.answer.status == "no_answer"
+        for shortlist, kept in zip(done.events("shortlist"), done.events("kept"), strict=True):
+            assert kept["keys"] == shortlist["paths"][:3]
+        assert done.stage("tournament").unparsed and done.stage("decide").unparsed
+
+    @pytest.mark.parametrize("reask", [0, 1, 2])
+    def test_a_reply_without_use_is_asked_for_again_as_often_as_said(self, run, reask):
+        done = run(Model(accept="Maybe."), ask__method="top-2", explore__depth=1, llm__reask=reask, constrains="none")
+        assert done.kinds.count("accept") == 1 + reask
+        assert len({json.dumps(request.messages) for request in done.requests}) == len(done.requests)
+
+    def test_of_two_paths_only_the_difference_is_shown(self, run):
+        done = run(ask__method="top-2")
+        assert any("Known: [E1]\nCandidate A: -> film" in prompt for prompt in done.prompts("compare"))
+        assert any(f"Known: [E1] -> {DIRECTED}\nCandidate A: " in prompt for prompt in done.prompts("compare"))
+
+    def test_where_one_goes_on_from_the_other_relevance_is_asked(self, run):
+        prompts = run(ask__method="top-2").prompts("relevant")
+        assert any(f"Known: [E1] -> {DIRECTED}\nCandidate: -> person place of birth" in prompt for prompt in prompts)
+        assert all("(the same)" not in prompt and "Candidate A" not in prompt for prompt in prompts)
+
+
+def prefer(text):
+    """Prefers the candidate of a pair that is this text."""
+
+    def reply(asked):
+        fields = dict(re.findall(r"^(Candidate [AB]): (.*)$", asked, re.MULTILINE))
+        return next((f"[{name[-1]}]" for name, candidate in fields.items() if candidate == text), None)
+
+    return reply
+
+
+PRESIDENT = "Which actor of Jawdrop was president of Frangia?"
+JOINED = Gold((frozenset({"[E1] -> film actor", "[E2] -> country president"}),), answers=("Eve Ember",))
+
+
+class TestSeveralTopics:
+    def test_paths_that_meet_are_compared_and_one_is_accepted(self, run):
+        done = run(Model(JOINED), PRESIDENT)
+        assert done.ids == ["m.eve"] and done.answer.query_class == "exact" and done.answer.grounding == "graph"
+        assert {evidence.path.topic.iri for evidence in done.answer.paths} == {NS + "m.jaw", NS + "m.fran"}
+        assert done.events("met") and done.answer.usage.hops == 1
+        assert "meets [E2] -> country president)" in done.prompts("accept")[-1]
+        assert "Leads to: Eve Ember" in done.prompts("accept")[-1]
+        assert "Jawdrop" not in done.everything and "Frangia" not in done.everything
+
+    def test_each_way_to_meet_is_a_candidate_of_its_own(self, run):
+        done = run(Model(JOINED), PRESIDENT)
+        last = done.prompts("pick")[-1]
+        for partner in ("country president", "country people"):
+            assert f"[E1] -> film actor (which at its end meets [E2] -> {partner})" in last
+        other = Model(Gold((frozenset({"[E1] -> film actor", "[E2] -> country people"}),)))
+        assert sorted(run(other, "Which actor of Jawdrop is one of the people of Frangia?").ids) == ["m.eve", "m.fay"]
+
+    def test_a_path_that_leads_to_the_other_topic_says_so(self, run):
+        done = run(Model(JOINED, accept="[NO]"), PRESIDENT, rank__tournament="pairwise")
+        assert any("leads to: nothing but what the question names" in prompt for prompt in done.prompts())
+
+    def test_what_is_not_accepted_is_looked_for_further_on(self, run):
+        done = run(Model(JOINED, accept="[NO]"), PRESIDENT)
+        assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("met")
+
+    def test_separate_topics_are_not_joined(self, run):
+        done = run(Model(Gold((frozenset({"[E2] -> country president"}),))), PRESIDENT, explore__combine="separate")
+        assert done.ids == ["m.eve"] and len(done.answer.paths) == 1
+        assert "(which" not in done.everything
+
+    def test_system_one_composes_from_the_paths_of_both(self, run):
+        done = run(Model(answer='{"answers": ["Eve Ember"]}'), PRESIDENT, ask__method="top-1", explore__depth=1)
+        (asked,) = done.prompts("answer")
+        assert "Path: Jawdrop -> film actor" in asked and "Path: Frangia -> country president" in asked
+        assert done.ids == ["m.eve"] and done.answer.grounding == "graph" and done.answer.query_class == "exact"
+
+
+class TestClauses:
+    CLAUSES = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
+
+    def test_each_topic_is_compared_by_its_own(self, run):
+        done = run(Model(JOINED, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on")
+        assert done.kinds[0] == "clauses" and done.events("clauses") == [{"clauses": self.CLAUSES}]
+        first = [prompt for prompt in done.prompts("pick") if "(which" not in prompt]
+        for mark, clause in self.CLAUSES.items():
+            own = [prompt for prompt in first if f"Question: {clause}" in prompt]
+            assert own and all(f"] {mark} " in prompt for prompt in own)
+            assert all(f"] {other} ->" not in prompt for prompt in own for other in self.CLAUSES if other != mark)
+        assert "Question: Which actor of [E1] was president of [E2]?" in done.prompts("accept")[0]
+        assert done.ids == ["m.eve"] and done.stage("clauses").calls == 1
+
+    @pytest.mark.parametrize("said", ["I would not know.", '{"clauses": {"[E1]": "Which actor?"}}', '{"clauses": []}'])
+    def test_a_reply_without_use_leaves_the_whole_question(self, run, said):
+        done = run(Model(JOINED, clauses=said), PRESIDENT, explore__clauses="on")
+        assert done.kinds[:2] == ["clauses", "clauses"] and done.events("clauses") == [{"clauses": {}}]
+        assert all("Which actor of [E1] was president of [E2]?" in prompt for prompt in done.prompts())
+        assert done.ids == ["m.eve"]
+
+    def test_a_clause_that_names_a_topic_is_counted_as_a_leak(self, run):
+        clauses = {"[E1]": "Which actor played in Jawdrop?", "[E2]": "Who was president of [E2]?"}
+        done = run(Model(JOINED, clauses=json.dumps({"clauses": clauses})), PRESIDENT, explore__clauses="on")
+        assert done.events("leaks")[0]["leaks"] == 1
+
+    def test_one_topic_is_not_cut_up(self, run):
+        assert "clauses" not in run(explore__clauses="on").kinds
+
+
+class TestConverged:
+    def test_the_same_answers_as_a_hop_before_end_the_search(self, run):
+        reply = Model(pick=choosing("Zorblax -> film country", "[E1] -> film country"), accept="[YES]")
+        done = run(reply, explore__stop="converged", explore__depth=4)
+        assert done.events("converged") == [{"path": "film country", "answers": 1}]
+        assert done.answer.usage.hops == 2 and done.ids == ["m.fre"]
+
+    def test_two_paths_with_the_same_answers_end_it_at_once(self, run):
+        reply = Model(pick=choosing("[E1] -> country president", "[E1] -> country people"), accept="[YES]")
+        assert run(reply, "Who was president of Frangia?", explore__stop="converged").answer.usage.hops == 2
+        done = run(Model(pick=choosing("[E1] -> film writer", "[E1] -> film actor"), accept="[YES]"),
+                   "Who is the writer of Jawdrop?", explore__stop="converged", explore__depth=3)  # fmt: skip
+        assert done.ids == ["m.gus"]
+
+
+class TestBudgets:
+    def test_calls_end_the_search_with_the_best_so_far(self, run):
+        done = run(ask__method="top-1", budget__calls=2)
+        assert len(done.requests) == 2 and done.answer.status == "budget_exhausted"
+        assert done.ids and done.answer.grounding == "graph" and done.answer.query_class == "exact"
+        assert "more than 2 model calls" in done.answer.reason
+        assert any("not finished" in note for note in done.answer.notes)
+        assert sorted(done.ids) == ["m.ann", "m.bob"] and done.events("leaks")
+
+    @pytest.mark.parametrize(("method", "calls"), [("top", 0), ("top-1", 0), ("top-2", 0), ("top-2", 1)])
+    def test_before_the_first_hop_is_finished_there_is_nothing(self, run, method, calls):
+        done = run(ask__method=method, budget__calls=calls)
+        assert len(done.requests) == calls and done.answer.status == "budget_exhausted"
+        assert not done.answer.answers and not done.answer.sparql and done.answer.grounding == "none"
+
+    @pytest.mark.parametrize("calls", range(2, 20, 3))
+    def test_no_call_is_made_beyond_the_budget(self, run, calls):
+        done = run(ask__method="top-2", budget__calls=calls)
+        assert len(done.requests) <= calls and done.answer.usage.calls == len(done.requests)
+        assert done.answer.status in ("answered", "budget_exhausted") and not done.answer.defects
+
+    def test_tokens(self, run):
+        done = run(ask__method="top-1", budget__tokens=1)
+        assert len(done.requests) == 1 and done.answer.status == "budget_exhausted" and done.ids
+        assert "1 tokens" in done.answer.reason
+
+    def test_seconds_before_the_first_hop(self, run):
+        start = time.monotonic()
+        done = run(lambda messages: faults.hangs(60), budget__seconds=0.8)
+        assert time.monotonic() - start < 6 and done.answer.status == "budget_exhausted" and not done.answer.answers
+
+    def test_seconds_after_the_first_hop(self, run):
+        def reply(asked):
+            return faults.hangs(60) if DIRECTED_BORN in asked else None
+
+        done = run(Model(pick=reply), budget__seconds=2.0)
+        assert done.answer.status == "budget_exhausted" and sorted(done.ids) == ["m.ann", "m.bob"]
+        assert "not answered in time" in done.answer.reason or "seconds" in done.answer.reason
+
+    def test_the_clauses_count_too(self, run):
+        done = run(Model(JOINED), PRESIDENT, explore__clauses="on", budget__calls=0)
+        assert done.answer.status == "budget_exhausted" and not done.requests
+
+
+ONCE = {
+    "rate limited": (faults.rate_limited(0), "answered"),
+    "rate limited for a moment": (faults.rate_limited(0.1), "answered"),
+    "rate limited for days": (faults.rate_limited(100_000), "failed"),
+    "out of quota": (faults.out_of_quota(), "failed"),
+    "500": (faults.server_error(), "answered"),
+    "503": (faults.server_error(503), "answered"),
+    "hangs": (faults.hangs(20), "answered"),
+    "dropped": (faults.dropped(), "answered"),
+    "half JSON": (faults.half_json(), "answered"),
+    "cut off": (faults.cut_off(), "answered"),
+    "page": (faults.html(), "answered"),
+    "error with 200": (faults.error_with_200(), "answered"),
+    "no choices": (faults.no_choices(), "answered"),
+    "wrong key": (faults.wrong_key(), "failed"),
+    "no such model": (faults.no_such_model("name"), "failed"),
+    "temperature": (faults.unsupported("temperature"), "answered"),
+    "too long": (faults.too_long(), "answered"),
+    "teapot": (Fault(418, b"teapot", "text/plain"), "answered"),
+    "refusal": (faults.refusal(), "answered"),
+    "thinks": (faults.thinks("It depends."), "answered"),
+    "only thinks": (faults.thinks(""), "answered"),
+    "empty": (faults.empty(), "answered"),
+    "length": (Reply("[", finish_reason="length"), "answered"),
+}
+
+
+class Failing:
+    """Replies as a model does, but for one request; remembers what it was asked after it had answered that."""
+
+    def __init__(self, model, fault, at=3):
+        self._model, self._fault, self._at = model, fault, at
+        self._count = 0
+        self.answered = set()
+        self.repeated = []
+
+    def __call__(self, messages):
+        self._count += 1
+        asked = json.dumps(messages)
+        if asked in self.answered:
+            self.repeated.append(asked)
+        reply = self._fault if self._count == self._at else self._model(messages)
+        if not isinstance(reply, Fault):
+            self.answered.add(asked)
+        return reply
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("method", "name"),
+        [
+            *((method, name) for method in ("top-1", "top-2") for name in ONCE),
+            *(("top", name) for name in ("hangs", "wrong key", "too long", "refusal")),
+        ],
+    )
+    def test_in_the_middle_of_a_question(self, run, method, name):
+        fault, status = ONCE[name]
+        model = Failing(Model(), fault)
+        done = run(model, ask__method=method, llm__timeout=0.6, llm__retries=2)
+        assert len(done.requests) >= 3 and not model.repeated
+        refused = name in ("too long", "teapot")
+        if method == "top" and refused:
+            status = "no_answer"  # it is not accepted
+        assert done.answer.status == status, done.answer.reason
+        if status == "failed":
+            assert done.answer.reason and not done.answer.answers
+            assert "cannot be used" in done.answer.reason and done.events("failed")[0]["error"] == "ModelUnavailable"
+        else:
+            assert refused or sorted(done.ids) == BIRTHPLACES  # what is refused is not asked again, a fallback decides
+            assert not done.answer.defects
+        if name == "temperature":
+            assert "temperature" not in done.requests[-1].body
+
+    @pytest.mark.parametrize("method", ["top-1", "top-2"])
+    def test_a_server_that_never_comes_back(self, run, method):
+        counted = []
+
+        def reply(messages):
+            counted.append(1)
+            return faults.dropped() if len(counted) > 2 else Model()(messages)
+
+        done = run(reply, ask__method=method, llm__retries=1)
+        assert done.answer.status == "failed" and "cannot be used" in done.answer.reason
+
+    @pytest.mark.parametrize("fault", [faults.too_long(), faults.refusal(), faults.empty()], ids=str)
+    def test_a_model_that_never_replies(self, run, fault):
+        for method in ("top", "top-1", "top-2"):
+            done = run(lambda messages: fault, ask__method=method)
+            assert done.answer.status == "no_answer" and not done.answer.answers
+            assert sum(stage.failed for stage in done.answer.usage.stages) == len(done.requests)
+
+
+@pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
+@pytest.mark.parametrize("question", [BORN, PRESIDENT, "What is the relation of the actor in Bigfilm?"])
+@pytest.mark.parametrize("tournament", ["chunked", "pairwise"])
+def test_no_prompt_is_sent_twice(run, method, question, tournament):
+    for said in ("[NO]", "It depends."):
+        model = Model(JOINED, accept=said)
+        done = run(model, question, ask__method=method, rank__tournament=tournament, explore__clauses="on")
+        sent = [json.dumps(request.messages) for request in done.requests]
+        assert len(set(sent)) == len(sent)
+
+
+class TestSettings:
+    def test_three_votes_are_asked_in_both_orders(self, run):
+        done = run(ask__method="top-2", rank__votes=3)
+        assert sorted(done.ids) == BIRTHPLACES
+        pairs = [tuple(re.findall(r"Candidate [AB]: (.*)", prompt)) for prompt in done.prompts("compare")]
+        assert pairs and all((b, a) in pairs for a, b in pairs)
+
+    def test_three_votes_outvote_a_model_that_errs_once(self, run):
+        wrong = ["[NO]"]
+        done = run(Model(accept=lambda asked: wrong.pop() if wrong and DIRECTED_BORN in asked else None),
+                   rank__votes=3)  # fmt: skip
+        assert sorted(done.ids) == BIRTHPLACES and done.kinds.count("accept") == 3
+
+    @pytest.mark.parametrize(
+        ("tournament", "kinds"),
+        [
+            ("chunked", {"pick", "accept"}),
+            ("single", {"pick", "accept"}),
+            ("pairwise", {"compare", "relevant", "accept"}),
+            ("knockout", {"compare", "relevant", "accept"}),
+            ("pointwise", {"score", "accept"}),
+        ],
+    )
+    def test_every_tournament(self, run, tournament, kinds):
+        done = run(rank__tournament=tournament, explore__beam=3)
+        assert sorted(done.ids) == BIRTHPLACES and set(done.kinds) == kinds
+        assert done.answer.usage.comparisons > 0
+
+    def test_a_single_round_shows_all_at_once(self, run):
+        done = run(rank__tournament="single", rank__chunk=2, explore__beam=2)
+        assert done.kinds == ["pick", "pick", "accept"]
+        done = run(rank__tournament="chunked", rank__chunk=2, explore__beam=2)
+        assert done.kinds.count("pick") > 2
+
+    def test_pruning_by_the_last_relation_shows_only_that(self, run):
+        done = run(explore__prune_by="last-relation")
+        assert "[E1] -> person place of birth" in done.prompts("pick")[1]
+        assert DIRECTED_BORN not in done.everything
+
+    def test_without_a_mask_the_topic_is_named(self, run):
+        done = run(ask__method="top-2", explore__mask="none")
+        assert BORN in done.everything and "[E1]" not in "\n".join(done.prompts())
+        assert sorted(done.ids) == BIRTHPLACES
+
+    def test_the_models_mask_can_be_another(self, run):
+        done = run(explore__mask="drop", llm__mask="id")
+        assert "Question: Where was the director of m.zor born?" in done.prompts()[0]
+        assert "m.zor -> film directed by" in done.prompts()[0] and "Zorblax" not in done.everything
+
+    @pytest.mark.parametrize("chooser", ["offline", "random"])
+    def test_a_model_that_is_not_to_choose_is_not_asked(self, run, chooser):
+        done = run(rank__chooser=chooser)
+        assert not done.requests and done.answer.usage.calls == 0
+
+    def test_system_two_as_published(self, run):
+        gold = Gold((frozenset({"m.zor -> film.film.directed_by -> people.person.place_of_birth"}),))
+        done = run(Model(gold), ask__method="top-2", ask__preset="as-published")
+        assert sorted(done.ids) == BIRTHPLACES
+        assert all("Question: Where was the director of m.zor born?" in prompt for prompt in done.prompts())
+        assert "Candidate A: -> film.film." in done.prompts("compare")[0]
+        assert any("<- people.person.sibling" in prompt for prompt in done.prompts())
+        assert "Zorblax" not in done.everything
+        for request in done.requests:
+            assert "reasons" in request.messages[0]["content"]
+            assert set(request.body) == {"model", "messages", "temperature"}
+        done = run(lambda messages: "It depends.", ask__method="top-2", ask__preset="as-published")
+        assert all(len(request.messages) == 2 for request in done.requests) and done.answer.status == "no_answer"
+        assert all(stage.reasked == 0 for stage in done.answer.usage.stages)
+
+    def test_system_one_as_published(self, run):
+        gold = Gold(
+            (frozenset({"Zorblax -> film.film.directed_by -> people.person.place_of_birth"}),), GOLD.nodes, GOLD.answers
+        )
+        done = run(Model(gold), ask__method="top-1", ask__preset="as-published", explore__depth=2)
+        assert BORN in done.prompts()[0] and "Zorblax -> film.film.directed_by" in done.prompts("pick")[0]
+        assert done.kinds == ["pick", "entities", "pick", "answer"] and sorted(done.ids) == BIRTHPLACES
+        done = run(Model(gold, answer="Well."), ask__method="top-1", ask__preset="as-published", explore__depth=2)
+        assert done.kinds.count("answer") == 1 and done.answer.status == "no_answer"
+
+    def test_economy_asks_less(self, run):
+        question = "What is the relation of the actor in Bigfilm?"
+        ours, economy = (
+            run(Model(entities=choosing("Actor 00")), question, ask__method="top-1", ask__preset=name)
+            for name in ("ours", "economy")
+        )
+        assert (ours.kinds.count("pick"), economy.kinds.count("pick")) == (3, 1)
+        done = run(ask__method="top-2", ask__preset="economy")
+        assert sorted(done.ids) == BIRTHPLACES and "structured_outputs" in done.requests[0].body
+
+    def test_a_stage_may_have_its_own_sampling(self, run):
+        done = run(ask__method="top-1", llm__stages={"decide": {"temperature": 0.7, "max_tokens": 50}}, llm__seed=3)
+        assert [request.body["temperature"] for request in done.requests] == [0.0, 0.0, 0.0, 0.7]
+        assert [request.body.get("max_tokens") for request in done.requests] == [None, None, None, 50]
+        assert all(request.body["seed"] == 3 for request in done.requests)

@@ -1,0 +1,233 @@
+"""The oracle that answers prompts: it is right where it should be, wrong as often as it should be, and always the same."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kgqa.llm.client import Message, Prompt
+from kgqa.llm.models import open_models
+from kgqa.llm.parse import read_answers, read_choice, read_indices, read_scores, read_verdict
+from kgqa.llm.prompts import Prompts
+from kgqa.settings import resolve
+from kgqa.testing.model_oracle import WORST, Gold, ModelOracle
+from kgqa.testing.server import ScriptedServer
+from kgqa.trace import Trace
+
+PROMPTS = Prompts()
+FOUNDED = "Who founded the club that [E1] plays for?"
+INSTRUMENT = "Which instrument does the child of [E1] play?"
+TABLE = {
+    FOUNDED: Gold(
+        (frozenset({"[E1] -> athlete team -> organization founders"}),), frozenset({"FC North", "Mara Holt"})
+    ),
+    "Who founded the club that Ann Li plays for?": Gold(
+        (frozenset({"Ann Li -> athlete team -> organization founders"}),), answers=("Mara Holt", "Jonas Pell")
+    ),
+    INSTRUMENT: Gold((frozenset({"[E1] -> person children -> musician instruments"}),)),
+    "Which instrument does the child of Ann Li play?": Gold(
+        (frozenset({"Ann Li -> person children -> musician instruments"}),), frozenset({"Bo Li", "Cello"}), ("Cello",)
+    ),
+    "Which clubs did the brothers of Ann Li play for?": Gold(
+        (frozenset({"Ann Li -> person siblings -> athlete team"}),), frozenset({"Bo Li", "FC South"}), ("FC South",)
+    ),
+    "Which city is the capital of Japan?": Gold(answers=("Tokyo",)),
+    "Which city is the capital of the country where sushi comes from?": Gold(answers=("Tokyo",)),
+}
+RIGHT = {
+    "direct/cot": '{"answers": ["Tokyo"]}',
+    "direct/io": '{"answers": ["Tokyo"]}',
+    "tog/answer": "{Yes}. It is {Cello}.",
+    "tog/entities": "Score: 1.0, 0.0",
+    "tog/relations": "1. {person children (Score: 1.0)}: it is.",
+    "tog/sufficient": "{Yes}. It is {Cello}.",
+    "top/accept": "[YES]",
+    "top/answer": '{"answers": [1, 2]}',
+    "top/clauses": '{"clauses": {"[E1]": "Which actor born in [E1] played in [E2]?", '
+    '"[E2]": "Which actor born in [E1] played in [E2]?"}}',
+    "top/compare": "[A]",
+    "top/pick": "[1, ",
+    "top/entities": "[1, ",
+    "top/relevant": "[RELEVANT]",
+    "top/score": '{"scores": [1.0, 0.01]}',
+}
+
+
+def messages(name: str, **values) -> list[dict[str, str]]:
+    """A prompt's example with other values."""
+    rendered = PROMPTS.render(name, **PROMPTS.get(name).example | values)
+    return [{"role": message.role, "content": message.content} for message in rendered]
+
+
+@pytest.mark.parametrize("name", sorted(set(PROMPTS.names()) - {"top/reask"}))
+def test_every_kind_of_prompt_gets_the_right_reply(name):
+    assert set(RIGHT) == set(PROMPTS.names()) - {"top/reask"}, "every prompt has a right reply here"
+    assert ModelOracle(TABLE, p=1.0)(messages(name)).startswith(RIGHT[name])
+
+
+def test_the_replies_are_read_as_they_are_meant():
+    oracle = ModelOracle(TABLE)
+    assert read_choice(oracle(messages("top/compare")), options=("A", "B")).value == "A"
+    assert read_choice(oracle(messages("top/relevant")), options=("RELEVANT", "NOT RELEVANT")).value == "RELEVANT"
+    assert read_verdict(oracle(messages("top/accept"))) == "yes"
+    assert read_indices(oracle(messages("top/pick")), size=3, k=2).value[0] == 0
+    assert read_indices(oracle(messages("top/entities")), size=3, k=3).value[0] == 0
+    assert read_scores(oracle(messages("top/score")), size=2).value == (1.0, 0.01)
+    assert read_answers(oracle(messages("direct/io"))).value == ("Tokyo",)
+    assert read_answers(oracle(messages("top/answer"))).value == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reply"),
+    [
+        ("top/compare", {"a": "-> team colours", "b": "-> organization founders"}, "[B]"),
+        ("top/compare", {"known": "(nothing)", "a": "[E2] -> x", "b": "[E1] -> athlete team"}, "[B]"),
+        ("top/relevant", {"candidate": "-> team colours"}, "[NOT RELEVANT]"),
+        ("top/relevant", {"known": "[E1] -> athlete team -> organization founders", "candidate": "-> x"}, "[NOT RELEVANT]"),
+        ("top/accept", {"path": "[E1] -> athlete team"}, "[NO]"),
+        ("top/accept", {"path": "[E1] -> person gender"}, "[NO]"),
+        ("top/score", {"candidates": ["[E1] -> x", "[E1] -> athlete team"]}, '{"scores": [0.01, 0.5]}'),
+        ("tog/sufficient", {"triples": ["Ann Li; person children; Bo Li"]}, "{No}"),
+        ("tog/entities", {"entities": ["Cara Li", "Bo Li"]}, "Score: 0.0, 1.0"),
+        ("tog/relations", {"relations": ["person gender", "musician instruments (backwards)"]},
+         "1. {musician instruments (backwards) (Score: 1.0)}: it is."),
+        ("direct/io", {"question": "unheard of"}, '{"answers": []}'),
+        ("top/answer", {"paths": []}, '{"answers": ["Mara Holt", "Jonas Pell"]}'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_to_be(name, values, reply):
+    assert ModelOracle(TABLE)(messages(name, **values)).startswith(reply)
+
+
+def test_picks_are_in_the_order_of_their_distance_and_no_more_than_asked_for():
+    pool = ["[E1] -> x", "[E1]", "[E1] -> person children", "[E1] -> person children -> musician instruments"]
+    oracle = ModelOracle(TABLE)
+    assert oracle(messages("top/pick", candidates=pool, k=4)) == "[4, 3, 2, 1]"
+    assert oracle(messages("top/pick", candidates=pool, k=1)) == "[4]"
+    question = "Which bands have at most 3 members, says [E1]?"
+    table = {question: TABLE[INSTRUMENT], "another": Gold()}
+    assert ModelOracle(table)(messages("top/pick", question=question, candidates=pool, k=2)) == "[4, 3]"
+
+
+def test_names_that_read_like_labels_change_nothing():
+    triples = ["Relevant Records; label artist; Bo Li", "Scores of Fire; film; Cello", "Selected Works; book; Cello"]
+    assert ModelOracle(TABLE)(messages("tog/sufficient", triples=triples)) == "{Yes}. It is {Cello}."
+
+
+def test_a_relation_is_not_right_for_being_part_of_another():
+    relations = ["person", "children", "person children", "instruments"]
+    assert ModelOracle(TABLE)(messages("tog/relations", relations=relations)) == RIGHT["tog/relations"]
+    through_a_mediator = {"q": Gold((frozenset({"Ann Li -> a b · c d"}),))}
+    reply = ModelOracle(through_a_mediator)(messages("tog/relations", relations=["c d", "x", "a b"]))
+    assert reply.splitlines() == ["1. {c d (Score: 0.5)}: it is.", "2. {a b (Score: 0.5)}: it is."]
+
+
+def test_the_only_entry_of_a_table_is_for_every_question():
+    only = {"": TABLE[FOUNDED]}
+    assert ModelOracle(only)(messages("top/accept", question="Anything?")) == "[YES]"
+    assert ModelOracle(TABLE)(messages("top/accept", question="Anything?")) == "[NO]"
+
+
+def test_a_prompt_of_another_kind_is_not_understood():
+    assert "do not know" in ModelOracle(TABLE)([{"role": "user", "content": "Hello."}])
+
+
+# ---- how far a path is from a solution ----
+
+ALONE, BOTH = frozenset({"[E1] -> a -> b"}), frozenset({"[E1] -> a -> b", "[E2] <- c"})
+MEETS = " (which at its end meets [E2] <- c)"
+
+
+@pytest.mark.parametrize(
+    ("solution", "text", "rank"),
+    [
+        (ALONE, "[E1] -> a -> b", 0),
+        (ALONE, "[E1] -> a", 1),
+        (ALONE, "[E1]", 2),
+        (ALONE, "[E1] -> a -> bc", WORST),
+        (ALONE, "[E1] -> a -> b -> c", WORST),
+        (ALONE, "[E2] -> a -> b", WORST),
+        (ALONE, "[E1] -> a -> b" + MEETS, 1),
+        (BOTH, "[E1] -> a -> b" + MEETS, 0),
+        (BOTH, "[E1] -> a -> b", 1),
+        (BOTH, "[E2] <- c", 1),
+        (BOTH, "[E1] -> a", 2),
+        (BOTH, "[E1] -> a -> x" + MEETS, WORST),
+        (BOTH, "[E1] -> a -> b (which on the way meets [E3] -> d)" + MEETS, 1),
+        (BOTH, "[E2] <- c (which at its end meets [E1] -> a -> b)", 0),
+    ],
+)
+def test_the_distance_of_a_path(solution, text, rank):
+    assert Gold((solution,)).rank(text) == rank
+    assert Gold().rank(text) == WORST
+
+
+def test_the_nearest_solution_counts_and_names_may_have_brackets():
+    gold = Gold((frozenset({"[E1] -> a -> b -> c"}), frozenset({"Up (film) -> a", "Heat (1995) <- b"})))
+    assert gold.rank("[E1] -> a") == 2
+    assert gold.rank("Up (film) -> a (which at its end meets Heat (1995) <- b)") == 0
+
+
+# ---- chance ----
+
+
+def right_of(p: float, name: str, right: str, count: int = 2000, **values) -> float:
+    oracle = ModelOracle(TABLE | {f"{number}": TABLE[FOUNDED] for number in range(count)}, p=p)
+    replies = [oracle(messages(name, question=str(number), **values)) for number in range(count)]
+    assert all(replies)
+    return sum(reply.startswith(right) for reply in replies) / count
+
+
+PAIR = ["[E1] -> athlete team -> organization founders", "[E1] -> athlete team"]
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "values"),
+    [
+        ("top/compare", "[A]", {}),
+        ("top/relevant", "[RELEVANT]", {}),
+        ("top/accept", "[YES]", {}),
+        ("top/pick", "[1", {"candidates": PAIR, "k": 1}),
+    ],
+)
+def test_it_is_right_as_often_as_it_should_be(name, right, values):
+    error = 4 * math.sqrt(0.7 * 0.3 / 2000)
+    assert abs(right_of(0.7, name, right, **values) - 0.7) < error
+    assert right_of(1.0, name, right, count=50, **values) == 1
+
+
+def test_between_equals_it_has_no_favourite():
+    share = right_of(0.9, "top/compare", "[A]", a="-> x", b="-> y")
+    assert abs(share - 0.5) < 4 * math.sqrt(0.25 / 2000)
+
+
+def test_the_same_prompt_has_the_same_reply():
+    asked = [messages("top/compare", question=f"{number}") for number in range(200)]
+    first = [ModelOracle({"": TABLE[FOUNDED]}, p=0.7)(each) for each in asked]
+    again = ModelOracle({"": TABLE[FOUNDED]}, p=0.7)
+    assert [again(each) for each in reversed(asked)][::-1] == first
+    assert [ModelOracle({"": TABLE[FOUNDED]}, p=0.7, seed=1)(each) for each in asked] != first
+    assert set(first) == {"[A]", "[B]"}
+
+
+def test_asked_again_it_may_say_something_else():
+    asked = messages("top/compare")
+    more = [{"role": "assistant", "content": "[B]"}, {"role": "user", "content": "Reply again."}]
+    replies = {ModelOracle(TABLE, p=0.5, seed=seed)(asked + more * times) for seed in range(9) for times in (0, 1)}
+    assert replies == {"[A]", "[B]"}
+
+
+def test_behind_a_server():
+    table = ModelOracle(TABLE)
+    with ScriptedServer(table, constrains="structured_outputs") as server:
+        models = open_models(resolve({"llm.model": f"{server.url}#oracle"}, environment={}))
+        assert models is not None
+        prompts = [
+            Prompt(tuple(Message(m["role"], m["content"]) for m in messages(name)), "decide")  # type: ignore[arg-type]
+            for name in RIGHT
+        ]
+        completions = models.for_question(Trace()).complete(prompts)
+        models.close()
+        assert [each.text for each in completions] == [table(messages(name)) for name in RIGHT]
+        assert server.errors == []
