@@ -1,6 +1,6 @@
 # kgqa: `make demo` and `make test` need nothing before them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak bench accuracy clean
+.PHONY: help setup demo test soak bench accuracy oracle clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -41,6 +41,12 @@ bench: $(STAMP) ## measure loading, exploration, asking and ranking against thei
 
 accuracy: $(STAMP) ## how often kgqa is right on the question sets of KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200
+
+oracle: $(STAMP) ## what the methods ask of a language model, and how much of the time is ours (KGQA_DATA)
+	$(BIN)/python benchmarks/models.py noise
+	$(BIN)/python benchmarks/models.py published
+	$(BIN)/python benchmarks/models.py wall --limit 25
+	$(BIN)/python benchmarks/models.py cpu --limit 50
 
 clean: ## remove .venv and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis

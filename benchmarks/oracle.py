@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.evaluation.metrics import Outcome
 from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.reach import Reach
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
+
+KNOWN: dict[Hashable, Reach] = {}
+"""Solutions of questions, for all runs of a benchmark over one graph."""
 
 
 @dataclass
@@ -31,7 +35,7 @@ class RunningOracle:
     def told(self, questions: Iterable[GoldQuestion], resources: Resources) -> Iterator[GoldQuestion]:
         """The questions, each with the table of the oracle set before it is asked."""
         for question in questions:
-            self.oracle.table = {question.text: gold_for(question, resources)}
+            self.oracle.table = {question.text: gold_for(question, resources, known=KNOWN)}
             yield question
 
     def heard(self, outcome: Outcome, answer: Answer) -> None:

@@ -50,7 +50,7 @@ class Asked:
 @setting_option("explore.depth", "--depth")
 @setting_option("explore.beam", "--beam")
 @setting_option("explore.mediator_hop", "--mediator-hop")
-@setting_option("explore.shape", "--shape")
+@setting_option("explore.shape", "--shape", "--explore")
 @setting_option("explore.stop", "--stop")
 @setting_option("explore.lengths", "--lengths")
 @setting_option("explore.combine", "--combine")

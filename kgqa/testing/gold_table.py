@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from kgqa.errors import KgqaError
 from kgqa.evaluation.keys import gold_keys
 from kgqa.evaluation.questions import GoldQuestion
-from kgqa.evaluation.reach import exact_paths
+from kgqa.evaluation.reach import Reach, exact_paths
 from kgqa.explore.beam import BeamSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
@@ -16,9 +18,14 @@ from kgqa.trace import Trace
 WALKS = 300
 
 
-def gold_for(question: GoldQuestion, resources: Resources) -> Gold:
+def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashable, Reach] | None = None) -> Gold:
     """The solutions of a question within the depth that the settings allow: paths, or paths that meet, whose ends are
-    exactly the gold answers. Without solutions the question cannot be answered by paths in this graph."""
+    exactly the gold answers. Without solutions the question cannot be answered by paths in this graph.
+
+    Args:
+        known: solutions found before, which do not depend on how paths are worded; they are added to.
+    """
+    known = {} if known is None else known
     graph, settings = resources.graph, resources.settings
     try:
         topics = list(dict.fromkeys(Entity(graph.schema.iri(topic)) for topic in question.topics))
@@ -26,7 +33,10 @@ def gold_for(question: GoldQuestion, resources: Resources) -> Gold:
             return Gold(answers=question_names(question))
         beam = BeamSettings(settings["explore.depth"], settings["explore.mediator_hop"])
         joins = settings["explore.combine"] == "intersect"
-        reach = exact_paths(graph, topics, gold_keys(question.answers), beam, join=joins)
+        key = (question, beam.depth, beam.mediator_hop, joins)
+        if key not in known:
+            known[key] = exact_paths(graph, topics, gold_keys(question.answers), beam, join=joins)
+        reach = known[key]
     except KgqaError:
         return Gold(answers=question_names(question))
     named = graph.named(topics)
