@@ -37,7 +37,7 @@ class Settings:
         values, origins = dict(self.values), dict(self.origins)
         for name, value in graph_settings.items():
             for key in (f"explore.{name}", f"graph.{name}"):
-                if key in BY_KEY and origins[key] == "default":
+                if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
         return Settings(values, origins)
 

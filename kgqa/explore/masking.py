@@ -83,7 +83,7 @@ def mask(
     """
     spans = _spans(question, names)
     rest = _replaced(question, spans, {})
-    if not re.search(r"\w", rest):
+    if style == "drop" and not re.search(r"\w", rest):
         return Masked(question, (), tuple(names))
     found = {span.topic for span in spans}
     unmasked = tuple(topic for topic in names if topic not in found)

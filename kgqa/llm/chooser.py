@@ -128,7 +128,7 @@ class ModelChooser:
         batches = [candidates[start : start + size] for start in range(0, len(candidates), size)]
         prompts = [
             self._prompt(
-                self._prompts.render("top/score", question=question, candidates=self._texts(batch)), "tournament"
+                self._prompts.render("top/score", question=question, candidates=self._scored_texts(batch)), "tournament"
             )
             for batch in batches
         ]
@@ -161,6 +161,10 @@ class ModelChooser:
         for place, said in zip(asked, self._ask(prompts, [_choice(VERDICTS) for _ in asked])):
             found[place] = "unparsed" if said is None else "yes" if said == "YES" else "no"
         return found
+
+    def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        ends = [self._shown_ends(candidate) for candidate in candidates]
+        return [f"{text} (leads to: {end})" if end else text for text, end in zip(self._texts(candidates), ends)]
 
     def _texts(self, candidates: Sequence[Candidate]) -> list[str]:
         return [" ".join(self._elements(candidate)) for candidate in candidates]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -63,6 +63,10 @@ class Completion:
     recorded: bool = False
 
 
+Heard = Callable[[int, Completion], None]
+"""Place of a prompt in its batch, and its completion; called from any thread."""
+
+
 class LLM(Protocol):
     """A language model. Thread-safe; what concerns one prompt is a failure of its completion, never an exception.
 
@@ -75,10 +79,18 @@ class LLM(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+    def complete(
+        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+    ) -> list[Completion]:
         """One completion for each prompt, in order.
 
+        Args:
+            until: what is not there by this time of `time.monotonic()` is given up and not sent any more.
+            heard: told of each completion as it comes, where they come one by one; of what it was told nothing is
+                lost, whatever happens to the others.
+
         Raises:
+            TimeoutError: it got too late.
             ModelUnavailable: nothing can be had from this model: no such model, a wrong key, no server, a library
                 that is missing.
         """

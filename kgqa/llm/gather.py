@@ -61,10 +61,11 @@ class Gatherer:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion for each prompt, in order.
+    def complete(self, prompts: Sequence[Prompt], *, until: float | None = None) -> list[Completion]:
+        """One completion for each prompt, in order; nobody waits for them after `until`.
 
         Raises:
+            TimeoutError: it is later than `until`.
             ModelUnavailable: the gatherer is closed, or was while this request waited. And whatever the call that
                 this request was part of raised.
         """
@@ -80,7 +81,7 @@ class Gatherer:
             self._waiting.append(request)
             self._changed.notify()
         try:
-            return request.future.result()
+            return request.future.result(None if until is None else max(until - time.monotonic(), 0.0))
         except BaseException:
             request.future.cancel()  # of an interrupt: nobody waits any more; has no effect where the call failed
             raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import threading
+import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.resources import files
@@ -81,8 +81,22 @@ class QuestionModels:
         model = self._models.by_stage[stage]
         self.trace.charge_calls(stage, len(prompts))
         sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
-        completions = self._in_time(lambda: model.complete(sampled))
-        price = self._models.prices.get(model.name)
+        heard: dict[int, Completion] = {}
+        try:
+            left = self.trace.remaining()
+            until = None if left is None else time.monotonic() + left
+            completions = model.complete(sampled, until=until, heard=heard.__setitem__)
+        except BaseException as error:
+            # what came is paid for, whatever became of the others
+            self._account(stage, model.name, list(heard.values()))
+            if isinstance(error, TimeoutError):
+                raise BudgetExhausted("a language model has not answered in time") from None
+            raise
+        self._account(stage, model.name, completions)
+        return completions
+
+    def _account(self, stage: Stage, model: str, completions: Sequence[Completion]) -> None:
+        price = self._models.prices.get(model)
         asked = sum(c.prompt_tokens for c in completions)
         said = sum(c.completion_tokens for c in completions)
         cost = None if price is None else (asked * price[0] + said * price[1]) / _MILLION
@@ -93,30 +107,6 @@ class QuestionModels:
                 self.trace.event("no_reply", stage=stage, failure=completion.failure, detail=completion.detail[:300])
             if completion.reasoning:
                 self.trace.event("reasoning", stage=stage, text=completion.reasoning[:2000])
-        return completions
-
-    def _in_time(self, ask: Callable[[], list[Completion]]) -> list[Completion]:
-        """What a call gives, unless the question's time is over first: then the call goes on without anybody waiting."""
-        left = self.trace.remaining()
-        if left is None:
-            return ask()
-        result: list[list[Completion]] = []
-        failed: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                result.append(ask())
-            except BaseException as error:  # handed to whoever waits
-                failed.append(error)
-
-        thread = threading.Thread(target=run, daemon=True, name="kgqa-model")
-        thread.start()
-        thread.join(left)
-        if failed:
-            raise failed[0]
-        if not result:
-            raise BudgetExhausted("a language model has not answered in time")
-        return result[0]
 
 
 def open_models(settings: Settings) -> Models | None:
@@ -127,7 +117,13 @@ def open_models(settings: Settings) -> Models | None:
     """
     default = (settings["llm.model"] or "none").strip()
     stages = _stages(settings["llm.stages"] or {})
+    if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
+        default = f"replay:{settings['llm.replay']}"
     if default == "none":
+        if settings["llm.replay"] or settings["llm.replay_only"] == "on":
+            raise SettingsError(
+                "Replies are kept of a language model, and none is named: --llm MODEL (see `kgqa ask --help`)."
+            )
         if any("model" in table for table in stages.values()):
             raise SettingsError("llm.stages names a model for a stage, but llm.model names none for the others.")
         return None
@@ -143,7 +139,9 @@ def open_models(settings: Settings) -> Models | None:
                 opened[name] = open_model(name, settings)
                 closing.callback(opened[name].close)
             by_stage[stage] = opened[name]
-            sampling[stage] = Sampling(**{**base, **{key: table[key] for key in _SAMPLING if key in table}})
+            sampling[stage] = Sampling(
+                **{**base, **_of_method(stage, settings), **{k: table[k] for k in _SAMPLING if k in table}}
+            )
         models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
         if settings["budget.cost"] is not None and (unpriced := models.unpriced()):
             raise SettingsError(
@@ -153,6 +151,13 @@ def open_models(settings: Settings) -> Models | None:
             )
         closing.pop_all()
     return models
+
+
+def _of_method(stage: Stage, settings: Settings) -> dict[str, Any]:
+    """What the method wants of a stage where the user says nothing: Think-on-Graph explores with some temperature."""
+    given = settings.origins.get("llm.temperature", "default") != "default"
+    exploring = settings["ask.method"] == "tog" and stage in ("filter", "entity")
+    return {"temperature": settings["tog.temperature"]} if exploring and not given else {}
 
 
 def open_model(name: str, settings: Settings) -> LLM:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Message, Prompt
+from kgqa.llm.client import Completion, Heard, Message, Prompt
 from kgqa.llm.constraints import (
     FIELD,
     JSON_TOKENS,
@@ -105,21 +105,29 @@ class OpenAIChat:
     def notes(self) -> tuple[str, ...]:
         return tuple(self._notes)
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion for each prompt, in order.
+    def complete(
+        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+    ) -> list[Completion]:
+        """One completion for each prompt, in order; see `LLM`.
 
         Raises:
+            TimeoutError: it is later than `until`.
             ModelUnavailable: the server takes no key of ours, has no such model, or could not be reached for any of
                 the prompts. RuntimeError: the client was closed.
         """
         if not prompts:
             return []
         given_up = threading.Event()
-        futures = [self._workers.submit(self._complete, prompt, given_up) for prompt in prompts]
+        futures = [
+            self._workers.submit(self._complete, prompt, given_up, place, heard) for place, prompt in enumerate(prompts)
+        ]
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            left = None if until is None else max(until - time.monotonic(), 0.0)
+            done, open_ = wait(futures, timeout=left, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()
+            if open_:
+                raise TimeoutError
         except CancelledError:
             raise RuntimeError("the model was closed while it was asked") from None
         finally:
@@ -140,9 +148,12 @@ class OpenAIChat:
 
     # ---- one prompt, in a thread of the workers ----
 
-    def _complete(self, prompt: Prompt, given_up: threading.Event) -> Completion:
+    def _complete(self, prompt: Prompt, given_up: threading.Event, place: int, heard: Heard | None) -> Completion:
         start = time.monotonic()
-        return replace(self._persist(_encodable(prompt), given_up), seconds=time.monotonic() - start)
+        completion = replace(self._persist(_encodable(prompt), given_up), seconds=time.monotonic() - start)
+        if heard is not None:
+            heard(place, completion)
+        return completion
 
     def _persist(self, prompt: Prompt, given_up: threading.Event) -> Completion:
         """Asks until there is a reply, a refusal, or no patience left."""

@@ -23,7 +23,7 @@ from kgqa.errors import SettingsError
 from kgqa.llm.client import Message
 from kgqa.words import clean
 
-LONGEST = 2000
+LONGEST = 4000
 """Characters of one value: a question, a path, a name."""
 LARGEST_FILE = 200_000
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")

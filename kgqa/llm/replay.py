@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelUnavailable
-from kgqa.llm.client import LLM, Completion, Prompt
+from kgqa.llm.client import LLM, Completion, Heard, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
 
@@ -59,12 +60,16 @@ class Replay:
     def notes(self) -> tuple[str, ...]:
         return self._model.notes if self._model is not None else ()
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion for each prompt, in order. What it returns is on disk, but for failures that may pass.
+    def complete(
+        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+    ) -> list[Completion]:
+        """One completion for each prompt, in order; see `LLM`. What it returns is on disk, but for failures that may
+        pass, and so is what came before anything went wrong with the others.
 
         Raises:
+            TimeoutError: it is later than `until`.
             ModelUnavailable: without a model, the file has no reply to one of the prompts. The file is damaged, full
-                or closed. Whatever the model raises; then nothing of this batch is kept.
+                or closed. Whatever the model raises.
         """
         keys = [reply_key(self.name, prompt) for prompt in prompts]
         missing = dict(zip(keys, prompts))
@@ -80,12 +85,17 @@ class Replay:
                 done = threading.Event()
                 self._asking.update(dict.fromkeys(mine, done))
             if mine:
-                found |= self._ask(mine, done)
+                found |= self._ask(mine, done, until)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
                 # whatever came of it: what is in the file then is taken, the rest is asked here
-                event.wait()
-        return _in_order(keys, found)
+                if not event.wait(None if until is None else max(until - time.monotonic(), 0.0)):
+                    raise TimeoutError
+        found_in_order = _in_order(keys, found)
+        if heard is not None:
+            for place, completion in enumerate(found_in_order):
+                heard(place, completion)
+        return found_in_order
 
     def close(self) -> None:
         """Closes the model too. May be called again."""
@@ -93,13 +103,21 @@ class Replay:
             self._model.close()
         self._file.close()
 
-    def _ask(self, mine: Mapping[str, Prompt], done: threading.Event) -> dict[str, Completion]:
-        """Replies of the model, kept. `done` is set in the end, however it ends."""
+    def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, until: float | None) -> dict[str, Completion]:
+        """Replies of the model, kept as they come. `done` is set in the end, however it ends."""
         assert self._model is not None
+        names = list(mine)
+        kept: dict[str, Completion] = {}
+
+        def keep(place: int, completion: Completion) -> None:
+            if completion.failure not in _PASSING:
+                kept.update(self._file.put(self.name, {names[place]: completion}))
+
         try:
-            completions = dict(zip(mine, self._model.complete(list(mine.values())), strict=True))
-            lasting = {key: each for key, each in completions.items() if each.failure not in _PASSING}
-            return completions | self._file.put(self.name, lasting)
+            replies = self._model.complete(list(mine.values()), until=until, heard=keep)
+            completions = dict(zip(mine, replies, strict=True))
+            lasting = {k: each for k, each in completions.items() if each.failure not in _PASSING and k not in kept}
+            return completions | kept | self._file.put(self.name, lasting)
         finally:
             with self._lock:
                 for key in mine:

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Prompt
+from kgqa.llm.client import Completion, Heard, Prompt
 from kgqa.llm.constraints import chosen
 from kgqa.llm.gather import Gatherer
 from kgqa.llm.replies import read_reply
@@ -79,13 +79,17 @@ class VLLMChat:
         with self._lock:
             return tuple(self._notes)
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion for each prompt, in order; `seconds` are those of the whole batch it was in.
+    def complete(
+        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+    ) -> list[Completion]:
+        """One completion for each prompt, in order; `seconds` are those of the whole batch it was in. All come at once,
+        so that there is nothing to be heard before.
 
         Raises:
+            TimeoutError: it is later than `until`.
             ModelUnavailable: vLLM is missing, cannot load the model or has failed for good; or the model was closed.
         """
-        return self._gatherer.complete(prompts)
+        return self._gatherer.complete(prompts, until=until)
 
     def close(self) -> None:
         """The GPU is free when a batch under way is done. May be called again."""

@@ -173,7 +173,8 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
     # names are taken out first: The Last Samurai is no superlative
     # a language model is asked whether a path answers the question; without one nothing would notice
-    kind = None if resources.models else unsupported_kind(text)
+    by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
+    kind = None if by_model else unsupported_kind(text)
     if kind and (kind := unsupported_kind(drop_mentions(text, [m.text for m in mentions]))):
         trace.event("unsupported", kind=kind)
         return Answer(

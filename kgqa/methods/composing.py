@@ -5,28 +5,33 @@ may fall back to what it knows itself. What it says counts as from the graph onl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.explore.beam import Hop
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.parse import read_answers
+from kgqa.llm.parse import (
+    LONGEST_ANSWER,
+    MOST_ANSWERS,
+    Reading,
+    read_answers,
+    read_json,
+)
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
-from kgqa.words import normalise, relation_words
+from kgqa.words import clean, normalise, relation_words
 
 MOST_PATHS = 12
 MOST_ENTITIES = 20
 """Entities of a path that are shown; all of its ends count when an answer is looked up."""
 MOST_TRIPLES = 6
 COUNTED = 1000
-_NUMBER = re.compile(r"\[?\s*(\d{1,5})\s*\]?\Z")
+_NUMBER = re.compile(r"\[\s*(\d{1,5})\s*\]\Z")
 
 
 @dataclass(frozen=True)
@@ -39,19 +44,25 @@ class Retained:
 
 
 def compose(
-    graph: KnowledgeGraph, empty: Answer, hops: Sequence[Hop], shown: Shown, resources: Resources, trace: Trace
+    graph: KnowledgeGraph,
+    empty: Answer,
+    candidates: Sequence[Candidate],
+    shown: Shown,
+    resources: Resources,
+    trace: Trace,
 ) -> Answer:
     """What the model answers, on the evidence of the paths kept in all hops.
 
     Args:
         empty: an answer without answers, to be filled in.
+        candidates: the paths, best first; `MOST_PATHS` of them are shown.
 
     Raises:
         BudgetExhausted, ModelUnavailable, StoreError: see `top.answer`.
     """
     assert resources.models is not None
-    kept = dict.fromkeys(candidate for hop in reversed(hops) for candidate in hop.kept)
-    retained = [each for each in (_retained(graph, c, shown, empty, trace) for c in kept) if each][:MOST_PATHS]
+    every = (_retained(graph, candidate, empty, trace) for candidate in candidates)
+    retained = [each for each in every if each][:MOST_PATHS]
     said = _said(graph, retained, shown, resources, trace)
     if said is None:
         return replace(empty, reason="the language model's answer could not be read")
@@ -60,11 +71,12 @@ def compose(
     found = _resolved(said, retained)
     trace.event("composed", said=list(said)[:50], resolved=found is not None)
     if found is None:
-        meant = (item.name if (item := _by_number(text, _numbered(retained))) else text for text in said)
+        numbered = _numbered(retained)
+        texts = (numbered[each].name if isinstance(each, int) else each for each in said)
         return replace(
             empty,
             status="answered",
-            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(meant)),
+            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(texts)),
             grounding="model",
             notes=(*empty.notes, "This is from the language model's own knowledge, not from the graph."),
         )
@@ -74,11 +86,9 @@ def compose(
     return read_chosen(graph, empty, found, (each.candidate for each in fittest), trace)
 
 
-def _retained(
-    graph: KnowledgeGraph, candidate: Candidate, shown: Shown, empty: Answer, trace: Trace
-) -> Retained | None:
+def _retained(graph: KnowledgeGraph, candidate: Candidate, empty: Answer, trace: Trace) -> Retained | None:
     try:
-        ends = graph.ends(candidate.path, restricted=candidate.restricted, limit=COUNTED).values
+        ends = graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=COUNTED).values
     except (StoreTimeout, PartialResult) as error:
         trace.event("gave_up", path=candidate.words, error=str(error))
         return None
@@ -89,8 +99,8 @@ def _retained(
 
 def _said(
     graph: KnowledgeGraph, retained: Sequence[Retained], shown: Shown, resources: Resources, trace: Trace
-) -> tuple[str, ...] | None:
-    """The answers as the model gave them: numbers of entities, or names."""
+) -> tuple[int | str, ...] | None:
+    """The answers as the model gave them: entities by their place, from 0, or names."""
     assert resources.models is not None
     paths = []
     for each in retained:
@@ -107,13 +117,21 @@ def _said(
     messages = resources.prompts.render("top/answer", question=shown.question, paths=paths)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [read_answers], reask=reask)[0]
+    return ask_read(
+        models, resources.prompts, [Prompt(messages, "decide")], [_reader(len(_numbered(retained)))], reask=reask
+    )[0]
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[str]:
     """A few of the path's triples, in words."""
     try:
-        walks = graph.walks_along(candidate.path, restricted=candidate.restricted, limit=MOST_TRIPLES, timeout=5.0)
+        walks = graph.walks_along(
+            candidate.path,
+            joins=candidate.joins,
+            restricted=candidate.restricted,
+            limit=MOST_TRIPLES,
+            timeout=5.0,
+        )
     except (StoreTimeout, PartialResult):
         return []
     nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
@@ -134,12 +152,35 @@ def _numbered(retained: Sequence[Retained]) -> list[Named]:
     return [item for each in retained for item in each.ends[: each.shown]]
 
 
-def _by_number(text: str, numbered: Sequence[Named]) -> Named | None:
-    number = _NUMBER.match(text.strip())
-    return numbered[int(number[1]) - 1] if number and 1 <= int(number[1]) <= len(numbered) else None
+def _reader(size: int) -> Callable[[str], Reading[tuple[int | str, ...]]]:
+    """Reads `{"answers": [2, "a name"]}`: whole numbers and `[2]` are entities of the list, all else is text, a number
+    in quotes too: it may be the answer to "how many?". Numbers of no entity are dropped."""
+
+    def read(text: str) -> Reading[tuple[int | str, ...]]:
+        value, repaired = read_json(text)
+        given = value.get("answers") if isinstance(value, dict) else None
+        if not isinstance(given, list):
+            texts = read_answers(text)
+            given, repaired = (None if texts.value is None else list(texts.value)), True
+        if given is None:
+            return Reading(None, False, 'It is not of the form {"answers": [2, 5]} or {"answers": ["a name"]}.')
+        found: dict[int | str, None] = {}
+        for each in given[:MOST_ANSWERS]:
+            number = _NUMBER.match(each.strip()) if isinstance(each, str) else None
+            if number or (isinstance(each, int) and not isinstance(each, bool)):
+                place = int(number[1]) - 1 if number else each - 1
+                if 0 <= place < size:
+                    found[place] = None
+            elif isinstance(each, str) and (name := clean(each)[:LONGEST_ANSWER]):
+                found[name] = None
+        if given and not found:
+            return Reading(None, repaired, "None of its answers is an entity of the list or a name.")
+        return Reading(tuple(found), repaired or len(found) < len(given), "")
+
+    return read
 
 
-def _resolved(said: Sequence[str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
+def _resolved(said: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
     """The ends that were meant; None where one of the answers is no end of any path."""
     numbered = _numbered(retained)
     by_name: dict[str, list[Named]] = {}
@@ -147,11 +188,11 @@ def _resolved(said: Sequence[str], retained: Sequence[Retained]) -> tuple[Named,
         for item in each.ends:
             by_name.setdefault(normalise(item.name), []).append(item)
     found: dict[Value, Named] = {}
-    for text in said:
-        if item := _by_number(text, numbered):
-            found[item.value] = item
+    for each_said in said:
+        if isinstance(each_said, int):
+            found[numbered[each_said].value] = numbered[each_said]
             continue
-        same = {item.value: item for item in by_name.get(normalise(text), ())}
+        same = {item.value: item for item in by_name.get(normalise(each_said), ())}
         if len(same) != 1:
             return None  # unknown, or a name of several: not to be told apart by id
         found |= same

@@ -61,11 +61,18 @@ class Deciding:
         settings = self._settings
         if settings["explore.lengths"] == "deepest":
             return False
-        if settings["explore.combine"] == "intersect" and self._all_meet(self.ranked_after(hops)):
+        # an answer composed from all hops wants all of them
+        composed = settings["ask.compose"] == "composed" and self._ranking.by_model
+        if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
             return True
         if settings["explore.stop"] == "converged":
             return self._converged(self.ranked_after(hops))
         return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
+
+    def retained(self, hops: Sequence[Hop]) -> list[Candidate]:
+        """What an answer may be composed from: paths on which topics meet, then those kept, of the last hop first."""
+        joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
+        return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
 
     def best_so_far(self) -> Ranked:
         """The paths of the hops that were finished, as they were kept: where nobody can be asked any more."""
@@ -92,19 +99,20 @@ class Deciding:
         kept = list(hops[-1].kept) if hops else []
         pool = kept
         if self._joins(hops):
-            others = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
-            kept_before = [candidate for hop in reversed(hops) for candidate in hop.kept]
-            every = list({(c.path, c.restricted): c for c in [*kept_before, *(c for c, _ in others)]}.values())
-            near = self._near(hops)
-            partners = {
-                topic: [*(c for c in kept_before if c.path.topic == topic), *near[topic]]
-                for topic in near
-            }  # fmt: skip
-            joined = join_topics(every, partners, meetings=self._meetings, trace=self._trace, alternatives=ALTERNATIVES)
+            joined = self._joined(hops)
             pool = [*joined[:COMPARED], *kept]
         if len(pool) > len(kept) or self._settings["rank.tournament"] not in ("chunked", "single"):
             pool = ranking.decided(pool)
         return [(candidate, None) for candidate in pool]
+
+    def _joined(self, hops: Sequence[Hop]) -> list[Candidate]:
+        """Paths on which topics meet, several ways where there are, those of kept paths first."""
+        others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+        kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
+        every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
+        near = self._near(hops)
+        partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
+        return join_topics(every, partners, meetings=self._meetings, trace=self._trace, alternatives=ALTERNATIVES)
 
     def _joins(self, hops: Sequence[Hop]) -> bool:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"

@@ -184,6 +184,6 @@ class Ranking:
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
         """Whether a path is good enough to answer the question: a language model's word, or its score. One that meets
         paths from other topics has no score to reach: that they meet says more than its words."""
-        if self._shown is not None:
+        if self._shown is not None or self._settings["rank.chooser"] not in CHOOSERS:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
         return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

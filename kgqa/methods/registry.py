@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
-from kgqa.errors import SettingsError
+from kgqa.errors import KgqaError, SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import plugin, plugin_names
+from kgqa.trace import BudgetExhausted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +55,22 @@ def method(name: str) -> Method:
     found = plugin("method", name, ours=list(_OURS))
     if not isinstance(found, Method) and not callable(found):
         raise SettingsError(f"The method {name} of another package is neither a Method nor a function: {found!r:.100}.")
-    return found if isinstance(found, Method) else Method(found)
+    found = found if isinstance(found, Method) else Method(found)
+    return replace(found, answer=_guarded(name, found.answer))
+
+
+def _guarded(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A foreign method whose mistakes end its question and nothing else."""
+
+    def guarded(*arguments: Any, **options: Any) -> Answer:
+        try:
+            found = answer(*arguments, **options)
+        except (KgqaError, BudgetExhausted):
+            raise
+        except Exception as error:
+            raise KgqaError(f"The method {name} failed: {type(error).__name__}: {error}") from error
+        if not isinstance(found, Answer):
+            raise KgqaError(f"The method {name} gave no Answer but {type(found).__name__}.")
+        return found
+
+    return guarded

@@ -53,10 +53,13 @@ class Shown:
         self.question = text
         if self.masks:
             marks = placeholders(entities)  # type: ignore[arg-type]
-            ids = {topic.value: topic.id for topic in topics} if style == "id" else {}
+            # an id that says the name is none to show
+            every = [name for several in names.values() for name in several]
+            ids = {t.value: t.id for t in topics if not leaks([t.id], every)} if style == "id" else {}
             self._marks = {**marks, **ids}
             masked = mask(text, names, style=style, ids=ids)  # type: ignore[arg-type]
             self.question = masked.text
+        self._named = names
         self._names = [name for several in names.values() for name in several]
         self._elements: dict[Candidate, tuple[str, ...]] = {}
         self._ends: dict[Candidate, str] = {}
@@ -70,7 +73,10 @@ class Shown:
 
     def name(self, value: Value, name: str) -> str:
         """What is shown of a value that was reached: its name, or what stands for it where it is a topic."""
-        return self._marks.get(value, name)
+        if value in self._marks or not self.masks:
+            return self._marks.get(value, name)
+        # namesakes, titles that repeat the name, sequels
+        return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 
     def elements(self, candidate: Candidate) -> tuple[str, ...]:
         """A path: the topic, then a text for each hop, then one for each path it must meet."""

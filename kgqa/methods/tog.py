@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
@@ -256,7 +256,8 @@ class ThinkOnGraph:
             return value.value[:200]
         named = self._graph.named([value])[0]
         # published: a node without a name, such as a mediator
-        return named.name if named.name != named.id else "an unnamed entity"
+        # lists of names are set apart by semicolons
+        return named.name.replace(";", ",") if named.name != named.id else "an unnamed entity"
 
 
 def answer(
@@ -290,10 +291,30 @@ def answer(
                 recall = recalled(question, "cot", resources, trace)
                 return replace(recall, method=METHOD, topics=tuple(topics), notes=(*notes, *recall.notes))
     except BudgetExhausted as error:
-        return replace(empty, status="budget_exhausted", reason=f"The budget is spent: {error}.")
+        return _best_so_far(search, empty, error, resources, trace)
     if not said:
         return replace(empty, reason="the language model's answer could not be read")
     return _grounded(search, said, empty, resources, trace)
+
+
+def _best_so_far(
+    search: ThinkOnGraph, empty: Answer, error: BudgetExhausted, resources: Resources, trace: Trace
+) -> Answer:
+    """What the best walk of the last finished hop leads to, where the budget ended the search."""
+    spent = replace(empty, status="budget_exhausted", reason=f"The budget is spent: {error}.")
+    longest = max((len(walk.nodes) for walk in search.walks), default=0)
+    ends = [walk.end for walk in search.walks if len(walk.nodes) == longest and walk.nodes][:1]
+    if not ends:
+        return spent
+    with trace.grace():
+        try:
+            graph = resources.graph.for_question(trace)
+            found = read_chosen(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
+        except (StoreError, BudgetExhausted) as failure:
+            trace.event("gave_up", path="", error=str(failure))
+            return spent
+    notes = (*found.notes, "The search was not finished: this is the best walk so far.")
+    return replace(found, status="budget_exhausted", reason=spent.reason, notes=notes)
 
 
 def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
@@ -302,7 +323,7 @@ def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resource
     nodes = list(dict.fromkeys(node for walk in search.walks for node in walk.nodes))
     by_name: dict[str, list[Named]] = {}
     for named in graph.named(nodes):
-        by_name.setdefault(normalise(named.name), []).append(named)
+        by_name.setdefault(normalise(named.name.replace(";", ",")), []).append(named)
     found = [by_name.get(normalise(text), []) for text in said]
     if not all(len(same) == 1 for same in found):
         texts = tuple(Named(Literal(text), "", text) for text in said)

@@ -88,7 +88,7 @@ def answer(
             trace=trace,
         )
 
-    notes = _notes(ranking)
+    notes = _notes(ranking, resources)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     try:
         hops = explore(
@@ -103,7 +103,7 @@ def answer(
         )
         deciding.reached = hops
         if shown is not None and settings["ask.compose"] == "composed":
-            found = compose(graph, empty, hops, shown, resources, trace)
+            found = compose(graph, empty, deciding.retained(hops), shown, resources, trace)
         else:
             ranked = deciding.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
@@ -118,10 +118,11 @@ def answer(
     return found
 
 
-def _notes(ranking: Ranking) -> tuple[str, ...]:
+def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
     if ranking.by_model:
         return (f"Compared by {ranking.chooser.name}.",)
-    return (f"Ranked by {ranking.chooser.name}: no language model configured.",)
+    why = "no language model configured" if resources.models is None else "the language model was not to choose"
+    return (f"Ranked by {ranking.chooser.name}: {why}.",)
 
 
 def _masked(

@@ -148,7 +148,7 @@ class ModelOracle:
     def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         scores = []
         for _, text in _LISTED.findall(asked):
-            true = 1 / (1 + gold.rank(text))
+            true = 1 / (1 + gold.rank(text.split(" (leads to: ")[0]))
             scores.append(round(true if self._right(chance) else chance.random(), 3))
         return json.dumps({"scores": scores})
 

@@ -130,7 +130,8 @@ def test_as_published(kgqa, oracle):
     found = json.loads(done.out)
     assert [answer["name"] for answer in found["answers"]] == ["Tokyo"] and found["query_class"] == "exact"
     prompts = [request.messages[-1]["content"] for request in oracle.requests]
-    assert all("whose anthem is m.demo_kimigayo?" in prompt for prompt in prompts)
+    # its id would say its name
+    assert all("whose anthem is [E1]?" in prompt for prompt in prompts)
     assert any("government.national_anthem.national_anthem_of" in prompt for prompt in prompts)
     assert all("structured_outputs" not in request.body for request in oracle.requests)
 

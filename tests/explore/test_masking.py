@@ -146,9 +146,10 @@ def test_a_longer_name_goes_before_a_topic_within_it():
     assert found.unmasked == (A,)
 
 
-def test_a_name_that_is_the_whole_question_stays_and_is_counted():
-    found = mask("Kimigayo?", {A: ["Kimigayo"]}, style="placeholder")
+def test_a_name_that_is_the_whole_question_stays_where_nothing_would_be_left_and_is_counted():
+    found = mask("Kimigayo?", {A: ["Kimigayo"]})
     assert (found.text, found.spans, found.unmasked) == ("Kimigayo?", (), (A,))
+    assert mask("Kimigayo?", {A: ["Kimigayo"]}, style="placeholder").text == "[E1]?"
 
 
 def test_topics_without_a_name_are_counted():

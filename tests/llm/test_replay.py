@@ -47,7 +47,7 @@ class Numbered:
         self.gate.set()
         self.error: Exception | None = None
 
-    def complete(self, prompts) -> list[Completion]:
+    def complete(self, prompts, *, until=None, heard=None) -> list[Completion]:
         texts = [each.messages[-1].content for each in prompts]
         self.calls.append(texts)
         self.begun.release()

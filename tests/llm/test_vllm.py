@@ -394,7 +394,7 @@ def test_no_other_names_are_passed(vllm, model):
 
 def test_a_real_vllm_knows_the_names():
     if importlib.util.find_spec("vllm") is None:
-        pytest.skip("vLLM is not installed: pip install 'kgqa[vllm]'")
+        pytest.skip("vLLM, which needs a GPU, is not installed: pip install 'kgqa[vllm]'")
     import vllm
     from vllm.sampling_params import StructuredOutputsParams
 

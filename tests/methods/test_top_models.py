@@ -338,16 +338,17 @@ class TestSystemTwo:
         assert re.search(r"leads? to: .*\[E1\]", "\n".join(done.prompts()))
         assert done.events("leaks")[0]["leaks"] == 0
 
-    def test_the_topics_name_within_another_is_counted_as_a_leak(self, run):
+    def test_the_topics_name_within_another_is_masked_too(self, run):
         done = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__depth=1)
-        assert "Ulmen Cathedral" in done.everything and done.events("leaks")[0]["leaks"] == 1
+        assert "Ulmen" not in done.everything and "[E1] Cathedral" in done.everything
+        assert done.events("leaks")[0]["leaks"] == 0
         walking = run(
             Model(pick=choosing("<- person place of birth", "-> location contains"), accept="[YES]"),
             "What does Ulmen contain?",
             explore__shape="path+entity",
         )
-        assert walking.ids == ["m.carl"] and "Ulmen Cathedral" in walking.prompts("entities")[0]
-        assert walking.events("leaks")[0]["leaks"] == 1
+        assert walking.ids == ["m.carl"] and "[E1] Cathedral" in walking.prompts("entities")[0]
+        assert walking.events("leaks")[0]["leaks"] == 0
         unmasked = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__mask="none")
         assert unmasked.events("leaks")[0]["leaks"] == 0  # nothing was to be masked
 

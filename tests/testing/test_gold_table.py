@@ -53,7 +53,7 @@ def test_paths_whose_ends_are_exactly_the_answers_in_the_words_of_the_prompts(go
 def test_the_words_are_those_of_the_settings(gold):
     found = gold(CAPITAL, ask__method="top-2", ask__preset="as-published")
     paths = {path for solution in found.solutions for path in solution}
-    assert any(path.startswith("m.demo_kimigayo -> government.national_anthem.national_anthem_of") for path in paths)
+    assert any(path.startswith("[E1] -> government.national_anthem.national_anthem_of") for path in paths)
     unmasked = gold(CAPITAL, ask__method="top-1")
     assert all(path.startswith("Kimigayo -> ") for solution in unmasked.solutions for path in solution)
 
