@@ -7,7 +7,13 @@ from email.utils import formatdate
 
 import pytest
 
-from kgqa.llm.exchange import LONGEST_ASKED, LONGEST_PAUSE, Patience, Trouble, retry_after
+from kgqa.llm.exchange import (
+    LONGEST_ASKED,
+    LONGEST_PAUSE,
+    Patience,
+    Trouble,
+    retry_after,
+)
 
 TROUBLE = Trouble("passing", "busy")
 

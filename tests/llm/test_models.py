@@ -576,3 +576,23 @@ def test_notes_are_said_once(opened):
         asked.complete([ask(stage="filter")])
         (note,) = models.notes
         assert "seed" in note
+
+
+@pytest.mark.parametrize(
+    ("given", "exploring"), [({}, 0.4), ({"llm.temperature": 0.0}, 0.0), ({"tog.temperature": 1.0}, 1.0)]
+)
+def test_think_on_graph_explores_with_some_temperature_unless_told_otherwise(opened, given, exploring):
+    with ScriptedServer(lambda messages: "yes") as server:
+        models = opened(
+            {"llm.model": f"{server.url}#m", "ask.method": "tog", "llm.stages": {"judge": {"seed": 1}}} | given
+        )
+    assert [models.sampling[stage].temperature for stage in ("filter", "entity", "decide")] == [
+        exploring,
+        exploring,
+        0.0,
+    ]
+    assert models.sampling["judge"].seed == 1
+
+
+def test_kept_replies_of_nobody_are_an_error():
+    assert "--llm" in fails({"llm.replay": "kept.sqlite"})

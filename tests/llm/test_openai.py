@@ -16,9 +16,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.servers import base_url
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.openai import OpenAIChat
+from kgqa.llm.replay import Replay
+from kgqa.servers import base_url
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, Reply
 from kgqa.testing.server import ScriptedServer
@@ -665,3 +666,42 @@ def test_the_library_may_be_missing(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelUnavailable, match="kgqa\\[openai\\]"):
         OpenAIChat("m", url="http://localhost")
+
+
+def test_what_is_too_late_is_given_up_and_what_was_not_sent_never_is(chat):
+    def slow(messages):
+        time.sleep(0.5 if "slow" in messages[-1]["content"] else 0)
+        return "yes"
+
+    with ScriptedServer(slow) as server:
+        model = chat(server, concurrency=2)
+        heard = {}
+        with pytest.raises(TimeoutError):
+            model.complete(
+                [ask("fast"), *(ask(f"slow {n}") for n in range(8))],
+                until=time.monotonic() + 0.25,
+                heard=heard.__setitem__,
+            )
+        assert heard[0].text == "yes" and len(heard) == 1
+        assert model.complete([ask("the next question")])[0].text == "yes"
+        assert server.calls == 4  # the fast one, two that were under way, and the next
+
+
+def test_replies_that_came_before_an_error_are_kept(chat, tmp_path):
+    def failing(messages):
+        text = messages[-1]["content"]
+        if text == "bad" and not paid:
+            time.sleep(0.3)
+            return faults.wrong_key("sk-no")
+        return f"re {text}"
+
+    paid: list[str] = []
+    prompts = [ask(text) for text in ("a", "b", "bad", "c")]
+    with ScriptedServer(failing) as server:
+        replay = Replay(tmp_path / "kept.sqlite", model=chat(server))
+        with pytest.raises(ModelUnavailable):
+            replay.complete(prompts)
+        paid.append("now")
+        assert [each.text for each in replay.complete(prompts)] == ["re a", "re b", "re bad", "re c"]
+        assert server.calls == 5
+        replay.close()

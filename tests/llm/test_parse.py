@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.llm.parse import read_answers, read_choice, read_indices, read_json, read_scores, read_verdict
+from kgqa.llm.parse import (
+    read_answers,
+    read_choice,
+    read_indices,
+    read_json,
+    read_scores,
+    read_verdict,
+)
 
 from ..conftest import SOAK
 

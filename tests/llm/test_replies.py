@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.llm.client import Completion
-from kgqa.llm.replies import UnreadableBody, message_of, part_reasoning, read_body, read_reply
+from kgqa.llm.replies import (
+    UnreadableBody,
+    message_of,
+    part_reasoning,
+    read_body,
+    read_reply,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.registry import Method, method, method_names
 from kgqa.methods.top import answer
+from kgqa.settings import resolve
 from kgqa.settings_table import PRESETS
 
 OURS = ["top", "top-1", "top-2", "tog", "io", "cot"]
@@ -113,3 +115,17 @@ def test_a_package_that_fails(package, points, source):
     for _ in range(2):
         with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_"):
             method("broken")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("1 / 0", "ZeroDivisionError"), ("None", "no Answer"), ("resources.models.name", "AttributeError")],
+)
+def test_a_foreign_method_that_fails_ends_its_question_only(package, body, said):
+    package(
+        "broken = theirs:broken",
+        theirs=f"def broken(question, *, resources, trace, topics, names):\n    return {body}\n",
+    )
+    with open_resources(settings=resolve({"ask.method": "broken", "rank.embeddings": "off"})) as resources:
+        answer = ask("Who directed the film Parasite?", resources=resources)
+    assert answer.status == "failed" and said in answer.reason and "broken" in answer.reason

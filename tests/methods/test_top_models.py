@@ -262,6 +262,7 @@ class TestSystemOne:
             (["Springfield"], ["Springfield"]),  # a name of two entities
             (["Ulmen", "Paris"], ["Ulmen", "Paris"]),
             ([1, "Paris"], ["Springfield", "Paris"]),
+            (["1"], ["1"]),  # a number in quotes is no place in the list: it may be the answer
         ],
     )
     def test_what_is_not_one_end_is_from_the_models_memory(self, run, said, names):
@@ -270,6 +271,11 @@ class TestSystemOne:
         assert answer.status == "answered" and [item.name for item in answer.answers] == names
         assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
         assert any("own knowledge" in note for note in answer.notes) and done.ids == [""] * len(names)
+
+    def test_numbers_of_no_entity_are_dropped_and_asked_for_again_where_nothing_is_left(self, run):
+        assert run(Model(answer='{"answers": [1, 999]}'), ask__method="top-1").answer.grounding == "graph"
+        done = run(Model(answer='{"answers": [999]}'), ask__method="top-1")
+        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
 
     def test_an_empty_list_is_no_answer(self, run):
         done = run(Model(answer='{"answers": []}'), ask__method="top-1")
