@@ -19,7 +19,6 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.openai import OpenAIChat
 from kgqa.llm.replay import Replay
-from kgqa.servers import base_url
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, Reply
 from kgqa.testing.server import ScriptedServer
@@ -530,34 +529,7 @@ def test_a_server_that_does_not_say_its_models(chat):
         chat(server, model=None, retries=0)
 
 
-# ---- where it is ----
-
-
-@pytest.mark.parametrize(
-    ("url", "base"),
-    [
-        ("http://localhost:8000", "http://localhost:8000/v1"),
-        ("http://localhost:8000/", "http://localhost:8000/v1"),
-        ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
-        ("http://localhost:8000/v1/chat/completions", "http://localhost:8000/v1"),
-        ("https://example.org/api/openai ", "https://example.org/api/openai"),
-        ("http://[::1]:80", "http://[::1]:80/v1"),
-    ],
-)
-def test_where_requests_go(url, base):
-    assert base_url(url) == base
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "localhost:8000", "ftp://a.org", "http://", "http://me:pass@a.org", "ftp://me:pass@a.org", "me:pass@a.org",
-     "http://a.org?key=pass", "http://a.org#pass", "http://a.org:99999", "file:///etc/passwd", "http://[::1",
-     f"http://{'a' * 70}.org"],
-)  # fmt: skip
-def test_what_is_no_url_for_it(url):
-    with pytest.raises(SettingsError) as caught:
-        base_url(url)
-    assert "pass@" not in str(caught.value) and "=pass" not in str(caught.value) and "#pass" not in str(caught.value)
+# ---- options ----
 
 
 @pytest.mark.parametrize("options", [{"concurrency": 0}, {"retries": -1}, {"timeout": 0}, {"timeout": float("nan")}])

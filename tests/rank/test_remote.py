@@ -13,7 +13,6 @@ from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.rank.remote import BATCH, KEY_VARIABLE, RemoteEncoder, remote_key
 from kgqa.rank.semantic import open_encoder
-from kgqa.servers import base_url
 
 KEY = "sk-very-secret-0123456789"
 
@@ -198,32 +197,6 @@ def test_vectors_of_another_length_than_before(server):
 
 
 # ---- the URL ----
-
-
-@pytest.mark.parametrize(
-    ("url", "base"),
-    [
-        ("http://localhost:8000", "http://localhost:8000/v1"),
-        ("http://localhost:8000/", "http://localhost:8000/v1"),
-        ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
-        ("http://localhost:8000/v1/embeddings", "http://localhost:8000/v1"),
-        ("https://example.org/api/openai ", "https://example.org/api/openai"),
-        ("http://[::1]:80", "http://[::1]:80/v1"),
-    ],
-)
-def test_where_requests_go(url, base):
-    assert base_url(url) == base
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "localhost:8000", "ftp://a.org", "http://", "http://me:pass@a.org", "http://a.org?key=1", "http://a.org#x",
-     "http://a.org:99999", "file:///etc/passwd"],
-)  # fmt: skip
-def test_what_is_no_url_for_it(url):
-    with pytest.raises(SettingsError) as caught:
-        base_url(url)
-    assert "me:pass" not in str(caught.value)
 
 
 def test_the_key_of_the_cache_is_that_of_model_and_server():
