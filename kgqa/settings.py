@@ -28,6 +28,8 @@ class Settings:
 
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
+    local: frozenset[str] = frozenset()
+    """Keys whose value is of a file in the working folder, which somebody else may have written."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -39,7 +41,7 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
-        return Settings(values, origins)
+        return Settings(values, origins, self.local)
 
 
 def resolve(
@@ -63,12 +65,15 @@ def resolve(
     values = {setting.key: setting.default for setting in SETTINGS}
     origins = {setting.key: "default" for setting in SETTINGS}
 
+    local: set[str] = set()
+
     def put(key: str, value: Any, origin: str) -> None:
+        local.discard(key)
         values[key], origins[key] = check(BY_KEY[key], value, origin), origin
 
     user = user_file or user_settings_file()
-    local = (folder or Path.cwd()) / FILE_NAME
-    for file, trusted in ((user, True), (local, False)):
+    here = (folder or Path.cwd()) / FILE_NAME
+    for file, trusted in ((user, True), (here, False)):
         for key, value in read_file(file).items():
             if BY_KEY[key].trusted and not trusted:
                 raise SettingsError(
@@ -76,6 +81,8 @@ def resolve(
                     f"or set {BY_KEY[key].variable}."
                 )
             put(key, value, str(file))
+            if not trusted:
+                local.add(key)
     for setting in SETTINGS:
         if setting.variable in environment:
             put(setting.key, _from_text(setting, environment[setting.variable]), setting.variable)
@@ -88,7 +95,7 @@ def resolve(
         for key, value in preset.items():
             if origins[key] in ("default", values["ask.method"]):
                 values[key], origins[key] = value, origin
-    return Settings(values, origins)
+    return Settings(values, origins, frozenset(local))
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:

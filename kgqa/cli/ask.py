@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import (
-    GRAPH,
+    graph_options,
     JSON,
     say,
     setting_option,
@@ -41,7 +41,7 @@ class Asked:
 @click.option(
     "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
 )
-@GRAPH
+@graph_options
 @JSON
 @click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
 @click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
@@ -136,7 +136,7 @@ def command(
     if replay_only:
         options["llm__replay_only"] = "on"
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
-        if notice := resources.graph.store.folder.interrupted():
+        if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
         try:
             for each in asked:

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import GRAPH, JSON, say
+from kgqa.cli.options import JSON, graph_options, say, settings_from
 from kgqa.errors import StoreError
-from kgqa.settings import FILE_NAME, SETTINGS, Settings, resolve, user_settings_file
+from kgqa.settings import FILE_NAME, SETTINGS, Settings, user_settings_file
 
 
 @click.group("config")
@@ -18,9 +18,9 @@ def command() -> None:
 
 
 @command.command("show")
-@GRAPH
+@graph_options
 @JSON
-def show(graph_path: str | None, as_json: bool) -> None:
+def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     """Every setting: its value, where it came from, and what it does.
 
     A value comes from the command line, else a variable such as KGQA_EXPLORE_DEPTH, else kgqa.toml in the
@@ -30,7 +30,7 @@ def show(graph_path: str | None, as_json: bool) -> None:
     from kgqa.report.answer import json_text
     from kgqa.words import clean
 
-    settings = resolve({"graph.path": graph_path})
+    settings = settings_from(options, graph_path)
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:
@@ -58,7 +58,10 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     """The settings that a graph's folder keeps. Nothing of the graph itself is opened."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.folder import GraphFolder
+    from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
 
     place = settings["graph.path"]
+    if place and is_address(place):
+        return {}  # a server keeps none
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

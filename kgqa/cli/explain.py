@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from kgqa.cli.options import GRAPH, setting_option, settings_from
+from kgqa.cli.options import graph_options, setting_option, settings_from
 from kgqa.errors import QuestionError
 
 MAX_CHARS = 1_000_000
@@ -15,7 +15,7 @@ MAX_CHARS = 1_000_000
 
 @click.command("explain")
 @click.argument("query", required=False)
-@GRAPH
+@graph_options
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 def command(query: str | None, graph_path: str | None, **options) -> None:
     """Say in plain words what a SPARQL QUERY asks for. No model is used.
@@ -28,13 +28,13 @@ def command(query: str | None, graph_path: str | None, **options) -> None:
       kgqa ask "Who directed the film Parasite?" --show-sparql | kgqa explain
     """
     from kgqa.graph.explain import explain
-    from kgqa.graph.opening import open_graph
+    from kgqa.graph.opening import open_graph_of
     from kgqa.methods.ask import cache_of
     from kgqa.words import safe_text
 
     settings = settings_from(options, graph_path)
     sparql = _sparql(query)
-    with open_graph(settings["graph.path"], schema=settings["graph.schema"], cache=cache_of(settings)) as graph:
+    with open_graph_of(settings, cache=cache_of(settings)) as graph:
         print(safe_text(explain(graph, sparql)))
 
 

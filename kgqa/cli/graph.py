@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import (
-    GRAPH,
+    graph_options,
     JSON,
     say,
     setting_option,
@@ -192,7 +192,7 @@ def _print_load(report, graph, names: int, folder: Path, as_json: bool) -> None:
 
 @command.command("info")
 @click.argument("folder", required=False)
-@GRAPH
+@graph_options
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @click.option(
     "--relations", "most", type=click.IntRange(min=0), default=10, show_default=True, help="How many relations to list."
@@ -211,10 +211,11 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
 
     with _open(folder or graph_path, options) as graph:
         relations = {r: n for r, n in graph.relations.items() if not graph.schema.is_noise(r)}
-        meta = graph.store.meta
+        files = getattr(graph.store, "meta", None)
         found = {
-            "folder": str(graph.store.folder.path),
-            "triples": meta.triples,
+            "place": graph.store.place,
+            "graphs": [entity.iri for entity in graph.view],
+            "triples": graph.store.triples,
             "relations": len(graph.relations),
             "explored_relations": len(relations),
             "labelled_entities": graph.names.labelled,
@@ -226,17 +227,18 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
             "walks": graph.walks,
             "settings": graph.settings,
             "fingerprint": graph.store.fingerprint,
-            "files": [file["path"] for file in meta.files],
+            "files": [file["path"] for file in files.files] if files else [],
             "top_relations": [{"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:most]],
         }
-        notice = graph.store.folder.interrupted()
+        notice = graph.store.notice()
     if notice:
         say(f"kgqa: {notice}")
     if as_json:
         print(json_text(found, indent=2))
         return
-    print(f"{clean(found['folder'])}: {graph.schema.title}, walks {found['walks']}")
-    print(f"  triples            {found['triples']:,}")
+    print(f"{clean(found['place'])}: {graph.schema.title}, walks {found['walks']}")
+    triples = "not counted in time" if found["triples"] is None else f"{found['triples']:,}"
+    print(f"  triples            {triples}")
     print(f"  relations          {found['relations']:,} ({found['explored_relations']:,} of them explored)")
     print(f"  labelled entities  {found['labelled_entities']:,}")
     print(f"  names and aliases  {found['names']:,}")
@@ -248,7 +250,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
 
 @command.command("search")
 @click.argument("text")
-@GRAPH
+@graph_options
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @JSON
@@ -285,16 +287,10 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
 
 
 def _open(folder: str | None, options: dict[str, Any]):
-    from kgqa.graph.opening import open_graph
+    from kgqa.graph.opening import open_graph_of
 
     settings = settings_from(options, folder)
-    return open_graph(
-        settings["graph.path"],
-        schema=settings["graph.schema"],
-        walks=settings["graph.walks"],
-        timeout=settings["graph.timeout"],
-        cache=_cache(settings),
-    )
+    return open_graph_of(settings, cache=_cache(settings))
 
 
 def _cache(settings=None):

@@ -10,7 +10,12 @@ import click
 
 from kgqa.settings import BY_KEY, Settings, resolve
 
-GRAPH = click.option("--graph", "graph_path", metavar="FOLDER", help="Graph folder; without it the bundled demo graph.")
+_PLACE = click.option(
+    "--graph",
+    "graph_path",
+    metavar="FOLDER|URL",
+    help="Graph folder, or address of a SPARQL endpoint; without it the bundled demo graph.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
@@ -38,6 +43,11 @@ def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
     default = "none" if setting.default is None else setting.default
     help_text = f"{setting.help[0].upper()}{setting.help[1:]}. [{default}]"
     return click.option(*names, parameter, type=kind, default=None, help=help_text, **attributes)
+
+
+def graph_options(function: Callable) -> Callable:
+    """--graph, and which named graphs of it."""
+    return _PLACE(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
 
 
 def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:

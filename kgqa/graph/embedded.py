@@ -53,6 +53,7 @@ class EmbeddedStore:
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.folder = GraphFolder(Path(path))
+        self.place = str(self.folder.path)
         self.writable = writable
         self.timeout = timeout
         self._size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
@@ -88,7 +89,16 @@ class EmbeddedStore:
             self._rehash()
         return self._meta
 
-    def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
+    @property
+    def triples(self) -> int:
+        return self.meta.triples
+
+    def notice(self) -> str | None:
+        return self.folder.interrupted()
+
+    def select(
+        self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
+    ) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": MAX_RESULT_BYTES}
         data = self._query({"op": "select", **caps}, query, timeout)
         try:
@@ -96,7 +106,7 @@ class EmbeddedStore:
         except ValueError as error:
             raise QueryRejected(f"The result holds something kgqa does not read: {error}.") from error
 
-    def ask(self, query: str, *, timeout: float | None = None) -> bool:
+    def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         return self._query({"op": "ask"}, query, timeout) == b"1"
 
     def update(self, update: str, *, timeout: float | None = None) -> None:

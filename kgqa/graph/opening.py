@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import SettingsError
+from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.demo import demo_folder
+from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.endpoint_options import EndpointOptions
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.queries import render
-from kgqa.graph.store import DEFAULT_TIMEOUT, Store, open_store
+from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address, open_store
 from kgqa.model import Entity
 from kgqa.schema import (
     BUNDLED,
@@ -20,6 +22,8 @@ from kgqa.schema import (
     bundled_schema,
     load_schema,
 )
+from kgqa.settings import Settings
+from kgqa.words import clean
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
@@ -39,10 +43,39 @@ MAX_NAMED_GRAPHS = 100
 
 
 def default_view(store: Store) -> tuple[str, ...]:
-    """What to look at when nobody says: the default graph, or, where that is empty, all named graphs together."""
-    if store.ask(render("any_triple", view=())):
-        return ()
-    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS))
+    """What to look at when nobody says: the default graph, or, where that is empty, all named graphs together.
+
+    On a server whose default graph is not the user's (Virtuoso answers from its own system graphs as well): the one
+    named graph that is not the server's own.
+
+    Raises:
+        StoreUnavailable: such a server has no graph, or several, or too many triples to tell.
+    """
+    profile = store.profile if isinstance(store, EndpointStore) else None
+    if not (profile and profile.needs_graph):
+        if store.ask(render("any_triple", view=()), fresh=True):
+            return ()
+        return _named_graphs(store)
+    try:
+        found = [iri for iri in _named_graphs(store) if iri not in profile.own_graphs]
+    except StoreTimeout as error:
+        raise StoreUnavailable(
+            f"Which graphs {store.place} has could not be told in time: name one, --graph-iri IRI."
+        ) from error
+    if not found:
+        raise StoreUnavailable(
+            f"{store.place} has no graph yet. Load one: kgqa graph load FILE --into {store.place} --graph-iri IRI"
+        )
+    if len(found) > 1:
+        raise StoreUnavailable(
+            f"{store.place} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
+            + (", ..." if len(found) > 10 else "")
+        )
+    return tuple(found)
+
+
+def _named_graphs(store: Store) -> tuple[str, ...]:
+    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS), fresh=True)
     return tuple(sorted(row[0].iri for row in rows if isinstance(row[0], Entity)))
 
 
@@ -55,30 +88,38 @@ def open_graph(
     frontier_cap: int = DEFAULT_FRONTIER_CAP,
     timeout: float = DEFAULT_TIMEOUT,
     cache: Cache | None = None,
+    endpoint: EndpointOptions | None = None,
 ) -> KnowledgeGraph:
-    """Open a graph folder, or the bundled demo graph when no place is given.
+    """Open a graph folder, a SPARQL endpoint by its address, or the bundled demo graph when no place is given.
 
     Args:
         schema: name of a bundled schema or a TOML file; None for what the folder says, or detection.
-        view: graph IRIs to look at; empty for the default graph or, where that is empty, all named ones.
+        view: graph IRIs to look at; empty for what `default_view` finds.
         walks: overrides the graph's own rule.
         timeout: seconds a single query may take.
+        endpoint: how a server is spoken to; not used for a folder.
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
     """
     cache = cache or Cache.default()
-    store = open_store(place if place is not None else demo_folder(cache))
+    store: Store
+    if place is not None and is_address(place):
+        store = (endpoint or EndpointOptions()).open(str(place), cache=cache, timeout=timeout)
+    else:
+        store = open_store(place if place is not None else demo_folder(cache))
     meta = getattr(store, "meta", None)
     settings = dict(meta.settings) if meta else {}
     try:
         view = tuple(view) or default_view(store)
+        if isinstance(store, EndpointStore):
+            store.looking_at(view)
         if isinstance(schema, Schema):
             chosen = schema
         elif schema is not None:
             chosen = load_schema(schema)
         elif meta and meta.schema:
-            chosen = load_schema(store.folder.path / meta.schema if meta.schema.endswith(".toml") else meta.schema)
+            chosen = load_schema(Path(store.place) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
         else:
             chosen = detect_schema(store, view)
         rule = walks or settings.get("walks")
@@ -92,3 +133,19 @@ def open_graph(
     )
     graph.settings = settings
     return graph
+
+
+def open_graph_of(settings: Settings, place: str | Path | None = None, *, cache: Cache | None = None) -> KnowledgeGraph:
+    """Open the graph that the settings name, or the one at `place`, as they say. Raises as `open_graph` does."""
+    if place is None:
+        place = settings["graph.path"]
+    return open_graph(
+        place,
+        schema=settings["graph.schema"],
+        view=(settings["graph.iri"] or "").split(),
+        walks=settings["graph.walks"],
+        frontier_cap=settings["graph.frontier_cap"],
+        timeout=settings["graph.timeout"],
+        cache=cache,
+        endpoint=EndpointOptions.of(settings),
+    )

@@ -151,6 +151,41 @@ def prepare(sparql: str) -> str:
     return expanded
 
 
+_READS_AT_ONCE = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
+
+
+def check_remote(sparql: str, *, reads: str = "") -> str:
+    """What a query goes through before a server sees it; gives the text to send, which is the same but for escapes.
+
+    Args:
+        reads: SELECT or ASK, where it must be one.
+
+    Raises:
+        QueryRejected: SERVICE, LOAD, or Virtuoso's DEFINE, which can make it fetch; or no query of this kind.
+    """
+    lower = sparql.lower()
+    if any(word in lower for word in ("service", "load", "define", "\\u")):
+        sparql = decode_codepoints(sparql)
+        check_local(sparql)
+        if any(token.kind == "word" and token.text.upper() == "DEFINE" for token in tokens(sparql)):
+            raise QueryRejected("DEFINE is not allowed: it would change what the server does with a query.")
+    if reads:
+        match = _READS_AT_ONCE.match(sparql)
+        kind = match[1].upper() if match else _kind(sparql)
+        if kind != reads:
+            raise QueryRejected(f"A {reads} query is needed here, not {kind or 'this'}.")
+    return sparql
+
+
+def _kind(sparql: str) -> str:
+    """The keyword that a query's declarations are followed by."""
+    solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]
+    place = 0
+    while place < len(solid) and (word := solid[place].text.upper()) in ("PREFIX", "BASE"):
+        place += 3 if word == "PREFIX" else 2
+    return solid[place].text.upper() if place < len(solid) else ""
+
+
 def shorten_iris(sparql: str) -> str:
     """The same query, easier to read: each namespace used at least twice becomes a PREFIX.
 

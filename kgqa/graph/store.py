@@ -72,20 +72,26 @@ class Store(Protocol):
     `timeout` is in seconds, None for the store's own default. All methods may be called from several threads.
     """
 
+    place: str
+    """Where it is, for people: a folder or an address."""
     fingerprint: str
     """Changes whenever the triples change; the same triples give the same fingerprint in any order."""
     version: str
     """Changes whenever this open store's triples change. Unlike the fingerprint it is never computed."""
+    triples: int | None
+    """How many there are; None where a server did not count them in time."""
 
-    def select(self, query: str, *, timeout: float | None = None, max_rows: int | None = None) -> Rows:
-        """Run a SELECT query.
+    def select(
+        self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
+    ) -> Rows:
+        """Run a SELECT query. `fresh`: past any cache of results.
 
         Raises:
             StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.
         """
         ...
 
-    def ask(self, query: str, *, timeout: float | None = None) -> bool:
+    def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         """Run an ASK query. Raises as `select` does."""
         ...
 
@@ -103,28 +109,38 @@ class Store(Protocol):
         """Add the triples of RDF files. What is there already stays as it is. Raises LoadError as well."""
         ...
 
+    def notice(self) -> str | None:
+        """What whoever asks this store should know, such as a load that was interrupted; None for nothing."""
+        ...
+
     def close(self) -> None:
         """End workers and let go of locks. Closing twice is fine."""
         ...
 
 
+def is_address(place: str | Path) -> bool:
+    """Whether a place is a web address rather than a folder."""
+    return str(place).strip().lower().startswith(("http://", "https://"))
+
+
 def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
-    """Open the store at a folder.
+    """Open a store for a folder made by `kgqa graph load`, or for the address of a SPARQL endpoint.
 
     Args:
-        place: a folder made by `kgqa graph load`.
-        writable: whether `update` is allowed; then no other process may have the store open.
+        writable: whether `update` is allowed on a folder; then no other process may have the store open.
         create: make an empty store where there is none.
 
     Raises:
         StoreUnavailable: nothing there that is a store, or no permission.
         StoreBusy: another process writes to it.
+        SettingsError: no usable address, or a writable server, which `EndpointStore` opens with the graph's name.
     """
-    from kgqa.errors import StoreUnavailable
+    from kgqa.errors import SettingsError
     from kgqa.graph.embedded import EmbeddedStore
+    from kgqa.graph.endpoint import EndpointStore
 
-    if str(place).startswith(("http://", "https://")):
-        raise StoreUnavailable(
-            f"{place} is a web address; this version opens graphs in folders. Load a dump with `kgqa graph load`."
-        )
+    if is_address(place):
+        if writable or create:
+            raise SettingsError("On a server the graph to write to has to be named: EndpointStore(url, writable=IRI).")
+        return EndpointStore(str(place))
     return EmbeddedStore(Path(place), writable=writable, create=create)

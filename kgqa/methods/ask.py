@@ -19,7 +19,7 @@ from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import open_graph
+from kgqa.graph.opening import open_graph_of
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
@@ -65,14 +65,7 @@ def open_resources(
             opened.callback(models.close)
         prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
         if not isinstance(graph, KnowledgeGraph):
-            graph = open_graph(
-                graph if graph is not None else settings["graph.path"],
-                schema=settings["graph.schema"],
-                walks=settings["graph.walks"],
-                frontier_cap=settings["graph.frontier_cap"],
-                timeout=settings["graph.timeout"],
-                cache=cache,
-            )
+            graph = open_graph_of(settings, graph, cache=cache)
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
         encoder = None

@@ -1,0 +1,83 @@
+"""A fingerprint for a graph that cannot be read whole: how many triples it has, and how many of some telling relations.
+
+The same data gives the same fingerprint on any server of one kind. Counts that take long are kept for a while, so a change
+that leaves all of them alone, or one to such a large graph within that while, is not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.queries import render
+from kgqa.model import Entity
+from kgqa.schema import BUNDLED, bundled_schema
+
+if TYPE_CHECKING:
+    from kgqa.graph.endpoint import EndpointStore
+
+SLOW_SECONDS = 2.0
+KEPT_SECONDS = 86_400.0
+COUNT_SECONDS = 120.0
+
+
+class RemoteFingerprint:
+    """Measured when it is first asked for. Thread-safe."""
+
+    def __init__(self, store: EndpointStore) -> None:
+        self._store = store
+        self._lock = threading.RLock()
+        self._counts: dict[str, int | None] | None = None
+
+    @property
+    def triples(self) -> int | None:
+        return self._measured()["triples"]
+
+    @property
+    def text(self) -> str:
+        """32 hex digits, empty where the triples could not be counted in time: then nothing is kept under it."""
+        counts = self._measured()
+        if counts["triples"] is None:
+            return ""
+        facts = json.dumps([sorted(self._store.graphs), counts], sort_keys=True)
+        return "remote-" + hashlib.sha256(facts.encode()).hexdigest()[:25]
+
+    def _measured(self) -> dict[str, int | None]:
+        with self._lock:
+            if self._counts is None:
+                self._counts = self._kept() or self._measure()
+            return self._counts
+
+    def _measure(self) -> dict[str, int | None]:
+        started = time.monotonic()
+        view = tuple(Entity(iri) for iri in self._store.graphs)
+        counts: dict[str, int | None] = {"triples": self._count("count_triples", view=view)}
+        for predicate in telling_predicates():
+            counts[predicate] = self._count("count_predicate", view=view, predicate=Entity(predicate))
+        if time.monotonic() - started > SLOW_SECONDS:
+            self._store.keep_fact("counts", json.dumps(counts))
+        return counts
+
+    def _kept(self) -> dict[str, int | None] | None:
+        text = self._store.kept_fact("counts", younger=KEPT_SECONDS)
+        try:
+            found = json.loads(text) if text else None
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) and "triples" in found else None
+
+    def _count(self, template: str, **values) -> int | None:
+        try:
+            ((count,),) = self._store.select(render(template, **values), timeout=COUNT_SECONDS, fresh=True)
+            return int(count.value)
+        except (StoreTimeout, PartialResult):
+            return None
+
+
+def telling_predicates() -> tuple[str, ...]:
+    """The predicates by which bundled schemas are told from each other."""
+    return tuple(dict.fromkeys(p for name in BUNDLED for p in bundled_schema(name).detect))
