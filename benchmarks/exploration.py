@@ -24,6 +24,8 @@ queries over 2 ms on the bare engine with up to 100 rows at most 30% more, with 
 
     python benchmarks/exploration.py [--topics 30] [--hubs 10] [--walks 5] [--json]
 
+With --graph URL a server is measured instead, see remote_exploration.py.
+
 Exit status 1 when a bound is missed.
 """
 
@@ -41,6 +43,7 @@ from statistics import median
 from typing import Any
 
 import pyoxigraph as ox
+import remote_exploration
 from common import machine, print_json, print_table
 from freebase_slice import MAX_HOPS, Kind, bare_store, random_paths, ready_graph, topics
 from overhead import Timing, latencies, verdicts
@@ -48,7 +51,7 @@ from overhead import Timing, latencies, verdicts
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.results import decode_tsv
-from kgqa.graph.store import Row
+from kgqa.graph.store import Row, is_address
 from kgqa.model import Entity, Literal, RelationPath, Value
 
 TURN = ("kgqa", "bare", "store", "bare")
@@ -154,7 +157,10 @@ def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: 
 def main() -> None:
     default = Path(tempfile.gettempdir()) / "kgqa-benchmark-freebase"
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--graph", type=Path, default=default, help=f"folder for the loaded graph (default {default})")
+    parser.add_argument(
+        "--graph", default=str(default), help=f"folder for the loaded graph (default {default}), or a SPARQL endpoint"
+    )
+    parser.add_argument("--graph-iri", help="named graph of an endpoint")
     parser.add_argument("--topics", type=int, default=30, help="ordinary topics (default 30)")
     parser.add_argument("--hubs", type=int, default=10, help="hub topics, the highest degrees (default 10)")
     parser.add_argument("--walks", type=int, default=5, help="random walks from each topic (default 5)")
@@ -164,6 +170,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON, every call included")
     options = parser.parse_args()
+    if is_address(options.graph):
+        sys.exit(remote_exploration.run(options))
+    options.graph = Path(options.graph)
 
     calls: list[Call | None] = []
     generator = random.Random(options.seed)

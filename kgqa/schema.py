@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kgqa.errors import SchemaError
+from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
 
 WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
@@ -32,6 +33,7 @@ STANDARD_PREFIXES = {
 }
 BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
 _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", "tel", "news", "file"}
 _MAX_BYTES = 1_000_000
 
@@ -58,15 +60,20 @@ class Schema:
     wording: Wording = "label"
     inverse: tuple[str, ...] = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
+    declared_by: tuple[str, ...] = ()
     noise_prefixes: tuple[str, ...] = ()
     noise_except: tuple[str, ...] = ()
+    noise_marked_by: tuple[str, ...] = ()
     mediator_types: tuple[str, ...] = ()
     mediator_marked_by: tuple[str, str] | None = None
     mediator_iri_prefixes: tuple[str, ...] = ()
     mediator_object_of: tuple[str, ...] = ()
     mediator_subject_of: tuple[str, ...] = ()
     mediator_pairs: tuple[tuple[str, str, str], ...] = ()
+    mediator_untrue: tuple[str, ...] = ()
     walks: WalkRule = "topic-not-end"
+    probes: tuple[tuple[str, str], ...] = ()
+    """Entities that a graph of this family has, and their labels: what tells whether a graph is what it should be."""
 
     @cached_property
     def digest(self) -> str:
@@ -123,6 +130,19 @@ class Schema:
                 return target + relation[len(namespace) :]
         return relation
 
+    def named_by(self, subject: str) -> list[str]:
+        """The relations whose label is that of `subject`, the inverse of `label_subject`: of wd:P36 wdt:P36, p:P36, ..."""
+        found = [
+            namespace + subject[len(target) :]
+            for namespace, target in self.labelled_as
+            if subject.startswith(target) and "/" not in subject[len(target) :]
+        ]
+        return found or [subject]
+
+    def preferring(self, languages: Sequence[str]) -> Schema:
+        """This schema with these languages before its own, see `language_list`."""
+        return replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
+
     def domain_in_name(self, relation: str) -> str | None:
         """The subject's type where the relation's name holds it (`people.person.gender`: people.person)."""
         named = self.domain_from_name and relation.startswith(self.id_base)
@@ -136,10 +156,11 @@ _KEYS = {
     "ids": {"base", "example"},
     "names": {"label", "alias", "languages"},
     "types": {"predicates", "domain", "range", "domain_from_name"},
-    "relations": {"wording", "inverse", "labelled_as"},
-    "noise": {"prefixes", "except"},
-    "mediators": {"types", "marked_by", "iri_prefixes", "object_of", "subject_of", "pairs"},
+    "relations": {"wording", "inverse", "labelled_as", "declared_by"},
+    "noise": {"prefixes", "except", "marked_by"},
+    "mediators": {"types", "marked_by", "iri_prefixes", "object_of", "subject_of", "pairs", "untrue"},
     "walks": {"rule"},
+    "probes": {"entities"},
 }
 
 
@@ -181,15 +202,19 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         "wording": reader.choice("relations", "wording", get_args(Wording), "label"),
         "inverse": reader.iris("relations", "inverse"),
         "labelled_as": reader.groups("relations", "labelled_as", 2),
+        "declared_by": reader.predicate_and_values("relations", "declared_by"),
         "noise_prefixes": reader.iris("noise", "prefixes"),
         "noise_except": reader.iris("noise", "except"),
+        "noise_marked_by": reader.predicate_and_values("noise", "marked_by"),
         "mediator_types": reader.iris("mediators", "types"),
         "mediator_marked_by": reader.marked_by(),
         "mediator_iri_prefixes": reader.iris("mediators", "iri_prefixes"),
         "mediator_object_of": reader.iris("mediators", "object_of"),
         "mediator_subject_of": reader.iris("mediators", "subject_of"),
         "mediator_pairs": reader.groups("mediators", "pairs", 3),
+        "mediator_untrue": reader.predicate_and_values("mediators", "untrue"),
         "walks": reader.choice("walks", "rule", WALK_RULES, "topic-not-end"),
+        "probes": reader.probes(),
     }
     assert set(values) == {field.name for field in fields(Schema)}
     return Schema(**values)
@@ -257,6 +282,22 @@ class _Reader:
             raise self._fail(section, key, f"a list of lists of {size} prefixes")
         return tuple(tuple(self.expand(item) for item in group) for group in value)
 
+    def predicate_and_values(self, section: str, key: str) -> tuple[str, ...]:
+        """A predicate and the values it may have, all of them IRIs; () where there is none."""
+        value = self.iris(section, key)
+        if len(value) == 1:
+            raise self._fail(section, key, "a list of a predicate and one or more values")
+        return value
+
+    def probes(self) -> tuple[tuple[str, str], ...]:
+        value = self._get("probes", "entities", [])
+        if not isinstance(value, list) or not all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and text for text in pair)
+            for pair in value
+        ):
+            raise self._fail("probes", "entities", "a list of pairs of an id and a label")
+        return tuple((self.expand(entity), label) for entity, label in value)
+
     def marked_by(self) -> tuple[str, str] | None:
         value = self._get("mediators", "marked_by", None)
         if value is None:
@@ -293,6 +334,19 @@ def load_schema(name_or_file: str | Path) -> Schema:
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"The schema file {path} cannot be read: {error}") from error
     return parse_schema(text, where=str(path))
+
+
+def language_list(text: str | None) -> tuple[str, ...]:
+    """The languages of a setting such as `de,en`, most wanted first; () for None.
+
+    Raises:
+        SettingsError: something in it is no language tag.
+    """
+    tags = [tag.strip() for tag in (text or "").split(",") if tag.strip()]
+    for tag in tags:
+        if not _LANGUAGE.match(tag):
+            raise SettingsError(f"graph.languages: {tag[:40]!r} is no language tag: give some such as de,en.")
+    return tuple(dict.fromkeys(tag.lower() for tag in tags))
 
 
 def value_of(entity_or_text: Entity | str, schema: Schema) -> Entity:

@@ -29,11 +29,48 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("graph.path", str, None, "graph folder to ask; none: the bundled demo graph"),
+    Setting(
+        "graph.path",
+        str,
+        None,
+        "graph to ask: a folder, or the address of a SPARQL endpoint; none: the bundled demo graph",
+    ),
+    Setting(
+        "graph.iri",
+        str,
+        None,
+        "named graphs to look at, separated by blanks; none: the default graph, or on Virtuoso the only one there is",
+    ),
     Setting("graph.schema", str, None, "schema name or TOML file; none: what the graph says, or detection"),
+    Setting(
+        "graph.languages", str, None, "languages of names, such as de,en: before the schema's own and then any other"
+    ),
     Setting("graph.walks", str, None, "what a walk may return to; none: the graph's own rule", choices=WALK_RULES),
     Setting("graph.frontier_cap", int, 1000, "nodes at the end of a path that exploration looks on from", minimum=1),
     Setting("graph.timeout", float, 60.0, "seconds a single SPARQL query may take", minimum=0.001),
+    Setting(
+        "endpoint.profile",
+        str,
+        "auto",
+        "what kind of SPARQL server it is; auto: told by its address or what it calls itself",
+        choices=("auto", "virtuoso", "qlever", "blazegraph", "wikidata", "generic"),
+    ),
+    Setting("endpoint.concurrency", int, None, "requests under way at once; none: what its profile says", minimum=1),
+    Setting("endpoint.rate", float, None, "requests a second; 0: any number; none: what its profile says", minimum=0),
+    Setting("endpoint.contact", str, None, "mail address or page, sent in User-Agent; public services want one"),
+    Setting("endpoint.user", str, None, "user to log in as; the password is in KGQA_ENDPOINT_PASSWORD", trusted=True),
+    Setting("endpoint.connect_timeout", float, 5.0, "seconds until a server has to take a connection", minimum=0.001),
+    Setting("endpoint.patience", float, 10.0, "seconds to keep trying where nothing answers", minimum=0),
+    Setting("endpoint.row_cap", int, None, "rows at which the server is known to cut results silently", minimum=1),
+    Setting(
+        "endpoint.cache",
+        str,
+        "on",
+        "whether results are kept on disk, by endpoint and fingerprint",
+        choices=("on", "off"),
+    ),
+    Setting("endpoint.cache_days", float, 7.0, "days a kept result is used", minimum=0),
+    Setting("endpoint.cache_gb", float, 2.0, "size that kept results are cut back to", minimum=0),
     Setting(
         "ask.method",
         str,

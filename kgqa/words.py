@@ -141,14 +141,28 @@ def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> li
 
 
 def _group_words(group: tuple[Step, ...], schema: Schema, labels: Mapping[str, str] | None) -> str:
-    return " ".join(relation_words(step.relation, schema, labels) for step in group)
+    return " ".join(relation_words(step.relation, schema, labels) for step in _told(group, schema))
 
 
-def published_words(path: RelationPath, schema: Schema) -> str:
-    """The wording of the thesis (section 3.3.2): full dotted names, `->` forwards and `<-` against the relation."""
+def _told(group: tuple[Step, ...], schema: Schema) -> list[Step]:
+    """The steps of a logical hop without those named as the one before is (p:P39 and ps:P39, both by wd:P39)."""
+    told: list[Step] = []
+    for step in group:
+        before = told[-1].relation if told else step.relation
+        if before == step.relation or schema.label_subject(before) != schema.label_subject(step.relation):
+            told.append(step)
+    return told
+
+
+def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
+    """The wording of the thesis (section 3.3.2): full dotted names, `->` forwards and `<-` against the relation.
+
+    Args:
+        labels: names for relations whose ids say nothing to a reader (P36).
+    """
     parts = []
     for step in path.steps:
-        name = schema.short_id(step.relation)
+        name = clean((labels or {}).get(step.relation, "")) or schema.short_id(step.relation)
         parts.append(f"{'->' if step.direction == 'out' else '<-'} {name}")
     return " ".join(parts)
 
@@ -175,7 +189,9 @@ def arrow_words(
     parts = [clean(topic)]
     for group in grouped_steps(path, is_mediator):
         arrow = "→" if group[-1].direction == "out" else "←"
-        parts.append(f"{arrow} {' · '.join(short_words(step.relation, schema, labels) for step in group)}")
+        parts.append(
+            f"{arrow} {' · '.join(short_words(step.relation, schema, labels) for step in _told(group, schema))}"
+        )
     return " ".join(parts)
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from kgqa.errors import SchemaError
+from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
-from kgqa.schema import BUNDLED, STANDARD_PREFIXES, bundled_schema, load_schema, parse_schema, value_of
+from kgqa.schema import BUNDLED, STANDARD_PREFIXES, bundled_schema, language_list, load_schema, parse_schema, value_of
 
 NS = "http://rdf.freebase.com/ns/"
 WD = "http://www.wikidata.org/entity/"
@@ -97,7 +97,9 @@ def test_every_short_id_is_taken_back(name):
 
 
 @pytest.mark.parametrize(
-    "text", [NS + "m.0x", f"<{NS}m.0x>", "ns:m.0x", "m.0x", "  m.0x  "], ids=["iri", "angle", "prefixed", "id", "spaces"]
+    "text",
+    [NS + "m.0x", f"<{NS}m.0x>", "ns:m.0x", "m.0x", "  m.0x  "],
+    ids=["iri", "angle", "prefixed", "id", "spaces"],
 )
 def test_every_way_to_name_an_entity(text):
     assert FREEBASE.iri(text) == NS + "m.0x"
@@ -199,6 +201,58 @@ def test_wikidata_label_subject(relation, label_of):
     assert WIKIDATA.label_subject(WIKIDATA.iri(relation)) == WIKIDATA.iri(label_of)
 
 
+def test_relations_named_by_an_entity_and_back():
+    found = WIKIDATA.named_by(WD + "P36")
+    assert {WIKIDATA.short_id(relation) for relation in found} == {"wdt:P36", "ps:P36", "pq:P36", "p:P36"}
+    assert {WIKIDATA.label_subject(relation) for relation in found} == {WD + "P36"}
+    assert WIKIDATA.named_by("http://ex.org/r") == ["http://ex.org/r"]
+    assert FREEBASE.named_by(NS + "people.person.gender") == [NS + "people.person.gender"]
+
+
+@pytest.mark.parametrize(
+    "relation",
+    ["wikibase:rank", "schema:about", "prov:wasDerivedFrom", "pr:P854", "rdfs:label", "skos:altLabel"]
+    + [f"http://www.wikidata.org/prop/{kind}/P36" for kind in ("direct-normalized", "novalue")]
+    + [
+        f"http://www.wikidata.org/prop/{kind}{of}/P36"
+        for kind in ("statement/", "qualifier/", "reference/")
+        for of in ("value", "value-normalized")
+    ],
+)
+def test_wikidata_noise(relation):
+    assert WIKIDATA.is_noise(WIKIDATA.iri(relation))
+    assert not any(WIKIDATA.is_noise(WIKIDATA.iri(f"{prefix}:P36")) for prefix in ("wdt", "p", "ps", "pq"))
+
+
+def test_probes():
+    assert dict(WIKIDATA.probes)[WD + "Q42"] == "Douglas Adams"
+    assert dict(FREEBASE.probes)[NS + "m.02mjmr"] == "Barack Obama"
+    assert all(len(schema.probes) >= 4 for schema in (WIKIDATA, FREEBASE))
+    assert RDFS.probes == bundled_schema("corpus").probes == ()
+    own = parse_schema('name = "x"\n[prefixes]\nex = "http://ex.org/"\n[probes]\nentities = [["ex:a", "An A"]]')
+    assert own.probes == (("http://ex.org/a", "An A"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "languages"),
+    [(None, ()), ("", ()), ("de", ("de",)), ("de,en", ("de", "en")), (" zh-Hans , EN,en", ("zh-hans", "en"))],
+)
+def test_language_list(text, languages):
+    assert language_list(text) == languages
+
+
+@pytest.mark.parametrize("text", ["de en", "d3", "*", "de,\x1b[31m", "toolonglanguage", "de-"])
+def test_what_is_no_language(text):
+    with pytest.raises(SettingsError, match="graph.languages"):
+        language_list(text)
+
+
+def test_languages_of_the_person_come_first():
+    schema = WIKIDATA.preferring(("de", "mul"))
+    assert schema.languages == ("de", "mul", "en", "") and schema.digest == WIKIDATA.digest
+    assert WIKIDATA.preferring(()) is WIKIDATA
+
+
 def test_a_freebase_relation_carries_its_own_label():
     assert FREEBASE.label_subject(NS + "people.person.gender") == NS + "people.person.gender"
 
@@ -247,6 +301,15 @@ def test_domain_in_name_is_no_guess_about_other_namespaces():
         ('name = "x"\n[relations]\nlabelled_as = [["rdfs:"]]', "relations.labelled_as"),
         ('name = "x"\n[mediators]\nmarked_by = ["rdf:type"]', "mediators.marked_by"),
         ('name = "x"\n[mediators]\npairs = [["rdf:", "rdfs:"]]', "mediators.pairs"),
+        ('name = "x"\n[mediators]\nuntrue = ["rdf:type"]', "mediators.untrue"),
+        ('name = "x"\n[relations]\ndeclared_by = ["rdf:type"]', "relations.declared_by"),
+        ('name = "x"\n[relations]\ndeclared_by = "rdf:type"', "relations.declared_by"),
+        ('name = "x"\n[noise]\nmarked_by = ["rdf:type"]', "noise.marked_by"),
+        ('name = "x"\n[probes]\nentities = ["rdf:type"]', "probes.entities"),
+        ('name = "x"\n[probes]\nentities = [["rdf:type", 3]]', "probes.entities"),
+        ('name = "x"\n[probes]\nentities = [["", "x"]]', "probes.entities"),
+        ('name = "x"\n[probes]\nentities = [["nowhere:x", "x"]]', "nowhere:x"),
+        ('name = "x"\n[probes]\nentity = []', "probes.entity"),
         ('name = "x"\n[walks]\nrule = "wild"', "walks.rule"),
         ('name = "x"\n[prefixes]\nex = 3', "prefixes"),
         ('name = "x"\n[prefixes]\nex = "not an iri"', "prefixes"),

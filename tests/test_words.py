@@ -154,7 +154,9 @@ def test_published_words_are_those_of_the_thesis():
     assert published_words(PATH, FREEBASE) == (
         "<- location.country.national_anthem -> sports.sports_team.roster -> sports.sports_team_roster.player"
     )
-    assert published_words(RelationPath(PATH.topic, (Step(WDT + "P36"),)), WIKIDATA) == "-> wdt:P36"
+    capital = RelationPath(PATH.topic, (Step(WDT + "P36"), Step(WDT + "P17", "in")))
+    assert published_words(capital, WIKIDATA) == "-> wdt:P36 <- wdt:P17"
+    assert published_words(capital, WIKIDATA, {WDT + "P36": "capital\x1b of"}) == "-> capital of <- wdt:P17"
 
 
 def test_a_path_for_people():

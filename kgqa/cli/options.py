@@ -46,7 +46,8 @@ def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
 
 
 def graph_options(function: Callable) -> Callable:
-    """--graph, and which named graphs of it."""
+    """--graph, which named graphs of it, and the languages of its names."""
+    function = setting_option("graph.languages", "--languages", metavar="LIST")(function)
     return _PLACE(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
 
 

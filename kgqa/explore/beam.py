@@ -129,7 +129,7 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
 def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording, *, kinds: bool = True) -> Candidate:
     """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
-    words = published_words(path, graph.schema) if wording == "published" else ", ".join(hops)
+    words = published_words(path, graph.schema, graph.relation_labels) if wording == "published" else ", ".join(hops)
     return Candidate(path, words, hops=hops, leads_to=_end_words(graph, path.steps[-1]) if kinds and path.steps else "")
 
 

@@ -239,7 +239,7 @@ def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
     relations = graph.relations
     known = _VOCABULARIES.get(graph.derived)
     if known is None or known[0] is not relations:
-        telling = (relation for relation in relations if not graph.schema.is_noise(relation))
+        telling = (relation for relation in relations if not graph.is_noise(relation))
         names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in telling)
         known = (relations, frozenset(term for name in names for term in terms(name)))
         _VOCABULARIES[graph.derived] = known

@@ -5,21 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.cache import Cache
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import NameIndex
 from kgqa.graph.queries import render
-from kgqa.graph.store import Rows, Store
+from kgqa.graph.store import Row, Rows, Store
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
 
 T = TypeVar("T")
 Labels = dict[Entity, str]
+FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
+MANY_RELATIONS = 10 * LABEL_BATCH
+"""Relations whose labels are better asked for in one query than batch by batch."""
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -27,11 +32,15 @@ VERSION = 2
 class Derived:
     """Tables of one graph under one schema, each made when it is first asked for. Thread-safe.
 
+    Where the graph is too large for a query over all of it, a table holds what the schema says by itself, and
+    `notes` what is missing for that reason; none of it is then kept in the cache.
+
     Args:
         view: graph IRIs; empty for the default graph.
         find_labels: the labels of entities, see `KnowledgeGraph.labels`.
         cache: where the tables are kept between processes; None keeps them in memory only.
         timeout: seconds a query over the whole graph may take.
+        scan: whether queries that look at every triple are tried at all.
     """
 
     def __init__(
@@ -40,9 +49,10 @@ class Derived:
         schema: Schema,
         view: Sequence[Entity],
         *,
-        find_labels: Callable[[Sequence[Entity]], Labels],
+        find_labels: FindLabels,
         cache: Cache | None,
         timeout: float = TIMEOUT,
+        scan: bool = True,
     ) -> None:
         self.store = store
         self.schema = schema
@@ -50,6 +60,7 @@ class Derived:
         self._find_labels = find_labels
         self._cache = cache
         self._timeout = timeout
+        self._may_scan = scan
         self._lock = threading.RLock()
         self._version = ""
         self._known: dict[str, Any] = {}
@@ -57,6 +68,38 @@ class Derived:
     def select(self, name: str, **values: Any) -> Rows:
         """Run queries/NAME.rq over the view, charged to no question."""
         return self.store.select(render(name, view=self.view, **values), timeout=self._timeout)
+
+    def _scan(self, name: str, *, note: str, **values: Any) -> Rows | None:
+        """As `select`, for a query that looks at every triple: None, and a note, where the graph is too large for it.
+        Where one was too much, no other is tried."""
+        if not self._may_scan or self._too_large:
+            self._notes[note] = name
+            return None
+        rows = self._tried(name, note=note, **values)
+        if rows is None:
+            self._too_large.append(name)
+        return rows
+
+    def _tried(self, name: str, *, note: str, **values: Any) -> Rows | None:
+        try:
+            return self.select(name, **values)
+        except (StoreTimeout, PartialResult):
+            self._notes[note] = name
+            return None
+
+    @property
+    def _notes(self) -> dict[str, str]:
+        # to the template that could not be run
+        return self._once("notes", dict)
+
+    @property
+    def _too_large(self) -> list[str]:
+        return self._once("too-large", list)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out of the tables made so far because the graph is too large for it, in sentences."""
+        return tuple(self._notes)
 
     @property
     def folder(self) -> Path | None:
@@ -68,19 +111,66 @@ class Derived:
 
     @property
     def relations(self) -> dict[str, int]:
-        """All relations of the graph and their number of edges, most frequent first."""
+        """All relations of the graph and their number of edges, most frequent first; with 0 edges each those that the
+        graph declares, where it is too large to count them."""
 
         def find() -> dict[str, int]:
-            return {row[0].iri: int(row[1].value) for row in self.select("relation_counts")}
+            note = (
+                "The graph is too large to count its relations: they are those that it declares, and others become "
+                "known as they come up."
+            )
+            rows = self._scan("relation_counts", note=note)
+            if rows is None:
+                names = (
+                    name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
+                )
+                return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
+            counts = ((row[0].iri, int(row[1].value)) for row in rows if isinstance(row[0], Entity))
+            return dict(sorted(counts, key=lambda item: (-item[1], item[0])))
 
         return self._kept("relations", find, lambda data: {str(name): int(count) for name, count in data.items()})
+
+    @property
+    def counted(self) -> bool:
+        """Whether the relations of the graph are all known, and not only those that it declares."""
+        # asked for first: counting them is what may leave a note
+        self.relations  # noqa: B018
+        return "relation_counts" not in self._notes.values()
+
+    def _declared(self, declaration: Sequence[str]) -> list[str]:
+        """What carries a predicate with one of some values, as a schema's `declared_by` and `marked_by` say it."""
+        if not declaration:
+            return []
+        predicate, *kinds = map(Entity, declaration)
+        note = f"What is declared by {self.schema.short_id(predicate.iri)} is not known: that is too much to ask for."
+        rows = self._tried("declared", declared_by=predicate, kinds=kinds, note=note) or ()
+        return sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
+
+    @property
+    def noise(self) -> frozenset[str]:
+        """Relations that the graph itself marks as noise: the identifiers of other catalogues."""
+
+        def find() -> list[str]:
+            marked = self._declared(self.schema.noise_marked_by)
+            return sorted(name for node in marked for name in self.schema.named_by(node))
+
+        return self._kept("noise", find, lambda data: frozenset(map(str, _list(data))))
 
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
 
         def find() -> dict[str, Any]:
-            return to_json(mediator_table(self.schema, self.select, self.relations))
+            note = (
+                "The graph is too large to look for mediators among its nodes: they are told by ranges, domains and the "
+                "names of relations only."
+            )
+
+            def scan(name: str, **values: Any) -> Rows | None:
+                return self._scan(name, note=note, **values)
+
+            table = mediator_table(self.schema, self._select_or_none, self.relations, scan=scan)
+            return {"leads": table.leads, "marks": to_json(table.marks)}
 
         return self._kept(
             "mediators",
@@ -88,8 +178,19 @@ class Derived:
             lambda data: MediatorTable(
                 {side: dict(data["leads"][side]) for side in ("out", "in")},
                 from_json(tuple[Value, ...], data["marks"]),
+                self.schema.mediator_object_of,
+                self.schema.mediator_subject_of,
             ),
         )
+
+    def _select_or_none(self, name: str, **values: Any) -> Iterable[Row]:
+        """As `select`, but no rows, and a note, where there are too many."""
+        predicate = values.get("predicate") or values["marker"]
+        asked = self.schema.short_id(predicate.iri)
+        return self._tried(name, note=f"What {asked} says is not known: that is too much to ask for.", **values) or ()
+
+    def _pairs(self, predicate: str) -> Iterable[Row]:
+        return self._select_or_none("predicate_pairs", predicate=Entity(predicate))
 
     @property
     def inverses(self) -> dict[str, str]:
@@ -98,7 +199,7 @@ class Derived:
         def find() -> dict[str, str]:
             pairs: dict[str, str] = {}
             for predicate in self.schema.inverse:
-                for left, right in self.select("predicate_pairs", predicate=Entity(predicate)):
+                for left, right in self._pairs(predicate):
                     if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
                         pairs.setdefault(left.iri, right.iri)
                         pairs.setdefault(right.iri, left.iri)
@@ -126,12 +227,9 @@ class Derived:
             found: dict[str, dict[str, str]] = {"out": {}, "in": {}}
             for direction, predicates in (("out", self.schema.range), ("in", self.schema.domain)):
                 for predicate in predicates:
-                    for relation, type_ in self.select("predicate_pairs", predicate=Entity(predicate)):
-                        if (
-                            isinstance(relation, Entity)
-                            and isinstance(type_, Entity)
-                            and relation.iri in self.relations
-                        ):
+                    for relation, type_ in self._pairs(predicate):
+                        here = isinstance(relation, Entity) and relation.iri in self.relations
+                        if here and isinstance(type_, Entity):
                             found[direction].setdefault(relation.iri, type_.iri)
             # types known in one direction only would favour it
             for relation in self.relations if found["out"] else ():
@@ -149,14 +247,58 @@ class Derived:
     @property
     def relation_labels(self) -> dict[str, str]:
         """Relations' own labels, for schemas that name relations (`wording = "label"`)."""
+        if self.schema.wording != "label":
+            return {}
 
         def find() -> dict[str, str]:
-            subjects = {r: Entity(self.schema.label_subject(r)) for r in self.relations if not self.schema.is_noise(r)}
-            labels = self._find_labels([*subjects.values(), *map(Entity, subjects)])
-            found = {r: labels.get(s) or labels.get(Entity(r)) for r, s in subjects.items()}
-            return {r: label for r, label in found.items() if label}
+            relations = [r for r in self.relations if not self.is_noise(r)]
+            known = self._declared_labels() if len(relations) > MANY_RELATIONS or not self.counted else {}
+            # what was not counted may be far more than can be asked for batch by batch
+            return self._labels_of(relations, known, self._find_labels if self.counted else lambda nodes: {})
 
-        return self._kept("relation-labels", find, _texts) if self.schema.wording == "label" else {}
+        # not by schema alone: the person's languages come before those of the file
+        languages = hashlib.sha256(json.dumps(self.schema.languages).encode()).hexdigest()[:8]
+        return self._kept(f"relation-labels-{languages}", find, _texts)
+
+    def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
+        """Look up the labels of relations that came up in a graph too large to list them."""
+        if self.schema.wording != "label" or self.counted:
+            return
+        asked: dict[str, None] = self._once("labelled-relations", dict)
+        new = [r for r in relations if r not in asked and r not in self.relation_labels]
+        asked.update(dict.fromkeys(new))
+        self.relation_labels.update(self._labels_of(new, {}, find_labels))
+
+    def _labels_of(self, relations: Iterable[str], known: Labels, find_labels: FindLabels) -> dict[str, str]:
+        """The label of each relation that has one: that of what names it, else its own."""
+        subjects = {r: Entity(self.schema.label_subject(r)) for r in relations}
+        known = {**known, **find_labels([s for s in dict.fromkeys(subjects.values()) if s not in known])}
+        own = [Entity(r) for r, subject in subjects.items() if subject not in known and subject.iri != r]
+        known |= find_labels(own)
+        found = {r: known.get(subject) or known.get(Entity(r)) for r, subject in subjects.items()}
+        return {r: label for r, label in found.items() if label}
+
+    def _declared_labels(self) -> Labels:
+        """The labels of the relations that the graph declares, in one query for each predicate."""
+        found: Labels = {}
+        if self.schema.declared_by:
+            by, *kinds = map(Entity, self.schema.declared_by)
+            note = "The labels of all relations are too much to ask for: they are looked up as the relations come up."
+            for label in map(Entity, self.schema.label):
+                options = {
+                    "declared_by": by,
+                    "kinds": kinds,
+                    "predicate": label,
+                    "languages": languages_of(self.schema),
+                }
+                rows = self._tried("declared_labels", note=note, **options) or ()
+                for node, names in in_order(rows, self.schema).items():
+                    found.setdefault(node, names[0])
+        return found
+
+    def is_noise(self, relation: str) -> bool:
+        """Whether exploration leaves a relation alone, by the schema or by what the graph says of it."""
+        return self.schema.is_noise(relation) or relation in self.noise
 
     @property
     def names(self) -> NameIndex:
@@ -170,7 +312,7 @@ class Derived:
 
     def prepare(self) -> None:
         """Derive what every question needs, now rather than in the middle of one."""
-        self.relations, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
+        self.relations, self.noise, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
 
     def close(self) -> None:
         """Let go of the index of names."""
@@ -205,7 +347,8 @@ class Derived:
                 except (OSError, ValueError, KeyError, TypeError, AttributeError):
                     pass  # damaged: made anew
             value = make()
-            if file and self._cache:
+            # what rests on something left out is not what the graph would say with more time
+            if file and self._cache and not self._notes:
                 self._cache.write_text(file, json.dumps(value))
             return read(value)
 
@@ -216,3 +359,9 @@ def _texts(data: Any) -> dict[str, str]:
     if not all(isinstance(value, str) for value in data.values()):
         raise ValueError("not a table of texts")
     return dict(data)
+
+
+def _list(data: Any) -> list[Any]:
+    if not isinstance(data, list):
+        raise ValueError("not a list")
+    return data

@@ -11,19 +11,20 @@ from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph import derived, export
 from kgqa.graph.derived import Derived
+from kgqa.graph.edges import count_edges, find_edges
+from kgqa.graph.folding import StatementExit, fold_steps
+from kgqa.graph.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
 from kgqa.graph.mediators import MediatorTable, end_tests
 from kgqa.graph.names import NameIndex
-from kgqa.graph.patterns import Walk, returns, walk_of
-from kgqa.graph.queries import render
+from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
+from kgqa.graph.queries import Variable, render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
-from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
-from kgqa.words import local_words
 
 if TYPE_CHECKING:
     from kgqa.trace import Trace
 
-LABEL_BATCH = 50
 SUBJECTS = 50
 """Subjects of a relation that are looked at to know what they are like."""
 MOST_RELATIONS = 12
@@ -58,6 +59,8 @@ class KnowledgeGraph:
         frontier_cap: how many nodes at the end of a path exploration looks on from, at most.
         timeout: seconds one query of a question may take; what is derived from the whole graph has more.
         cache: where derived tables are kept; None keeps them in memory only.
+        languages: those of the person who asks, before the schema's; see `kgqa.schema.language_list`.
+        scan: whether queries that look at every triple are tried; without them what the schema says must do.
     """
 
     def __init__(
@@ -70,9 +73,11 @@ class KnowledgeGraph:
         frontier_cap: int = DEFAULT_FRONTIER_CAP,
         timeout: float = DEFAULT_TIMEOUT,
         cache: Cache | None = None,
+        languages: Sequence[str] = (),
+        scan: bool = True,
     ) -> None:
         self.store = store
-        self.schema = schema
+        self.schema = schema = schema.preferring(languages)
         self.view = tuple(Entity(iri) for iri in view)
         self.walks: WalkRule = walks or schema.walks
         self.frontier_cap = frontier_cap
@@ -81,7 +86,13 @@ class KnowledgeGraph:
         self.settings: dict[str, Any] = {}
         """Settings that belong to the graph, as its folder keeps them."""
         self.derived = Derived(
-            store, schema, self.view, find_labels=self.labels, cache=cache, timeout=max(timeout, derived.TIMEOUT)
+            store,
+            schema,
+            self.view,
+            find_labels=self.labels,
+            cache=cache,
+            timeout=max(timeout, derived.TIMEOUT),
+            scan=scan,
         )
         self._trace: Trace | None = None
 
@@ -119,16 +130,29 @@ class KnowledgeGraph:
         Args:
             restricted: for places of the path (1 is the node after the topic) the only entities to go on from.
         """
-        found: dict[str, set[str]] = {}
+        found: set[Step] = set()
         frontier = 0
-        for direction in ("out", "in"):
-            counted = direction == "out" and len(path) > 0
-            rows = self._select("relations", **self._expansion_query(path, direction, counted, restricted))
-            found[direction] = {row[0].iri for row in rows if row[0] is not None}
-            if counted:
+        queries = {
+            "out": self._expansion_query(path, "out", len(path) > 0, restricted),
+            "in": self._expansion_query(path, "in", False, restricted),
+        }
+        for direction, query in queries.items():
+            rows = self._select("relations", **query)
+            found |= {Step(row[0].iri, direction) for row in rows if row[0] is not None}
+            if query["counted"]:
                 frontier = max((int(row[1].value) for row in rows if row[1] is not None), default=0)
-        approximate = frontier > self.frontier_cap
-        return Expansion(self._fold(path, found), approximate)
+        steps = fold_steps(
+            found,
+            path.steps[-1] if path.steps else None,
+            schema=self.schema,
+            noise=self.derived.noise,
+            inverses=self.inverses,
+            inverse_of=self.derived.inverse_of,
+            says_more=lambda leaving: self._says_more(leaving, queries[leaving.step.direction]),
+            may_return=self.walks == "free",
+        )
+        self.derived.label_relations((step.relation for step in steps), self.labels)
+        return Expansion(steps, approximate=frontier > self.frontier_cap)
 
     def _expansion_query(
         self, path: RelationPath, direction: str, counted: bool, restricted: Restrictions
@@ -158,30 +182,27 @@ class KnowledgeGraph:
             "previous": previous,
         }
 
-    def _fold(self, path: RelationPath, found: dict[str, set[str]]) -> tuple[Step, ...]:
-        out = {r for r in found["out"] if not self.schema.is_noise(r)}
-        into = {r for r in found["in"] if not self.schema.is_noise(r)}
-        # the inverse of a reverse property says what the property says
-        into -= {twin for r in out for twin in self._twins(r)}
-        if len(path):
-            self._fold_statements(path.steps[-1], out, into)
-        steps = [Step(r, "out") for r in sorted(out)] + [Step(r, "in") for r in sorted(into)]
-        return tuple(steps)
-
-    def _fold_statements(self, last: Step, out: set[str], into: set[str]) -> None:
-        """Drop the exit that makes a statement pair (p:P36/ps:P36) where the graph has the claim (wdt:P36)."""
-        for enter, exit_, direct in self.schema.mediator_pairs:
-            first, second, side = (enter, exit_, out) if last.direction == "out" else (exit_, enter, into)
-            local = last.relation.removeprefix(first)
-            if last.relation.startswith(first) and "/" not in local and direct + local in self.relations:
-                side.discard(second + local)
-
-    def _twins(self, relation: str) -> set[str]:
-        twins = set(self.derived.inverse_of.get(relation, ()))
-        inverse = self.inverses.get(relation)
-        if inverse:
-            twins.add(inverse)
-        return twins
+    def _says_more(self, leaving: StatementExit, query: dict[str, Any]) -> bool:
+        """Whether some statement at the end of a path says what no claim says: one that newer statements replaced."""
+        walk, out = query["walk"], leaving.step.direction == "out"
+        entered_from, other = walk.nodes[-2], Variable("other")
+        keep = [walk.end] if isinstance(entered_from, Entity) else [entered_from, walk.end]
+        untrue = self.schema.mediator_untrue
+        try:
+            return self._ask(
+                "says_more",
+                walk=walk,
+                keep=keep,
+                cap=self.frontier_cap,
+                out=out,
+                exit=Entity(leaving.step.relation),
+                claim=Entity(leaving.claim),
+                owner=entered_from if out else other,
+                value=other if out else entered_from,
+                untrue=[TypeTest(Entity(untrue[0]), Entity(kind)) for kind in untrue[1:]],
+            )
+        except StoreTimeout:
+            return False  # the claim is one of the other candidates
 
     def ends(
         self,
@@ -222,7 +243,7 @@ class KnowledgeGraph:
             ends: only walks to the first `LABEL_BATCH` of these.
             timeout: seconds, where less than any query may take.
         """
-        wanted = None if ends is None else [end for end in ends if not _is_blank(end)][:LABEL_BATCH]
+        wanted = None if ends is None else [end for end in ends if not is_blank(end)][:LABEL_BATCH]
         if wanted == []:
             return []
         walk = self.walk(path, joins, restricted)
@@ -272,7 +293,7 @@ class KnowledgeGraph:
                 rows = self._select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
             except (StoreTimeout, PartialResult):
                 rows = []  # one hint less; not asked for again
-            found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.schema.is_noise(row[0].iri)}
+            found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
             known[relation] = tuple(name for name in self.relations if name in found)[:MOST_RELATIONS]
         return known[relation]
 
@@ -296,27 +317,11 @@ class KnowledgeGraph:
 
     def degrees(self, entities: Iterable[Entity]) -> dict[Entity, int]:
         """The degree of each of these entities, in two queries for every `LABEL_BATCH` of them."""
-        total = dict.fromkeys(entities, 0)
-        wanted = [entity for entity in total if not _is_blank(entity)]
-        for start in range(0, len(wanted), LABEL_BATCH):
-            for out in (True, False):
-                batch = wanted[start : start + LABEL_BATCH]
-                for entity, count in self._select("degrees", entities=batch, out=out):
-                    if isinstance(entity, Entity):
-                        total[entity] += int(count.value)
-        return total
+        return count_edges(entities, select=self._select)
 
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Up to `limit` edges of an entity in each direction, noise left out."""
-        found = []
-        noise = {
-            "noise": [Literal(p) for p in (*self.schema.noise_prefixes, *self.schema.label, *self.schema.alias)],
-            "kept": [Entity(relation) for relation in self.schema.noise_except],
-        }
-        for direction in ("out", "in"):
-            rows = self._select("neighbours", entity=entity, out=direction == "out", limit=limit, **noise)
-            found += [(Step(r.iri, direction), node) for r, node in rows if not self.schema.is_noise(r.iri)]
-        return found
+        return find_edges(entity, limit=limit, schema=self.schema, is_noise=self.is_noise, select=self._select)
 
     def search(self, text: str, *, limit: int = 20):
         """Entities whose name or alias matches; best first. See `NameIndex.search`."""
@@ -326,50 +331,26 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
-        wanted = list(dict.fromkeys(entities))
-        known = self.derived.labels
-        missing = [e for e in wanted if e not in known and not _is_blank(e)]
-        for predicate in self.schema.label:
-            for start in range(0, len(missing), LABEL_BATCH):
-                batch = missing[start : start + LABEL_BATCH]
-                rows = self._select("labels", nodes=batch, predicate=Entity(predicate))
-                known.update(self._best(rows))
-            missing = [e for e in missing if not known.get(e)]
-            if not missing:
-                break
-        known.update({e: None for e in missing})
-        return {e: label for e in wanted if (label := known.get(e))}
+        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels)
 
-    def _best(self, rows: Rows) -> dict[Entity, str]:
-        best: dict[Entity, tuple[int, str]] = {}
-        for node, label in rows:
-            if isinstance(label, Literal):
-                rank = (self._language_rank(label.language), label.value)
-                if node not in best or rank < best[node]:
-                    best[node] = rank
-        return {node: label for node, (_, label) in best.items()}
-
-    def _language_rank(self, language: str) -> int:
-        languages = self.schema.languages
-        return languages.index(language) if language in languages else len(languages)
+    def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
+        """The other names of each entity that has any, in the languages of the schema, else in any."""
+        return find_aliases(entities, schema=self.schema, select=self._select)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
-        values = list(values)
-        labels = self.labels(v for v in values if isinstance(v, Entity))
-        result = []
-        for value in values:
-            if isinstance(value, Literal):
-                result.append(Named(value, "", value.value))
-            else:
-                short = self.schema.short_id(value.iri)
-                result.append(Named(value, short, labels.get(value) or self._unnamed(value, short)))
-        return result
-
-    def _unnamed(self, entity: Entity, short: str) -> str:
-        return local_words(entity.iri) if short == entity.iri else short
+        return with_names(values, schema=self.schema, labels=self.labels)
 
     # --- what is derived from the whole graph once, see `Derived`
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not known of this graph because it is too large to look at all of it, in sentences."""
+        return self.derived.notes
+
+    def is_noise(self, relation: str) -> bool:
+        """Whether exploration leaves a relation alone, by the schema or by what the graph says of it."""
+        return self.derived.is_noise(relation)
 
     @property
     def names(self) -> NameIndex:
@@ -413,8 +394,3 @@ class KnowledgeGraph:
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
         return export.answer_query(self, path, **options)
-
-
-def _is_blank(value: Value) -> bool:
-    """Whether it is a blank node, which an update may make: no query can name it."""
-    return isinstance(value, Entity) and value.iri.startswith("_:")

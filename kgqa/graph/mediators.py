@@ -29,30 +29,33 @@ class MediatorTable:
 
     leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
     marks: tuple[Value, ...] = ()
+    object_of: tuple[str, ...] = ()
+    subject_of: tuple[str, ...] = ()
 
     def extent(self, step: Step) -> Extent:
-        return self.leads.get(step.direction, {}).get(step.relation, "none")
+        known = self.leads.get(step.direction, {}).get(step.relation)
+        if known is None:
+            # a relation that came later, or of a graph too large to list them
+            told = self.object_of if step.direction == "out" else self.subject_of
+            return "all" if step.relation.startswith(told) else "none"
+        return known
 
 
-def mediator_table(schema: Schema, select: Callable[..., Rows], relations: Iterable[str]) -> MediatorTable:
+def mediator_table(
+    schema: Schema, select: Callable[..., Rows], relations: Iterable[str], *, scan: Callable[..., Rows | None]
+) -> MediatorTable:
     """Apply the schema's mediator rules to a graph.
 
     Args:
         select: renders a template of queries/ with values and runs it.
         relations: all relations of the graph.
+        scan: as `select`, for queries that look at every triple; None where the graph is too large for that. Then
+            instances of mediator types tell nothing, ranges and prefixes still do.
     """
     marks, types = _mediator_types(schema, select)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     if types or schema.mediator_iri_prefixes:
-        found: dict[str, dict[str, int]] = {"out": {}, "in": {}}
-        for relation, enters, count in select("mediator_relations", **_instance_rules(schema, marks)):
-            if relation is not None:
-                found["out" if enters.value == "true" else "in"][relation.iri] = int(count.value)
-        for direction in ("out", "in"):
-            rows = select("relation_ends", out=direction == "out") if found[direction] else ()
-            totals = {relation.iri: int(count.value) for relation, count in rows}
-            for relation, count in found[direction].items():
-                leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
+        leads = _by_instances(schema, marks, scan) or leads
     for direction, predicates in (("out", schema.range), ("in", schema.domain)):
         for predicate in predicates if types else ():
             for relation, type_ in select("predicate_pairs", predicate=Entity(predicate)):
@@ -65,7 +68,29 @@ def mediator_table(schema: Schema, select: Callable[..., Rows], relations: Itera
             leads["in"][relation] = "all"
         if types and schema.domain_in_name(relation) in types:
             leads["in"][relation] = "all"
-    return MediatorTable(leads, marks)
+    return MediatorTable(leads, marks, schema.mediator_object_of, schema.mediator_subject_of)
+
+
+def _by_instances(
+    schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
+) -> dict[str, dict[str, Extent]] | None:
+    """What relations lead to, told by the nodes at their ends."""
+    found: dict[str, dict[str, int]] = {"out": {}, "in": {}}
+    rows = scan("mediator_relations", **_instance_rules(schema, marks))
+    if rows is None:
+        return None
+    for relation, enters, count in rows:
+        if relation is not None:
+            found["out" if enters.value == "true" else "in"][relation.iri] = int(count.value)
+    leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
+    for direction in ("out", "in"):
+        ends = scan("relation_ends", out=direction == "out") if found[direction] else ()
+        if ends is None:
+            return None
+        totals = {relation.iri: int(count.value) for relation, count in ends}
+        for relation, count in found[direction].items():
+            leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
+    return leads
 
 
 def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:

@@ -20,6 +20,7 @@ from kgqa.schema import (
     Schema,
     WalkRule,
     bundled_schema,
+    language_list,
     load_schema,
 )
 from kgqa.settings import Settings
@@ -89,6 +90,7 @@ def open_graph(
     timeout: float = DEFAULT_TIMEOUT,
     cache: Cache | None = None,
     endpoint: EndpointOptions | None = None,
+    languages: Sequence[str] = (),
 ) -> KnowledgeGraph:
     """Open a graph folder, a SPARQL endpoint by its address, or the bundled demo graph when no place is given.
 
@@ -98,6 +100,7 @@ def open_graph(
         walks: overrides the graph's own rule.
         timeout: seconds a single query may take.
         endpoint: how a server is spoken to; not used for a folder.
+        languages: of names, before the schema's own.
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
@@ -129,7 +132,15 @@ def open_graph(
         store.close()
         raise
     graph = KnowledgeGraph(
-        store, chosen, view=view, walks=rule, frontier_cap=frontier_cap, timeout=timeout, cache=cache
+        store,
+        chosen,
+        view=view,
+        walks=rule,
+        frontier_cap=frontier_cap,
+        timeout=timeout,
+        cache=cache,
+        languages=languages,
+        scan=not isinstance(store, EndpointStore) or store.profile.scans,
     )
     graph.settings = settings
     return graph
@@ -148,4 +159,5 @@ def open_graph_of(settings: Settings, place: str | Path | None = None, *, cache:
         timeout=settings["graph.timeout"],
         cache=cache,
         endpoint=EndpointOptions.of(settings),
+        languages=language_list(settings["graph.languages"]),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from kgqa.graph.queries import Comment, Variable
 from kgqa.model import Entity, Literal, RelationPath, Step, Value
@@ -48,7 +49,7 @@ class Level:
     keep: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
     `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
@@ -68,7 +69,7 @@ class Walk:
     def end(self) -> Node:
         return self.nodes[-1]
 
-    @property
+    @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
         the number of walks grows with every hop, that of distinct nodes does not."""
@@ -83,7 +84,7 @@ class Walk:
             levels.append(Level(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
         return tuple(levels)
 
-    @property
+    @cached_property
     def opened(self) -> tuple[Level, ...]:
         """The levels that need a sub-query, outermost first, which is the order of opening them. The last needs
         none, nor does the first: what one relation of the topic leads to is distinct as it is."""

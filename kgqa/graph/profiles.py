@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -19,11 +20,18 @@ class Profile:
     """A kind of server.
 
     `server` is a regular expression for its Server header, `hosts` hosts known to be of this kind. With `needs_graph`
-    every query has to name its graph; `own_graphs` are the server's, not the user's. `timeout_parameter` or
-    `timeout_header` tells the server how long a query may take, in `timeout_unit`, at least `least_timeout` seconds.
+    every query has to name its graph; `own_graphs` are the server's, not the user's.
+
+    Without `scans` no query over all triples is tried. `timeout_parameter` or `timeout_header` tells the server how long
+    a query may take, in `timeout_unit`, at least `least_timeout` seconds. With `silent_timeout` a query that reaches the limit gives what it has without a sign:
+    such a server is told a limit only where its own, which would come first, is known to be no shorter.
+    `limits_query` names a template in queries/ that asks for its own limits; `refused_limit` is a regular expression
+    for what it says to a limit that is longer than its own, with `seconds` in it.
+
     A reply with one of `late_headers`, or an error with one of `late_texts`, ran out of time; with one of
-    `short_headers`, or exactly as many rows as one of `row_caps`, it was cut. `concurrency` and `rate` (requests a
-    second, 0: any) are what the server is asked to bear unless somebody says otherwise.
+    `short_headers`, or exactly as many rows as one of `row_caps`, it was cut. An error with one of `denied_texts` is
+    about what the user may do. `concurrency` and `rate` (requests a second, 0: any) are what the server is asked to
+    bear unless somebody says otherwise.
     """
 
     name: str
@@ -31,26 +39,51 @@ class Profile:
     server: str = ""
     hosts: tuple[str, ...] = ()
     needs_graph: bool = False
+    scans: bool = True
     own_graphs: tuple[str, ...] = ()
     timeout_parameter: str = ""
     timeout_header: str = ""
     timeout_unit: OneOf["ms", "s-suffix"] = "ms"
     least_timeout: float = 0.0
+    silent_timeout: bool = False
+    limits_query: str = ""
+    refused_limit: str = ""
     late_headers: tuple[str, ...] = ()
     short_headers: tuple[str, ...] = ()
     row_caps: tuple[int, ...] = ()
     late_texts: tuple[str, ...] = ()
+    denied_texts: tuple[str, ...] = ()
     full_text: OneOf["", "bif"] = ""
     update_path: str = ""
-    update_login: OneOf["basic", "digest"] = "basic"
-    named_blanks: bool = False
     concurrency: int = 4
     rate: float = 0.0
 
     def time_limit(self, seconds: float) -> str:
-        """A time limit as this server reads it."""
+        """A time limit as this server reads it, rounded up: it must not give up before us."""
         seconds = max(seconds, self.least_timeout)
-        return f"{max(1, round(seconds))}s" if self.timeout_unit == "s-suffix" else str(round(seconds * 1000))
+        return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What tells an answer that is not whole, on any server: one behind a proxy does not say its name."""
+
+    late_headers: frozenset[str]
+    short_headers: frozenset[str]
+    late_texts: tuple[str, ...]
+    denied_texts: tuple[str, ...]
+
+
+@lru_cache(maxsize=16)
+def signs(profile: Profile) -> Signs:
+    """The signs of this profile and of all others."""
+    known = (profile, *profiles().values())
+    return Signs(
+        frozenset(header for profile in known for header in profile.late_headers),
+        frozenset(header for profile in known for header in profile.short_headers),
+        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.late_texts)),
+        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.denied_texts)),
+    )
 
 
 @lru_cache(maxsize=1)

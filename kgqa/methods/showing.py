@@ -97,7 +97,7 @@ class Shown:
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         schema, labels = self._graph.schema, self._graph.relation_labels
         if self._wording == "published":
-            return tuple(published_words(RelationPath(path.topic, (step,)), schema) for step in path.steps)
+            return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
         return tuple(
             f"{'->' if group[-1].direction == 'out' else '<-'} "
             + " · ".join(relation_words(step.relation, schema, labels) for step in group)

@@ -1,0 +1,202 @@
+"""What kgqa adds to the time of a SPARQL server when it explores: each operation beside a bare urllib3 request with the
+same text, read as JSON, the two taking turns.
+
+`next_steps` at hop h looks on from a path of h - 1 steps, `ends` at hop h reads off one of h steps, `labels` names 50
+entities, `degree` counts edges. `frontier` is what a beam of 3 asks at a hop: three paths, both directions. Results kept
+on disk are switched off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the most there are.
+
+Bounds: the p50 of kgqa at most 20% over that of the bare requests, over all operations; with 5 million triples a frontier
+of ordinary topics at most 20 ms p50, of hubs at most 150 ms p95.
+
+    python benchmarks/exploration.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+from urllib.parse import urlencode
+
+from common import machine, percentile, print_json, print_table
+from freebase_slice import random_paths
+
+from kgqa.errors import StoreError
+from kgqa.graph.endpoint_options import EndpointOptions
+from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity
+
+ORDINARY = range(15, 61)
+OVERHEAD = 0.20
+FRONTIER_ORDINARY_MS, FRONTIER_HUB_MS = 20.0, 150.0
+TURN = ("kgqa", "bare", "bare", "kgqa")
+DEGREES = """SELECT ?node (COUNT(*) AS ?edges) FROM <{graph}> WHERE {{ {pattern} FILTER(isIRI(?node)) }}
+GROUP BY ?node {having} LIMIT {limit}"""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something kgqa does, and the queries it sends for it."""
+
+    name: str
+    topics: str
+    run: Callable[[], Any]
+    queries: tuple[str, ...]
+    approximate: bool = False
+
+
+class Bare:
+    """urllib3 with kept connections, form POST or GET as kgqa does, the reply read as JSON."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        import urllib3
+
+        self._pool = urllib3.PoolManager(maxsize=1)
+        self._url = url
+        self._limit = str(int(1000 * seconds))
+
+    def __call__(self, query: str) -> Any:
+        fields = {"query": query, "timeout": self._limit}
+        headers = {"Accept": "application/sparql-results+json"}
+        if len(query) <= 1500:
+            reply = self._pool.request("GET", f"{self._url}?{urlencode(fields)}", headers=headers)
+        else:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            reply = self._pool.request("POST", self._url, body=urlencode(fields), headers=headers)
+        return json.loads(reply.data)
+
+
+def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random.Random) -> dict[str, list[Entity]]:
+    """Entities with 15 to 60 edges, drawn at random, and those with the most edges."""
+    iri = graph.view[0].iri
+    having = f"HAVING (COUNT(*) >= {ORDINARY.start} && COUNT(*) < {ORDINARY.stop})"
+    query = DEGREES.format(graph=iri, pattern="?node ?relation ?other .", having=having, limit=5000)
+    usual = sorted(row[0].iri for row in graph.store.select(query, timeout=300.0) if _explored(row[0], graph))
+    query = DEGREES.format(graph=iri, pattern="?other ?relation ?node .", having="ORDER BY DESC(?edges)", limit=200)
+    most = [row[0] for row in graph.store.select(query, timeout=300.0) if _explored(row[0], graph)]
+    chosen = [Entity(iri) for iri in generator.sample(usual, min(3 * ordinary, len(usual)))]
+    chosen = [entity for entity, degree in graph.degrees(chosen).items() if degree in ORDINARY]
+    return {"ordinary": chosen[:ordinary], "hub": most[:hubs]}
+
+
+def _explored(node: Any, graph: KnowledgeGraph) -> bool:
+    """Whether it is a thing rather than a type or a relation: of Freebase those with an id."""
+    return graph.schema.name != "freebase" or "/ns/m." in node.iri
+
+
+class Recorder:
+    """Notes the queries that go through a store."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._store = graph.store
+        self.seen: list[str] = []
+
+    def __enter__(self) -> list[str]:
+        select = self._store.select
+        self._store.select = lambda query, **options: (self.seen.append(query), select(query, **options))[1]  # type: ignore[method-assign]
+        return self.seen
+
+    def __exit__(self, *_: object) -> None:
+        del self._store.select
+
+
+def operations(
+    graph: KnowledgeGraph, kind: str, topic: Entity, walks: int, generator: random.Random
+) -> list[Operation]:
+    """What is measured from one topic; what runs out of time is left out and said."""
+    found: list[Operation] = []
+    paths = list(random_paths(graph, topic, walks, generator))
+
+    def add(name: str, run: Callable[[], Any]) -> None:
+        try:
+            with Recorder(graph) as seen:
+                result = run()
+        except StoreError as error:
+            print(f"left out: {name} of {topic.iri}: {error}", file=sys.stderr)
+            return
+        results = result if isinstance(result, list) else [result]
+        capped = any(getattr(each, "approximate", False) for each in results)
+        found.append(Operation(name, kind, run, tuple(seen), capped))
+
+    for path in paths:
+        if len(path) < 3:
+            add(f"next_steps hop {len(path) + 1}", lambda path=path: graph.next_steps(path))
+        if len(path):
+            add(f"ends hop {len(path)}", lambda path=path: graph.ends(path, limit=100))
+    one_hop = [path for path in paths if len(path) == 1][:3]
+    if len(one_hop) == 3:
+        add("frontier of 3", lambda: [graph.next_steps(path) for path in one_hop])
+    add("degree", lambda: graph.degree(topic))
+    return found
+
+
+def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
+    """Medians in ms."""
+    ways: dict[str, Callable[[], Any]] = {
+        "kgqa": operation.run,
+        "bare": lambda: [bare(query) for query in operation.queries],
+    }
+    times: dict[str, list[float]] = {"kgqa": [], "bare": []}
+    for turn in range(repeat):
+        for way in TURN if turn % 2 else reversed(TURN):
+            started = time.perf_counter()
+            ways[way]()
+            times[way].append(1000 * (time.perf_counter() - started))
+    return {way: median(taken) for way, taken in times.items()}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print; gives the exit status."""
+    generator = random.Random(options.seed)
+    measured: list[tuple[Operation, dict[str, float]]] = []
+    endpoint = EndpointOptions(keeps=False)
+    view = [options.graph_iri] if options.graph_iri else []
+    with open_graph(str(options.graph), view=view, timeout=options.timeout, endpoint=endpoint) as graph:
+        if not graph.view:
+            sys.exit("Name the graph: --graph-iri IRI")
+        triples = graph.store.triples
+        graph.prepare()
+        bare = Bare(str(options.graph), options.timeout)
+        for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():
+            for topic in chosen:
+                for operation in operations(graph, kind, topic, options.walks, generator):
+                    measured.append((operation, measure(operation, bare, options.repeat)))
+    lines = [
+        _line(name, kind, measured) for kind in ("ordinary", "hub") for name in sorted({o.name for o, _ in measured})
+    ]
+    lines = [line for line in lines if line["calls"]]
+    ratios = [times["kgqa"] / times["bare"] - 1 for _, times in measured]
+    verdicts = [("overhead at p50, all operations", "share", percentile(ratios, 0.5), OVERHEAD)]
+    for kind, share, limit in (("ordinary", 0.5, FRONTIER_ORDINARY_MS), ("hub", 0.95, FRONTIER_HUB_MS)):
+        taken = [times["kgqa"] for o, times in measured if o.name == "frontier of 3" and o.topics == kind]
+        verdicts.append((f"frontier of 3, {kind}, p{round(100 * share)}", "ms", percentile(taken, share), limit))
+    held = [value <= limit for _, _, value, limit in verdicts]
+    if options.json:
+        keys = ("what", "unit", "measured", "limit")
+        bounds = [dict(zip(keys, verdict)) | {"within": ok} for verdict, ok in zip(verdicts, held)]
+        print_json(
+            {"machine": machine(), "triples": triples, "cap": DEFAULT_FRONTIER_CAP, "calls": lines, "bounds": bounds}
+        )
+    else:
+        print(f"{triples or 0:,} triples; frontiers capped at {DEFAULT_FRONTIER_CAP} nodes; ms\n")
+        print_table(list(lines[0]), [list(line.values()) for line in lines])
+        print()
+        rows = [[*verdict, "within" if ok else "MISSED"] for verdict, ok in zip(verdicts, held)]
+        print_table(["what", "unit", "measured", "limit", ""], rows)
+    return 0 if all(held) else 1
+
+
+def _line(name: str, kind: str, measured: list[tuple[Operation, dict[str, float]]]) -> dict[str, Any]:
+    chosen = [(o, times) for o, times in measured if o.name == name and o.topics == kind]
+    line: dict[str, Any] = {"operation": name, "topics": kind, "calls": len(chosen)}
+    for way in ("kgqa", "bare"):
+        line |= {f"{way}_p{p}": percentile([times[way] for _, times in chosen], p / 100) for p in (50, 95)}
+    line["overhead_p50"] = percentile([times["kgqa"] / times["bare"] - 1 for _, times in chosen], 0.5)
+    return line | {"capped": sum(o.approximate for o, _ in chosen)}

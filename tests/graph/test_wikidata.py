@@ -1,0 +1,364 @@
+"""Wikidata: claims and statements, qualifiers, languages, what P-ids are called, noise, and real questions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.cache import Cache
+from kgqa.errors import StoreTimeout
+from kgqa.explore.gold_paths import gold_paths
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.labels import LABEL_BATCH
+from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.schema import bundled_schema, language_list
+from kgqa.trace import Trace
+from kgqa.words import arrow_words, hop_words, path_words, published_words
+from tests.conftest import SOAK
+
+SCHEMA = bundled_schema("wikidata")
+
+
+def triples(*lines: str) -> list[str]:
+    """`wd:Q1 wdt:P36 wd:Q2`; text in quotes is a literal."""
+    found = []
+    for line in lines:
+        subject, predicate, value = line.split(" ", 2)
+        value = value if value.startswith('"') else f"<{SCHEMA.iri(value)}>"
+        found.append(f"<{SCHEMA.iri(subject)}> <{SCHEMA.iri(predicate)}> {value} .")
+    return found
+
+
+def wd(name: str) -> Entity:
+    return Entity(SCHEMA.iri(name))
+
+
+def step(text: str) -> Step:
+    return Step(SCHEMA.iri(text.removeprefix("^")), "in" if text.startswith("^") else "out")
+
+
+def path(topic: str, *steps: str) -> RelationPath:
+    return RelationPath(wd(topic), tuple(map(step, steps)))
+
+
+def onward(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
+    found = graph.next_steps(path(topic, *steps)).steps
+    return {("^" if s.direction == "in" else "") + SCHEMA.short_id(s.relation) for s in found}
+
+
+def ends(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
+    values = graph.ends(path(topic, *steps)).values
+    return {SCHEMA.short_id(v.iri) if isinstance(v, Entity) else v.value for v in values}
+
+
+STATEMENTS = triples(
+    # Japan: the capital of today, claim and statement
+    "wd:Q17 wdt:P36 wd:Q1490",
+    "wd:Q17 p:P36 wds:tokyo", "wds:tokyo ps:P36 wd:Q1490", "wds:tokyo wikibase:rank wikibase:NormalRank",
+    "wds:tokyo pq:P580 \"1868\"", "wds:tokyo pq:P1365 wd:Q34600", "wds:tokyo prov:wasDerivedFrom wds:reference",
+    "wds:tokyo http://www.wikidata.org/prop/statement/value/P36 wds:node",
+    # Bonn was the capital once: a statement that the claim does not repeat
+    "wd:Q183 wdt:P36 wd:Q64",
+    "wd:Q183 p:P36 wds:berlin", "wds:berlin ps:P36 wd:Q64", "wds:berlin wikibase:rank wikibase:PreferredRank",
+    "wd:Q183 p:P36 wds:bonn", "wds:bonn ps:P36 wd:Q586", "wds:bonn wikibase:rank wikibase:NormalRank",
+    # somebody said that it is Munich
+    "wd:Q145 wdt:P36 wd:Q84",
+    "wd:Q145 p:P36 wds:london", "wds:london ps:P36 wd:Q84",
+    "wd:Q145 p:P36 wds:munich", "wds:munich ps:P36 wd:Q1726", "wds:munich wikibase:rank wikibase:DeprecatedRank",
+    # no claim in the whole graph, or none of this entity
+    "wd:Q17 p:P39 wds:office", "wds:office ps:P39 wd:Q30185",
+    "wd:Q155 p:P36 wds:brasilia", "wds:brasilia ps:P36 wd:Q2844",
+    # a statement whose value stands under another property
+    "wd:Q142 wdt:P36 wd:Q90", "wd:Q142 p:P36 wds:odd", "wds:odd ps:P1376 wd:Q90", "wd:Q142 wdt:P1376 wd:Q90",
+    # a hop before
+    "wd:Q1 wdt:P17 wd:Q17", "wd:Q2 wdt:P17 wd:Q183", "wd:Q1490 wdt:P190 wd:Q64",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def make(graphs):
+    """`make(lines, **options) -> KnowledgeGraph` under the schema of Wikidata, in either store."""
+    return lambda lines, **options: graphs.make(lines, SCHEMA, **options)
+
+
+class TestStatements:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def graph(make):
+        return make(STATEMENTS)
+
+    def test_a_pair_that_says_what_the_claim_says_is_no_candidate(self, graph):
+        assert {"wdt:P36", "p:P36"} <= onward(graph, "Q17")
+        assert onward(graph, "Q17", "p:P36") == {"pq:P580", "pq:P1365"}
+        assert "^p:P36" not in onward(graph, "Q1490", "^ps:P36")
+
+    def test_a_pair_that_says_more_is_one(self, graph):
+        assert onward(graph, "Q183", "p:P36") == {"ps:P36"}
+        assert ends(graph, "Q183", "p:P36", "ps:P36") == {"Q64", "Q586"}
+        assert onward(graph, "Q586", "^ps:P36") == {"^p:P36"}
+        assert ends(graph, "Q586", "^ps:P36", "^p:P36") == {"Q183"}
+        # what the claim says is told by the claim, seen from there
+        assert onward(graph, "Q64", "^ps:P36") == set()
+
+    def test_a_statement_known_to_be_wrong_says_nothing(self, graph):
+        assert onward(graph, "Q145", "p:P36") == set()
+        assert onward(graph, "Q1726", "^ps:P36") == set()
+
+    def test_without_the_claim(self, graph):
+        assert onward(graph, "Q17", "p:P39") == {"ps:P39"}
+        assert onward(graph, "Q155", "p:P36") == {"ps:P36"}
+        assert onward(graph, "Q2844", "^ps:P36") == {"^p:P36"}
+
+    def test_at_a_later_hop(self, graph):
+        assert onward(graph, "Q1", "wdt:P17", "p:P36") == {"pq:P580", "pq:P1365"}
+        assert onward(graph, "Q2", "wdt:P17", "p:P36") == {"ps:P36"}
+        assert onward(graph, "Q1490", "wdt:P190", "^ps:P36") == set()
+        assert "^p:P36" in onward(graph, "Q34600", "^pq:P1365")  # no pair: the statement says who replaced Kyoto
+        assert "ps:P36" in onward(graph, "Q34600", "^pq:P1365")
+
+    def test_qualifiers(self, graph):
+        assert ends(graph, "Q17", "p:P36", "pq:P580") == {"1868"}
+        assert ends(graph, "Q34600", "^pq:P1365", "ps:P36") == {"Q1490"}
+        assert graph.on_mediator(path("Q34600", "^pq:P1365"))
+
+    def test_a_value_under_another_property(self, graph):
+        assert onward(graph, "Q142", "p:P36") == {"ps:P1376"}
+        assert onward(graph, "Q90", "^ps:P1376") == {"^p:P36"}
+
+    def test_statements_are_never_left_by_the_way_in(self, graph, graphs):
+        assert "^p:P36" not in onward(graph, "Q1", "wdt:P17", "p:P36")
+        free = graphs.again(graph, walks="free")
+        assert "^p:P36" in onward(free, "Q1", "wdt:P17", "p:P36")
+
+    def test_bookkeeping_is_left_out(self, graph):
+        assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in onward(graph, "Q17", "p:P36"))
+        assert {SCHEMA.short_id(s.relation) for s, _ in graph.neighbours(wd("Q17"))} == {
+            "wdt:P36",
+            "p:P36",
+            "p:P39",
+            "wdt:P17",
+        }
+
+    def test_where_time_runs_out_the_claim_stands_for_the_pair(self, graph):
+        class Slow:
+            def __getattr__(self, name):
+                return getattr(graph.store, name)
+
+            def ask(self, query, **options):
+                raise StoreTimeout("too slow")
+
+        assert onward(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
+
+    def test_relations_that_only_come_up_are_mediators_too(self, graph):
+        assert graph.leads_to_mediator(step("p:P7777")) and graph.leads_to_mediator(step("^pq:P7777"))
+        assert not graph.leads_to_mediator(step("ps:P7777")) and not graph.leads_to_mediator(step("wdt:P7777"))
+
+
+ITEMS = (1, 2, 3)
+PROPERTIES = ("P1", "P2")
+RANKS = ("Normal", "Preferred", "Deprecated", None)
+statements = st.lists(
+    st.tuples(*map(st.sampled_from, (ITEMS, PROPERTIES, ITEMS, RANKS, (True, True, False)))), min_size=1, max_size=6
+)
+
+
+class World:
+    """Some statements about three items of their own, and what of them is claimed and believed."""
+
+    def __init__(self, number: int, given_statements) -> None:
+        self.topic = f"Q{number}9"
+        self.first, second, third = (f"Q{number}{item}" for item in ITEMS)
+        items = dict(zip(ITEMS, (self.first, second, third)))
+        self.lines = [f"wd:{self.topic} wdt:P9 wd:{self.first}", f"wd:{self.topic} wdt:P9 wd:{second}"]
+        self.starts = {(self.first,): {self.first}, (self.topic, "wdt:P9"): {self.first, second}}
+        claims, believed = set(), set()
+        for count, (subject, name, value, rank, claimed) in enumerate(given_statements):
+            subject, value, node = items[subject], items[value], f"wds:{number}-{count}"
+            self.lines += [f"wd:{subject} p:{name} {node}", f"{node} ps:{name} wd:{value}"]
+            self.lines += [f"{node} wikibase:rank wikibase:{rank}Rank"] if rank else []
+            if claimed:
+                self.lines.append(f"wd:{subject} wdt:{name} wd:{value}")
+                claims.add((subject, name, value))
+            if rank != "Deprecated":
+                believed.add((subject, name, value))
+        self.more = believed - claims
+
+
+class TestAnyStatements:
+    @settings(max_examples=40 if SOAK else 3)
+    @given(st.lists(statements, min_size=8, max_size=15))
+    def test_a_pair_is_dropped_exactly_where_claims_say_it_all(self, make, given_worlds):
+        worlds = [World(number, given_statements) for number, given_statements in enumerate(given_worlds, start=1)]
+        graph = make(triples(*(line for world in worlds for line in world.lines)))
+        for world in worlds:
+            for start, here in world.starts.items():
+                for name in PROPERTIES:
+                    for place, pair in ((0, (f"p:{name}", f"ps:{name}")), (2, (f"^ps:{name}", f"^p:{name}"))):
+                        # what only leads back to the topic is no answer
+                        more = {s for s in world.more if s[1] == name and s[place] in here and s[2 - place] != start[0]}
+                        loops = {s for s in world.more if s[1] == name and s[0] == s[2] == start[0]}
+                        if more or not loops:
+                            assert (pair[1] in onward(graph, *start, pair[0])) == bool(more)
+
+
+NAMES = triples(
+    "wd:P36 rdfs:label \"capital\"@en", "wd:P36 rdfs:label \"Hauptstadt\"@de", "wd:P36 rdfs:label \"capitale\"@fr",
+    "wd:P580 rdfs:label \"start time\"@en", "wd:P39 rdfs:label \"position held\"@mul",
+    "wd:Q17 rdfs:label \"Japan\"@en", "wd:Q17 rdfs:label \"Japon\"@fr", "wd:Q17 rdfs:label \"日本\"@ja",
+    "wd:Q1490 rdfs:label \"Tokio\"@de-CH", "wd:Q1490 rdfs:label \"Tokyo\"@en",
+    "wd:Q34600 rdfs:label \"京都\"@ja", "wd:Q34600 rdfs:label \"Kyôto\"@fr",
+    "wd:Q64 rdfs:label \"Berlin\"@mul", "wd:Q64 rdfs:label \"Берлин\"@ru",
+    "wd:Q17 skos:altLabel \"Land of the Rising Sun\"@en", "wd:Q17 skos:altLabel \"Nippon\"@en", "wd:Q17 skos:altLabel \"Nihon\"@mul",
+    "wd:Q17 skos:altLabel \"Nippon\"@de", "wd:Q17 skos:altLabel \"Empire du Japon\"@fr", "wd:Q1490 skos:altLabel \"江戸\"@ja",
+)  # fmt: skip
+
+
+class TestNames:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def graph(make):
+        return make(STATEMENTS + NAMES)
+
+    @pytest.mark.parametrize(
+        ("languages", "names"),
+        [
+            (None, {"Q17": "Japan", "Q1490": "Tokyo", "Q34600": "Kyôto", "Q64": "Berlin"}),
+            ("de", {"Q17": "Japan", "Q1490": "Tokio", "Q34600": "Kyôto", "Q64": "Berlin"}),
+            ("de-CH,fr", {"Q17": "Japon", "Q1490": "Tokio", "Q34600": "Kyôto", "Q64": "Berlin"}),
+            ("JA , ru", {"Q17": "日本", "Q1490": "Tokyo", "Q34600": "京都", "Q64": "Берлин"}),
+            ("xx", {"Q17": "Japan", "Q1490": "Tokyo", "Q34600": "Kyôto", "Q64": "Berlin"}),
+        ],
+    )
+    def test_labels_in_the_languages_of_who_asks(self, graph, graphs, languages, names):
+        asked = graphs.again(graph, languages=language_list(languages))
+        found = asked.labels([*map(wd, names), wd("Q586")])
+        assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
+        assert asked.named([wd("Q586")])[0].name == "Q586"
+
+    def test_aliases(self, graph, graphs):
+        def of(*languages):
+            asked = graphs.again(graph, languages=languages)
+            return {
+                SCHEMA.short_id(e.iri): names for e, names in asked.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
+            }
+
+        assert of() == {"Q17": ("Land of the Rising Sun", "Nippon", "Nihon"), "Q1490": ("江戸",)}
+        assert of("fr")["Q17"] == ("Empire du Japon", "Land of the Rising Sun", "Nippon", "Nihon")
+        assert of("de")["Q17"] == ("Nippon", "Land of the Rising Sun", "Nihon")
+
+    def test_look_ups_are_batched(self, graph):
+        graph.prepare()
+        trace = Trace()
+        bound = graph.for_question(trace)
+        wanted = [wd(f"Q{number}") for number in range(1000, 1000 + 3 * LABEL_BATCH)]
+        bound.labels(wanted)
+        asked = trace.usage().queries
+        assert asked == 3 * len(SCHEMA.label)  # none has any: each predicate is tried
+        bound.labels(wanted)
+        bound.named([*wanted, Literal("7")])
+        assert trace.usage().queries == asked
+        bound.aliases(wanted)
+        assert trace.usage().queries == asked + 3
+
+    def test_relations_are_read_out(self, graph, graphs):
+        labels = graph.relation_labels
+        assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
+        assert labels[SCHEMA.iri("pq:P580")] == "start time"
+        german = graphs.again(graph, languages=("de",)).relation_labels
+        assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
+
+    def test_paths_are_read_out(self, graph):
+        options = {"schema": SCHEMA, "labels": graph.relation_labels}
+        pair = path("Q17", "p:P39", "ps:P39")
+        assert path_words(pair, **options, is_mediator=graph.leads_to_mediator) == "position held"
+        since = path("Q17", "p:P36", "pq:P580")
+        assert hop_words(since, **options, is_mediator=graph.leads_to_mediator) == ("capital start time",)
+        assert (
+            arrow_words("Japan", since, **options, is_mediator=graph.leads_to_mediator)
+            == "Japan → capital · start time"
+        )
+        back = path("Q1490", "^ps:P36", "^p:P36")
+        assert arrow_words("Tokyo", back, **options, is_mediator=graph.leads_to_mediator) == "Tokyo ← capital"
+        assert published_words(since, **options) == "-> capital -> start time"
+        assert published_words(since, SCHEMA) == "-> p:P36 -> pq:P580"
+        assert hop_words(path("Q17", "wdt:P36", "wdt:P36"), **options) == ("capital", "capital")
+
+    def test_languages_do_not_share_what_is_kept(self, graph, graphs, tmp_path):
+        cache = Cache(tmp_path)
+        names = [
+            graphs.again(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
+            for languages in ((), ("fr",), (), ("de", "fr"))
+        ]
+        assert names == ["capital", "capitale", "capital", "Hauptstadt"]
+
+
+class TestNoise:
+    def test_identifiers_that_the_graph_marks(self, make):
+        graph = make(
+            triples(
+                "wd:P214 wikibase:propertyType wikibase:ExternalId", "wd:P36 wikibase:propertyType wikibase:WikibaseItem",
+                "wd:Q17 wdt:P36 wd:Q1490", "wd:Q17 wdt:P214 \"12345\"", "wd:Q17 p:P214 wds:viaf", "wds:viaf ps:P214 \"12345\"",
+                "wd:Q17 http://www.wikidata.org/prop/direct-normalized/P214 http://viaf.org/viaf/12345",
+                "http://en.wikipedia.org/wiki/Japan schema:about wd:Q17", "wd:Q17 wikibase:sitelinks \"300\"",
+                "wd:Q17 schema:description \"island country\"@en",
+                *(f"wd:Q17 wdt:P{number} \"x\"" for number in range(1000, 1050)),
+                *(f"wd:P{number} wikibase:propertyType wikibase:ExternalId" for number in range(1000, 1050)),
+            )
+        )  # fmt: skip
+        assert onward(graph, "Q17") == {"wdt:P36"}
+        assert graph.is_noise(SCHEMA.iri("pq:P214")) and not graph.is_noise(SCHEMA.iri("wdt:P36"))
+        assert graph.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
+        assert graph.relation_labels == {}
+
+    def test_nothing_is_marked(self, make):
+        graph = make(STATEMENTS)
+        assert graph.derived.noise == frozenset()
+
+
+class TestSlice:
+    """The real slice of Wikidata in the folder of data."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def graph(data_folder, graphs):
+        return graphs.make_from_files([data_folder / "wikidata" / name for name in ("kg.nt.gz", "names.nt.gz")], SCHEMA)
+
+    def test_gold_paths_are_found_and_give_the_gold_answers(self, graph, data_folder):
+        right, wrong = 0, []
+        for file in sorted((data_folder / "wikidata").glob("questions_*.jsonl.gz")):
+            with gzip.open(file, "rt", encoding="utf-8") as lines:
+                questions = [json.loads(line) for line in lines]
+            for question in questions:
+                paths = gold_paths(question, SCHEMA) if question["support"] == "exact" else []
+                asked = question["sparql"]
+                # what is counted, compared or met by a second condition is more than a path
+                if len(paths) != 1 or re.search(r"[(;]|ORDER|UNION| \. (?!})", asked):
+                    continue
+                (gold,) = paths
+                found = all(
+                    gold.steps[hop] in graph.next_steps(RelationPath(gold.topic, gold.steps[:hop])).steps
+                    for hop in range(len(gold))
+                )
+                got = {v.iri if isinstance(v, Entity) else v.value for v in graph.ends(gold).values}
+                answers = {answer.get("id") or answer["name"] for answer in question["answers"]}
+                if found and got == answers:
+                    right += 1
+                else:
+                    wrong.append((question["id"], asked, found, len(got), len(answers)))
+        assert right >= 150, (right, wrong)
+        assert not wrong, wrong
+
+    def test_relations_have_names(self, graph):
+        labels = graph.relation_labels
+        assert labels[SCHEMA.iri("wdt:P31")] == labels[SCHEMA.iri("p:P31")]
+        named = [r for r in graph.relations if r in labels or graph.is_noise(r)]
+        assert len(named) > 0.8 * len(graph.relations)
+
+    def test_it_is_not_too_large_for_anything(self, graph):
+        graph.prepare()
+        assert graph.notes == ()
