@@ -1,6 +1,7 @@
 # kgqa: `make demo` and `make test` need nothing before them.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test soak bench accuracy oracle clean
+.PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,9 +10,11 @@ STAMP  := $(VENV)/.installed
 
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
+# as variables of the environment they reach the shell as they are, whatever characters are in them
+export DUMP DB
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with the package (editable) and what the tests need
 
@@ -26,11 +29,35 @@ demo: $(STAMP) ## answer questions on the bundled graph
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
 
-test: $(STAMP) ## run the tests
+test: $(STAMP) virtuoso-for-tests ## run the tests
 	$(BIN)/python -m pytest
 
-soak: $(STAMP) ## run the tests with the long ones in full
+soak: $(STAMP) virtuoso-for-tests ## run the tests with the long ones in full
 	KGQA_SOAK=1 $(BIN)/python -m pytest
+
+virtuoso-install: ## install the Virtuoso server (Debian, Ubuntu; elsewhere say what to do)
+	sh virtuoso/install.sh
+
+# tests that need the server skip themselves, and say so, where it cannot be installed
+virtuoso-for-tests:
+	@command -v virtuoso-t >/dev/null || test -n "$$VIRTUOSO_T" || { \
+	  if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then sh virtuoso/install.sh; else false; fi; } || \
+	  echo "Virtuoso is not installed; tests that need it are skipped. To have them: make virtuoso-install"
+
+virtuoso-start: $(STAMP) ## start your own Virtuoso server
+	$(BIN)/kgqa virtuoso start
+
+virtuoso-status: $(STAMP) ## how your Virtuoso server is
+	$(BIN)/kgqa virtuoso status
+
+virtuoso-stop: $(STAMP) ## stop your Virtuoso server
+	$(BIN)/kgqa virtuoso stop
+
+freebase: $(STAMP) ## load Freebase into it: DUMP=freebase-rdf-latest.gz, or use a ready DB=virtuoso.db
+	@test -n "$$DUMP$$DB" || { echo "Say what to load: make freebase DUMP=freebase-rdf-latest.gz, or DB=virtuoso.db for a ready database"; exit 1; }
+	if test -n "$$DB"; then \
+	  $(BIN)/kgqa virtuoso stop && $(BIN)/kgqa virtuoso adopt -- "$$DB" && $(BIN)/kgqa virtuoso start; \
+	else $(BIN)/kgqa freebase load -- "$$DUMP"; fi
 
 bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits
 	$(BIN)/python benchmarks/loading.py

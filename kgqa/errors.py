@@ -63,3 +63,15 @@ class StoreCrashed(StoreError):
 
 class LoadError(StoreError):
     """A file could not be loaded. What was in the graph before is unchanged."""
+
+
+class ServerError(KgqaError):
+    """A database server of one's own cannot be started, stopped or used as asked."""
+
+
+class SqlError(ServerError):
+    """The server refused an SQL statement. `state` is the SQLSTATE it gave, such as `28000` for a bad login."""
+
+    def __init__(self, message: str, *, state: str = "") -> None:
+        super().__init__(message)
+        self.state = state

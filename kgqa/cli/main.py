@@ -14,9 +14,11 @@ from kgqa.errors import KgqaError
 COMMANDS = {
     "ask": "kgqa.cli.ask",
     "graph": "kgqa.cli.graph",
+    "virtuoso": "kgqa.cli.virtuoso",
     "rank": "kgqa.cli.rank",
     "prompts": "kgqa.cli.prompts",
     "explain": "kgqa.cli.explain",
+    "doctor": "kgqa.cli.doctor",
     "config": "kgqa.cli.config",
     "cache": "kgqa.cli.cache",
     "completion": "kgqa.cli.completion",

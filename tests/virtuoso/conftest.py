@@ -1,0 +1,60 @@
+"""The session's Virtuoso server, servers of a test's own, and small disks that can be filled."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kgqa.virtuoso.server import Server
+from tests import virtuoso_server as shared
+from tests.end_to_end import conftest as end_to_end
+from tests.virtuoso_server import copied, running_server
+
+kgqa = end_to_end.kgqa
+prepared_folder, virtuoso_server = shared.prepared_folder, shared.virtuoso_server
+
+
+@pytest.fixture
+def stopped_server(prepared_folder, tmp_path) -> Server:
+    """A server of the test's own, not started."""
+    return Server.at(copied(prepared_folder, tmp_path / "own"))
+
+
+@pytest.fixture
+def own_server(prepared_folder, tmp_path) -> Iterator[Server]:
+    """A started server of the test's own, which may be killed."""
+    with running_server(copied(prepared_folder, tmp_path / "own")) as server:
+        yield server
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
+    """Mount an empty disk of so many megabytes and give its folder; skipped where that is not allowed."""
+    with ExitStack() as stack:
+
+        def mount(megabytes: int, name: str = "disk") -> Path:
+            folder = tmp_path / name
+            folder.mkdir()
+            command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(folder)]
+            if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+                pytest.skip("mounting a small disk needs root, and a container that allows it")
+            stack.callback(subprocess.run, ["umount", "-l", str(folder)], check=True)
+            return folder
+
+        yield mount
+
+
+def write_triples(file: Path, start: int, count: int) -> Path:
+    """An N-Triples file of that many different triples, whose texts are too different to be packed well."""
+    chance = random.Random(start)
+    with open(file, "w", encoding="utf-8") as lines:
+        for number in range(start, start + count):
+            lines.write(f'<http://e/n{number}> <http://e/p{number % 40}> "{chance.random()} {chance.random()}" .\n')
+    return file
