@@ -194,12 +194,29 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphId:
+    """Which graph a question was asked of.
+
+    `place` is a folder or an address, without a password; `iris` the named graphs looked at, empty for the default
+    graph. `fingerprint` changes with the triples, and is empty where a server counted nothing in time; `triples` is None
+    where it did not count them all. `schema` is the name of what the graph was read by.
+    """
+
+    place: str
+    iris: tuple[str, ...] = ()
+    fingerprint: str = ""
+    triples: int | None = None
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What came back for a question, and why.
 
     `grounding` is `graph` when every answer is an end of the evidence; `query_class` says how the query
     relates to the answers when it is run again: `exact`, `restricted`, `superset` or `none`. `notes` are
-    for the reader (ambiguous topic, no language model); `defects` are broken promises, normally empty.
+    for the reader (ambiguous topic, no language model); `defects` are broken promises, normally empty. `graph` is
+    None where none was asked: by methods that ask a language model alone.
     """
 
     question: Question
@@ -217,6 +234,7 @@ class Answer:
     usage: Usage = Usage()
     trace: tuple[Event, ...] = ()
     approximate: bool = False
+    graph: GraphId | None = None
 
     def __str__(self) -> str:
         """The names of the answers, or why there are none."""

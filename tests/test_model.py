@@ -17,6 +17,7 @@ from kgqa.model import (
     Entity,
     Event,
     Evidence,
+    GraphId,
     Literal,
     Named,
     Question,
@@ -189,11 +190,13 @@ def test_json_round_trip_of_an_answer_with_everything_in_it():
         ),
         usage=Usage(2, 30, 4, 5, 0.25),
         trace=(Event("match", 0.1, {"picked": ["capital"], "deep": {"n": [1, None, True, 0.5]}}),),
+        graph=GraphId("http://ex.org/sparql", ("http://ex.org/g",), "remote-1", None, "wikidata"),
     )
     again = from_json(Answer, json.loads(json.dumps(to_json(answer))))
     assert again == answer
     assert again.paths[0].triples[1].object == label
     assert isinstance(again.answers, tuple)
+    assert from_json(Answer, to_json(replace(answer, graph=None))).graph is None
 
 
 def test_fields_with_defaults_may_be_missing():

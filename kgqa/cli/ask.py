@@ -185,7 +185,7 @@ def _show(answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, bat
     else:
         if batch:
             print(("" if first else "\n") + f"Q: {clean(answer.question.text)[:300]}")
-        print(answer_text(answer, iris=iris, notes=verbosity() >= 0), flush=True)
+        print(answer_text(answer, iris=iris, notes=verbosity() >= 0, graph=verbosity() > 0), flush=True)
 
 
 def _print_event(event) -> None:

@@ -15,6 +15,7 @@ COMMANDS = {
     "ask": "kgqa.cli.ask",
     "graph": "kgqa.cli.graph",
     "virtuoso": "kgqa.cli.virtuoso",
+    "freebase": "kgqa.cli.freebase",
     "rank": "kgqa.cli.rank",
     "prompts": "kgqa.cli.prompts",
     "explain": "kgqa.cli.explain",

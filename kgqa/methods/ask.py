@@ -14,6 +14,7 @@ from kgqa.errors import (
     QuestionError,
     SchemaError,
     SettingsError,
+    StoreError,
 )
 from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
@@ -24,7 +25,7 @@ from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Entity, Named, Question
+from kgqa.model import Answer, Entity, GraphId, Named, Question
 from kgqa.rank.chooser import Scorer
 from kgqa.rank.semantic import CachedEncoder, open_encoder
 from kgqa.schema import value_of
@@ -139,7 +140,10 @@ def ask(
         question = Question(question)
     trace = trace or Trace(budget_of(settings))
     name = settings["ask.method"]
+    asked: GraphId | None = None
     try:
+        if method(name).topics:
+            asked = graph_id(resources.graph)
         found = _answer(question, topics or question.topics, resources, trace)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=f"The budget is spent: {error}.", method=name)
@@ -149,7 +153,19 @@ def ask(
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
-    return replace(found, usage=trace.usage(), trace=trace.events())
+    return replace(found, usage=trace.usage(), trace=trace.events(), graph=asked)
+
+
+def graph_id(graph: KnowledgeGraph) -> GraphId:
+    """Which graph this is. Of a server the triples are counted for that, once for each store, in queries that are charged
+    to no question; where that fails its fingerprint stays empty."""
+    store = graph.store
+    try:
+        fingerprint, triples = store.fingerprint, store.triples
+    except StoreError:
+        fingerprint, triples = "", None
+    iris = tuple(entity.iri for entity in graph.view)
+    return GraphId(store.place, iris, fingerprint, triples, graph.schema.name)
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from kgqa.model import Answer, Entity, Evidence, Named, to_json
+from kgqa.model import Answer, Entity, Evidence, GraphId, Named, to_json
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
@@ -36,6 +36,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
+        "graph": to_json(answer.graph),
         "usage": to_json(answer.usage),
     }
     if trace:
@@ -73,8 +74,8 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True) -> str:
-    """An answer for a person: names first, ids beside them, full IRIs only if asked for."""
+def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph: bool = False) -> str:
+    """An answer for a person: names first, ids beside them, full IRIs only if asked for; `graph`: which graph it is of."""
     lines: list[str] = []
     if answer.answers:
         for item in answer.answers[:MAX_SHOWN]:
@@ -95,6 +96,8 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True) -> st
         fields += [("", line) for line in _query_lines(answer.sparql, iris)]
     if answer.status not in ("failed", "unsupported"):
         fields.append(("cost", cost_line(answer)))
+    if graph and answer.graph:
+        fields.append(("graph", graph_line(answer.graph)))
     if answer.approximate:
         fields.append(("note", "Approximate: the neighbourhood of a hub was capped while looking for the path."))
     if notes:
@@ -141,6 +144,14 @@ def shorten_query(sparql: str) -> str:
     from kgqa.graph.sparql_text import shorten_iris
 
     return shorten_iris(sparql)
+
+
+def graph_line(graph: GraphId) -> str:
+    """A graph for a person, in one line: where it is, how large, its fingerprint, how it is read."""
+    triples = "triples not counted" if graph.triples is None else _counted(graph.triples, "triple")
+    parts = [" ".join([graph.place, *(f"<{iri}>" for iri in graph.iris)]), triples]
+    parts += [f"fingerprint {graph.fingerprint}"] if graph.fingerprint else []
+    return clean(", ".join([*parts, f"schema {graph.schema}"]))
 
 
 def cost_line(answer: Answer) -> str:

@@ -14,7 +14,7 @@ from kgqa.demo import build
 CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
 KEYS = {
     "id", "question", "status", "reason", "answers", "topics", "paths", "sparql", "query_class", "grounding",
-    "approximate", "method", "notes", "defects", "usage",
+    "approximate", "method", "notes", "defects", "graph", "usage",
 }  # fmt: skip
 
 

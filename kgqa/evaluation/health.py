@@ -1,0 +1,105 @@
+"""What an examination of a graph, a model and the settings says: one check a question, and whether all may be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from kgqa.errors import KgqaError, PartialResult, StoreTimeout, StoreUnavailable
+from kgqa.model import GraphId
+
+Verdict = OneOf["ok", "warning", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the examination.
+
+    `found` says what was seen, with its figures and units; `remedy` what to do about it, empty where nothing is to be
+    done. `failed`: what an evaluation finds here cannot be trusted; `warning`: it can, but slowly, or in part.
+    """
+
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """All checks. `graph` is None where none could be opened, `seconds` the time it all took; `complete` is False where
+    somebody stopped it."""
+
+    checks: tuple[Check, ...]
+    graph: GraphId | None
+    seconds: float
+    complete: bool
+
+    @property
+    def trusted(self) -> bool:
+        """Whether an evaluation on this may be trusted: nothing failed, and all was looked at."""
+        return self.complete and not any(check.verdict == "failed" for check in self.checks)
+
+    def count(self, verdict: Verdict) -> int:
+        """How many checks ended so."""
+        return sum(check.verdict == verdict for check in self.checks)
+
+
+def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
+    """The result of a check; an error of kgqa's becomes one as well.
+
+    Args:
+        remedy: where the error's own message names no next step that fits.
+    """
+    try:
+        return run()
+    except StoreTimeout as error:
+        return Check(name, "warning", str(error), remedy or "Run kgqa doctor again when the server has less to do.")
+    except PartialResult as error:
+        return Check(name, "warning", *_with(what_and_next(str(error)), remedy))
+    except StoreUnavailable as error:
+        return Check(name, "failed", *_with(what_and_next(str(error)), remedy))
+    except KgqaError as error:
+        return Check(name, "failed", str(error), remedy)
+
+
+def skipped(name: str, why: str) -> Check:
+    """A check that could not or should not be made."""
+    return Check(name, "skipped", why)
+
+
+def what_and_next(message: str) -> tuple[str, str]:
+    """An error's message as what happened and what to do next, which are its last sentence or what follows a colon."""
+    what, stop, next_step = message.rstrip().rpartition(". ")
+    if stop and not next_step.startswith("It says"):
+        return what + ".", _begun(next_step)
+    what, colon, next_step = message.rstrip().partition(": ")
+    if colon and not stop:
+        return what + ".", _begun(next_step)
+    return message, ""
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _with(parts: tuple[str, str], remedy: str) -> tuple[str, str]:
+    return parts[0], parts[1] or remedy
+
+
+def seconds_words(seconds: float) -> str:
+    """A time for people: `4 ms`, `1.3 s`."""
+    return f"{1000 * seconds:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that so large a share of the values does not exceed (nearest rank).
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("there is no percentile of nothing")
+    return sorted(values)[max(1, math.ceil(share * len(values))) - 1]

@@ -1,0 +1,166 @@
+"""`kgqa doctor` as its users run it: on the demo graph, on a real Virtuoso, on what is none, with a model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import threading
+import time
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from kgqa.evaluation.health_run import NAMES
+from kgqa.testing.loopback import LoopbackServer
+from kgqa.testing.server import ScriptedServer
+from tests.virtuoso_server import needs_virtuoso, running_server
+
+QUICK = {"KGQA_RANK_EMBEDDINGS": "off"}
+GRAPH = "urn:test:doctor"
+
+
+def verdicts(out: str) -> tuple[dict, dict[str, dict]]:
+    """The JSON object, and its checks by name."""
+    found = json.loads(out)
+    checks = {check["name"]: check for check in found["checks"]}
+    assert list(checks) == list(NAMES)
+    return found, checks
+
+
+@pytest.fixture(scope="module")
+def freebase(tmp_path_factory, data_folder):
+    """The address of a real Virtuoso with the fast slice of Freebase in a graph of its own."""
+    needs_virtuoso()
+    with running_server(tmp_path_factory.mktemp("doctor") / "server") as server:
+        with gzip.open(data_folder / "freebase_fast" / "kg.nt.gz") as source:
+            file = server.import_folder / "kg.nt"
+            file.write_bytes(source.read())
+        assert [result.error for result in server.load([file], GRAPH)] == [None]
+        yield server.url
+
+
+class TestDemo:
+    def test_for_a_person(self, kgqa):
+        started = time.monotonic()
+        done = kgqa("doctor", COLUMNS="100", **QUICK)
+        assert time.monotonic() - started < 15
+        assert done.returncode == 0 and done.err == ""
+        assert "\ntriples            ok       8,956 triples, fingerprint d23492a73dc645bd.\n" in done.out
+        assert "An evaluation on this may be trusted: " in done.out and "FAILED" not in done.out
+        assert all(len(line) <= 100 for line in done.out.splitlines() if "/" not in line)
+
+    def test_for_a_script(self, kgqa):
+        done = kgqa("doctor", "--json", **QUICK)
+        found, checks = verdicts(done.out)
+        assert (done.returncode, found["trusted"], found["complete"]) == (0, True, True)
+        assert found["graph"]["fingerprint"] == "d23492a73dc645bd" and found["graph"]["triples"] == 8956
+        assert found["graph"]["schema"] == "freebase" and found["graph"]["iris"] == []
+        assert 0 < found["seconds"] < 15
+        for name in ("reachable", "schema", "labels", "mediators", "full-text search", "latency", "time limit"):
+            assert checks[name]["verdict"] == "ok", checks[name]
+        assert checks["known entities"]["verdict"] == checks["model"]["verdict"] == "skipped"
+        assert set(checks["latency"]) == {"name", "verdict", "found", "remedy"}
+        answer = json.loads(kgqa("ask", "Who directed the film Parasite?", "--json", **QUICK).out)
+        assert answer["graph"] == found["graph"]
+
+    def test_a_schema_that_does_not_fit(self, kgqa):
+        done = kgqa("doctor", "--schema", "wikidata", "--json", **QUICK)
+        found, checks = verdicts(done.out)
+        assert (done.returncode, found["trusted"], checks["schema"]["verdict"]) == (1, False, "failed")
+        assert checks["schema"]["remedy"] == "Give the schema that fits: --schema freebase."
+        assert checks["labels"]["verdict"] == "skipped"
+
+    @pytest.mark.parametrize(
+        "arguments, said",
+        [
+            (["--graph", "http://me:secret@h.example/sparql"], "must not hold a password"),
+            (["--graph", "http:///sparql"], "no address"),
+            (["--profile", "nothing"], "--profile"),
+            (["--nothing"], "--nothing"),
+        ],
+    )
+    def test_wrong_usage(self, kgqa, arguments, said):
+        done = kgqa("doctor", *arguments, **QUICK)
+        assert done.returncode == 2 and said in done.err and "secret" not in done.err
+
+    def test_ctrl_c_prints_what_is_known(self, started):
+        asked = threading.Event()
+        server = LoopbackServer(lambda *request: asked.set() or server.wait(60))
+        process = started("doctor", "--json", "--graph", f"http://127.0.0.1:{server.port}/sparql")
+        assert asked.wait(30)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        server.close()
+        found, checks = verdicts(out.decode())
+        assert process.returncode == 130 and b"Stopped" in err and b"Traceback" not in err
+        assert (found["trusted"], found["complete"]) == (False, False)
+        assert {check["found"] for check in checks.values()} == {"Stopped before this."}
+
+
+class TestModel:
+    """Beside a graph that is not there, so that it is quick."""
+
+    GRAPH = ("--graph", "nowhere")
+
+    def test_a_model(self, kgqa):
+        with ScriptedServer(lambda messages: "B", constrains="structured_outputs") as server:
+            done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--json", **QUICK)
+            assert server.calls == 5
+        _, checks = verdicts(done.out)
+        assert done.returncode == 1 and checks["reachable"]["verdict"] == "failed"
+        assert checks["model"]["found"].startswith("scripted answered 5 of 5 calls")
+        assert checks["choice mode"]["found"].startswith("structured_outputs")
+        assert "5 calls" in checks["model concurrency"]["found"]
+
+    def test_it_is_not_asked_if_one_does_not_want_that(self, kgqa):
+        with ScriptedServer(lambda messages: "B") as server:
+            done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--no-model", "--json", **QUICK)
+            assert server.calls == server.listings == 0
+        assert verdicts(done.out)[1]["model"] == {"name": "model", "verdict": "skipped", "found": "Left out.", "remedy": ""}
+
+    def test_a_method_without_its_model(self, kgqa):
+        done = kgqa("doctor", *self.GRAPH, "--method", "tog", COLUMNS="120", **QUICK)
+        assert done.returncode == 1 and "FAILED   The method tog needs a language model" in done.out
+
+
+class TestVirtuoso:
+    def test_a_healthy_one(self, kgqa, freebase):
+        done = kgqa("doctor", "--graph", freebase, "--graph-iri", GRAPH, "--json", **QUICK)
+        found, checks = verdicts(done.out)
+        assert done.returncode == 0, done.out
+        assert found["trusted"] and found["seconds"] < 30
+        assert found["graph"]["place"] == freebase and found["graph"]["iris"] == [GRAPH]
+        assert found["graph"]["triples"] > 200_000 and found["graph"]["fingerprint"].startswith("remote-")
+        assert checks["server"]["found"].startswith("Virtuoso/")
+        for name in ("reachable", "profile", "graph", "schema", "full-text search", "time limit", "update rights"):
+            assert checks[name]["verdict"] == "ok", checks[name]
+        assert checks["known entities"]["found"].endswith("are there.")
+        assert "p50/p95 over" in checks["latency"]["found"]
+
+    def test_a_wrong_graph(self, kgqa, freebase):
+        done = kgqa("doctor", "--graph", freebase, "--graph-iri", "urn:test:no-such-graph", COLUMNS="200", **QUICK)
+        assert done.returncode == 1
+        assert "graph              FAILED   There is no triple in <urn:test:no-such-graph>." in done.out
+        assert f"<{GRAPH}>" in done.out and "--graph-iri IRI" in done.out
+
+    def test_a_login_is_wanted(self, kgqa, freebase):
+        done = kgqa("doctor", "--graph", freebase.replace("/sparql", "/sparql-auth"), COLUMNS="200", **QUICK)
+        assert done.returncode == 1 and "reachable          FAILED" in done.out
+        assert "401" in done.out and "KGQA_ENDPOINT_PASSWORD" in done.out
+
+
+def test_a_web_server_that_knows_no_sparql(kgqa, tmp_path):
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    (tmp_path / "index.html").write_text("<h1>Welcome</h1>")
+    with ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: Quiet(*a, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        found, checks = verdicts(kgqa("doctor", "--graph", url, "--json", **QUICK).out)
+        server.shutdown()
+    assert not found["trusted"] and found["graph"] is None
+    assert checks["reachable"]["verdict"] == "failed" and "web page" in checks["reachable"]["found"]
+    assert {check["verdict"] for name, check in checks.items() if name in NAMES[1:18]} == {"skipped"}

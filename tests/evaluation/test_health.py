@@ -1,0 +1,351 @@
+"""What checks say, by the arithmetic and the words of each verdict; nothing is asked of anybody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kgqa.errors import (
+    PartialResult,
+    QueryRejected,
+    SchemaError,
+    StoreBusy,
+    StoreTimeout,
+    StoreUnavailable,
+)
+from kgqa.evaluation.health import Check, Health, checked, percentile, seconds_words, what_and_next
+from kgqa.evaluation.health_graph import (
+    Fit,
+    Probe,
+    best_schema,
+    judge_count,
+    judge_labels,
+    judge_probes,
+    judge_schema,
+    judge_tables,
+)
+from kgqa.evaluation.health_limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.evaluation.health_server import judge_found, judge_profile, judge_wanted
+from kgqa.evaluation.health_speed import Latency, Round, judge_concurrency, judge_latency
+from kgqa.graph.profiles import profile_named
+from kgqa.schema import BUNDLED, bundled_schema
+
+FREEBASE, WIKIDATA, PLAIN = map(bundled_schema, ("freebase", "wikidata", "rdfs"))
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        "message, what, next_step",
+        [
+            ("Nothing answers at http://h/s. Is it running?", "Nothing answers at http://h/s.", "Is it running?"),
+            ("http://h does not let you in (HTTP 401): set the user.", "http://h does not let you in (HTTP 401).", "Set the user."),
+            ("It fails (HTTP 500). It says: no. Try again.", "It fails (HTTP 500). It says: no.", "Try again."),
+            ("It fails (HTTP 500). It says: no", "It fails (HTTP 500). It says: no", ""),
+            ("Nothing more to say", "Nothing more to say", ""),
+        ],
+    )
+    def test_a_message_is_what_happened_and_what_to_do(self, message, what, next_step):
+        assert what_and_next(message) == (what, next_step)
+
+    @pytest.mark.parametrize(
+        "error, verdict",
+        [
+            (StoreTimeout("Late."), "warning"),
+            (PartialResult("Cut. Ask for less."), "warning"),
+            (StoreUnavailable("Gone. Start it."), "failed"),
+            (StoreBusy("Taken. Wait."), "failed"),
+            (QueryRejected("No SPARQL."), "failed"),
+            (SchemaError("No schema."), "failed"),
+        ],
+    )
+    def test_an_error_is_a_verdict_with_a_remedy(self, error, verdict):
+        def run():
+            raise error
+
+        check = checked("x", run, remedy="Do this.")
+        assert (check.name, check.verdict) == ("x", verdict)
+        assert check.remedy and check.found.startswith(str(error).split(".")[0])
+
+    def test_a_defect_is_no_verdict(self):
+        with pytest.raises(ZeroDivisionError):
+            checked("x", lambda: 1 / 0)
+
+    @pytest.mark.parametrize(
+        "verdicts, complete, trusted",
+        [
+            (["ok", "warning", "skipped"], True, True),
+            (["ok", "failed"], True, False),
+            (["ok"], False, False),
+            ([], True, True),
+        ],
+    )
+    def test_an_evaluation_is_trusted_unless_something_failed(self, verdicts, complete, trusted):
+        checks = tuple(Check(str(place), verdict, "x") for place, verdict in enumerate(verdicts))
+        health = Health(checks, None, 1.0, complete)
+        assert health.trusted is trusted
+        assert health.count("ok") == verdicts.count("ok")
+
+    @pytest.mark.parametrize(
+        "values, share, expected",
+        [([3, 1, 2], 0.5, 2), ([1, 2], 0.5, 1), ([5], 0.95, 5), (list(range(1, 21)), 0.95, 19), (list(range(1, 101)), 0.95, 95), ([1, 2], 1.0, 2), ([1, 2], 0.0, 1)],
+    )  # fmt: skip
+    def test_percentile_by_nearest_rank(self, values, share, expected):
+        assert percentile(values, share) == expected
+
+    def test_no_percentile_of_nothing(self):
+        with pytest.raises(ValueError):
+            percentile([], 0.5)
+
+    @pytest.mark.parametrize("seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")])
+    def test_times_for_people(self, seconds, words):
+        assert seconds_words(seconds) == words
+
+
+class TestGraphs:
+    def test_a_wrong_iri_names_those_that_are_there(self):
+        look = judge_wanted(["http://typo"], ["http://typo"], ["http://right", "http://other"])
+        assert look.view is None and look.check.verdict == "failed"
+        assert "<http://typo>" in look.check.found and "<http://right>" in look.check.found
+        assert "--graph-iri" in look.check.remedy
+
+    def test_a_right_iri_names_the_others(self):
+        look = judge_wanted(["http://right"], [], ["http://right", "http://other"])
+        assert look.view == ("http://right",)
+        assert look.check == Check("graph", "ok", "<http://right>. There are also <http://other>.")
+
+    def test_what_could_not_be_listed_is_said(self):
+        assert "could not be told in time" in judge_wanted(["http://x"], ["http://x"], None).check.found
+        assert judge_wanted(["http://x"], [], None).view == ("http://x",)
+
+    @pytest.mark.parametrize(
+        "there, is_folder, needs_graph, verdict, word",
+        [
+            ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
+            ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
+            (None, False, True, "failed", "Name one"),
+            (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
+            (("http://a",), False, True, "ok", ""),
+            (("http://a", "http://b"), True, False, "ok", ""),
+        ],
+    )
+    def test_without_an_iri(self, there, is_folder, needs_graph, verdict, word):
+        look = judge_found("PLACE", there, is_folder=is_folder, needs_graph=needs_graph)
+        assert look.check.verdict == verdict and word in look.check.remedy
+        assert look.view == (there if verdict == "ok" else None)
+
+    def test_many_graphs_are_not_all_listed(self):
+        look = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
+        assert "<http://g4> and 4 more" in look.check.found
+
+    def test_a_profile_that_does_not_fit(self):
+        check = judge_profile(profile_named("qlever"), profile_named("virtuoso"), chosen="qlever")
+        assert check.verdict == "warning" and "endpoint.profile" in check.remedy
+        assert judge_profile(profile_named("generic"), profile_named("generic"), chosen="auto").verdict == "ok"
+        assert judge_profile(profile_named("wikidata"), profile_named("generic"), chosen="wikidata").verdict == "ok"
+
+    @pytest.mark.parametrize(
+        "triples, fingerprint, verdict", [(None, "", "warning"), (5, "", "ok"), (1234567, "remote-1", "ok")]
+    )
+    def test_counts(self, triples, fingerprint, verdict):
+        check = judge_count(triples, 2.5, fingerprint)
+        assert check.verdict == verdict and fingerprint in check.found
+        assert ("1,234,567" in check.found) == (triples == 1234567)
+
+    def test_tables_that_could_not_be_made(self):
+        assert judge_tables((), 1.0).verdict == "ok"
+        assert judge_tables(("Too large.",), 1.0).found == "Too large."
+
+
+def fits(**hits: int) -> list[Fit]:
+    schemas = {name: bundled_schema(name) for name in BUNDLED}
+    return [
+        Fit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
+        for name, schema in schemas.items()
+    ]
+
+
+class TestSchemas:
+    @pytest.mark.parametrize(
+        "found, best",
+        [({"freebase": 2}, "freebase"), ({"wikidata": 4, "freebase": 1}, "wikidata"), ({"rdfs": 3}, "rdfs"), ({}, "rdfs")],
+    )
+    def test_the_best_one(self, found, best):
+        assert best_schema(fits(**found)).name == best
+
+    @pytest.mark.parametrize(
+        "chosen, found, origin, verdict, word",
+        [
+            (FREEBASE, {"freebase": 3}, "detected", "ok", "3 of 3"),
+            (FREEBASE, {"freebase": 3, "wikidata": 1}, "detected", "ok", "3 of 3"),
+            (FREEBASE, {"freebase": 2, "wikidata": 2}, "detected", "warning", "comes close"),
+            (WIKIDATA, {"freebase": 3}, "settings", "failed", "Freebase would fit"),
+            (WIKIDATA, {}, "settings", "failed", "0 of 4"),
+            (WIKIDATA, {"freebase": 3, "wikidata": 1}, "folder", "warning", "fits better"),
+            (PLAIN, {"rdfs": 1}, "detected", "ok", "1 of"),
+            (PLAIN, {}, "detected", "warning", "nothing has a name"),
+            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits in part"),
+        ],
+    )
+    def test_verdicts(self, chosen, found, origin, verdict, word):
+        check = judge_schema(chosen, fits(**found), origin=origin)
+        assert check.verdict == verdict and word in check.found
+        assert bool(check.remedy) == (verdict != "ok")
+
+    def test_a_schema_without_telling_predicates(self):
+        own = replace(FREEBASE, name="mine", detect=())
+        assert judge_schema(own, [*fits(), Fit(own, 0, 0)], origin="settings").verdict == "ok"
+
+    @pytest.mark.parametrize(
+        "wanted, named, of, fallback, verdict",
+        [
+            (80, 80, 100, False, "ok"),
+            (79, 79, 100, False, "warning"),
+            (5, 90, 100, False, "warning"),
+            (0, 9, 100, False, "failed"),
+            (0, 0, 100, True, "warning"),
+            (0, 0, 0, False, "skipped"),
+        ],
+    )
+    def test_labels(self, wanted, named, of, fallback, verdict):
+        check = judge_labels(wanted, named, of, languages="de, en", fallback=fallback)
+        assert check.verdict == verdict
+        assert of == 0 or f"{wanted} of {of} sampled entities have a label in de, en" in check.found
+
+    @pytest.mark.parametrize(
+        "names, outcome",
+        [(None, "absent"), ((), "unnamed"), (("Japón", "JAPAN "), "found"), (("Iceland",), "other")],
+    )
+    def test_a_probe(self, names, outcome):
+        assert Probe("Q17", "Japan", names).outcome == outcome
+
+    @pytest.mark.parametrize(
+        "names, fallback, verdict, word",
+        [
+            ([("Japan",)] * 4, False, "ok", "4 of 4"),
+            ([("Japan",), ("Japan",), None, None], False, "ok", "2 of 4"),
+            ([("Japan",), None, None, None], False, "warning", "1 of 4"),
+            ([(), (), (), ()], False, "warning", "4 of them without a name"),
+            ([None] * 4, False, "failed", "0 of 4"),
+            ([None] * 4, True, "ok", "0 of 4"),
+            ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
+            ([], False, "skipped", "names none"),
+        ],
+    )
+    def test_known_entities(self, names, fallback, verdict, word):
+        probes = [Probe(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
+        check = judge_probes(probes, replace(WIKIDATA, fallback=fallback))
+        assert check.verdict == verdict and word in check.found
+        assert bool(check.remedy) == (verdict in ("warning", "failed"))
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        "cap, noticed, verdict, word",
+        [
+            (10_000, True, "warning", "ResultSetMaxRows"),
+            (1_000_000, True, "ok", ""),
+            (10_000, False, "failed", "endpoint.row_cap = 10000"),
+            (500_000, False, "failed", "endpoint.row_cap = 500000"),
+        ],
+    )
+    def test_row_caps(self, cap, noticed, verdict, word):
+        check = judge_cap(cap, noticed=noticed)
+        assert check.verdict == verdict and word in check.remedy and f"{cap:,} rows" in check.found
+
+    @pytest.mark.parametrize(
+        "triples, said, asked",
+        [
+            (None, None, [10_001, 100_001, 1_048_577]),
+            (None, 1e6, [10_001, 100_001]),
+            (120, None, [10_001]),
+            (99, None, []),
+            (10**6, float("inf"), [10_001, 100_001]),
+        ],
+    )
+    def test_how_many_rows_are_asked_for(self, triples, said, asked):
+        assert rows_to_ask(triples, said) == asked
+
+    @pytest.mark.parametrize(
+        "given, late, said, verdict, word",
+        [
+            (0, True, None, "warning", "10,001 rows did not come"),
+            (0, False, None, "skipped", "too few"),
+            (100_001, True, None, "ok", "More did not come"),
+            (100_001, False, 1e6, "ok", "cuts at 1,000,000."),
+            (100_001, False, float("inf"), "ok", "it has none"),
+        ],
+    )
+    def test_no_cap(self, given, late, said, verdict, word):
+        check = judge_no_cap(given, late=late, said=said)
+        assert check.verdict == verdict and word in check.found
+
+    @pytest.mark.parametrize(
+        "triples, factors", [(None, 3), (0, 7), (1, 7), (2, 40), (100, 6), (9_000, 4), (10_000, 3), (10**6, 2), (10**9, 2)]
+    )
+    def test_how_many_triples_are_combined(self, triples, factors):
+        assert factors_of(triples) == factors
+        if triples and triples > 1:
+            assert triples**factors >= 10**12
+
+    @pytest.mark.parametrize(
+        "kept, heard, verdict, word",
+        [
+            (Ended("client", 1.0), None, "ok", "its worker is ended"),
+            (Ended("client", 1.0), Ended("server", 1.4, "it says so by x: y."), "ok", "it says so by x: y."),
+            (Ended("client", 1.0), Ended("client", 4.0), "warning", "the server goes on with it"),
+            (Ended("client", 5.0), None, "warning", "late"),
+            (Ended("finished", 0.1, count=10**12), Ended("finished", 0.1, count=10**12), "ok", "finished"),
+            (Ended("finished", 0.9, count=178_122), None, "failed", "178122"),
+            (Ended("client", 1.0), Ended("finished", 1.4, count=0), "failed", "counted 0"),
+            (Ended("client", 1.0), Ended("finished", 1.4), "failed", "as if it had finished"),
+        ],
+    )
+    def test_time_limits(self, kept, heard, verdict, word):
+        check = judge_time_limit(kept, heard, everything=10**12, told=True)
+        assert check.verdict == verdict and word in check.found
+
+    @pytest.mark.parametrize(
+        "own, verdict, word",
+        [(None, "ok", ""), (60.0, "ok", "Its own limit is 60 s."), (float("inf"), "ok", ""), (10.0, "warning", "grants a query 10 s")],
+    )
+    def test_the_limit_of_the_server(self, own, verdict, word):
+        ended = Ended("client", 1.0), Ended("server", 1.4, "so.")
+        check = judge_time_limit(*ended, everything=10**12, told=True, own=own, granted=60.0)
+        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own == 60)
+
+    def test_a_count_that_nobody_can_vouch_for_is_none(self):
+        check = judge_time_limit(Ended("finished", 0.5, count=7), None, everything=None, told=True)
+        assert check.verdict == "failed"
+
+
+class TestSpeed:
+    def test_latency_in_words(self):
+        latency = Latency({"next steps": [0.001, 0.002, 0.030], "labels": []})
+        assert str(latency) == "next steps 2.0/30 ms"
+
+    @pytest.mark.parametrize(
+        "seconds, verdict", [([0.01] * 20, "ok"), ([0.2] * 20, "warning"), ([0.01] * 18 + [2.0] * 2, "warning"), ([], "skipped")]
+    )
+    def test_latency(self, seconds, verdict):
+        check = judge_latency(Latency({"ends": seconds}), Latency(), topics=len(seconds), most_edges=0)
+        assert check.verdict == verdict
+
+    def test_hubs_are_told_apart_and_judged_by_nobody(self):
+        check = judge_latency(Latency({"ends": [0.01]}), Latency({"ends": [3.0]}), topics=1, most_edges=84_000)
+        assert check.verdict == "ok" and "Hubs (up to 84,000 edges): ends 3,000/3,000 ms" in check.found
+
+    @pytest.mark.parametrize(
+        "errors, configured, verdict, word",
+        [
+            ((0, 0), 8, "ok", "At most 8"),
+            ((0, 0), None, "ok", "16 threads"),
+            ((0, 3), 8, "ok", "which it bears"),
+            ((0, 3), 16, "warning", "endpoint.concurrency = 8"),
+            ((2, 3), 8, "warning", "endpoint.concurrency = 4"),
+        ],
+    )
+    def test_concurrency(self, errors, configured, verdict, word):
+        rounds = [Round(n, 100, e, 1.0, "No." if e else "") for n, e in zip((8, 16), errors)]
+        check = judge_concurrency(rounds, configured=configured)
+        assert check.verdict == verdict and word in check.found + check.remedy

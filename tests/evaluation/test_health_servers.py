@@ -1,0 +1,237 @@
+"""An examination of servers that behave badly: a small one of our own on the loopback, with faults that a real one can
+have; and of a real Virtuoso at its limits."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.evaluation.health_graph_run import NO_GRAPH, OF_GRAPH, GraphExamination
+from kgqa.evaluation.health import checked, skipped
+from kgqa.evaluation.health_limits import check_row_cap, check_time_limit, check_update_rights
+from kgqa.evaluation.health_server import check_reachable, look_at_graphs
+from kgqa.evaluation.health_speed import measure_round
+from kgqa.evaluation.health_store import HurriedEndpoint
+from kgqa.graph.transport import Access
+from kgqa.model import Entity
+from kgqa.settings import resolve
+from kgqa.testing.loopback import LoopbackServer, Response
+from tests.sparql_server import RESULTS, TRIPLES, SparqlServer
+from tests.virtuoso_server import needs_virtuoso, running_server
+
+ACCESS = Access(patience=0.0)
+
+
+@pytest.fixture
+def serve():
+    """`serve(**options) -> (server, store)`."""
+    opened = []
+
+    def serve(**options):
+        server = SparqlServer(**options)
+        store = HurriedEndpoint(server.url, access=ACCESS)
+        opened.extend((server, store))
+        return server, store
+
+    yield serve
+    for each in reversed(opened):
+        each.close()
+
+
+def examine(tmp_path, url: str, **given):
+    """All checks of a graph by name."""
+    checks = {}
+
+    def make(name, run, remedy=""):
+        checks[name] = checked(name, run, remedy=remedy)
+        return checks[name]
+
+    def skip(names, why):
+        for name in names:
+            checks.setdefault(name, skipped(name, why))
+
+    settings = resolve({"graph.path": url, **given}, folder=tmp_path)
+    examination = GraphExamination(settings, Cache(tmp_path / "cache"), make=make, skip=skip)
+    examination.run()
+    assert list(OF_GRAPH) == [name for name in OF_GRAPH if name in checks]
+    return checks, examination
+
+
+class TestRowCap:
+    def test_a_cap_that_nothing_speaks_of(self, serve):
+        _, store = serve(cap=1_000)
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        assert check.verdict == "failed" and "cut at 1,000 rows" in check.found
+        assert check.remedy == "Set endpoint.row_cap = 1000."
+
+    def test_a_cap_that_the_settings_know(self, serve):
+        server, _ = serve(cap=1_000)
+        store = HurriedEndpoint(server.url, access=ACCESS, row_cap=1_000)
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
+        store.close()
+        assert check.verdict == "warning" and "cut at 1,000 rows, which kgqa notices" in check.found
+
+    def test_no_cap(self, serve):
+        _, store = serve()
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        assert (check.verdict, check.found) == ("ok", "None met: 10,001 rows came whole.")
+
+    def test_too_few_triples(self, serve):
+        _, store = serve()
+        assert check_row_cap(store, (), triples=99, known_cap=None).verdict == "skipped"
+
+
+class TestTimeLimit:
+    def test_a_count_that_was_cut_and_given_as_whole(self, serve):
+        _, store = serve(slow="finished")
+        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "failed" and "it counted 4711" in check.found and check.remedy
+
+    def test_a_server_that_does_not_stop(self, serve):
+        _, store = serve()
+        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "warning" and "as it is told no limit" in check.found
+
+
+class TestUpdates:
+    @pytest.mark.parametrize("view", [(), (Entity("http://e/graph"),)])
+    def test_anybody_may_write(self, serve, view):
+        server, store = serve(writable=True)
+        before = set(server.store)
+        check = check_update_rights(store, view)
+        assert check.verdict == "warning" and "Anybody" in check.found and check.remedy
+        assert set(server.store) == before and len(server.updates) == 1
+        assert all(graph.iri in server.updates[0] for graph in view)
+
+    def test_nobody_may(self, serve):
+        _, store = serve()
+        assert check_update_rights(store, ()).verdict == "ok"
+
+
+class TestUnreachable:
+    @pytest.mark.parametrize(
+        "response, found, remedy",
+        [
+            (Response(200, b"<html>Hello</html>", "text/html"), "web page", "SPARQL address"),
+            (Response(200, b'{"hello": 1}', "application/json"), "", "."),
+            (Response(401, b"", "text/plain"), "401", "KGQA_ENDPOINT_PASSWORD"),
+            (Response(404, b"", "text/html"), "404", "/sparql"),
+            (Response(301, b"", "text/html", headers=(("Location", "http://new.example/sparql"),)), "new.example", "new address"),
+            (Response(500, b"no\x1b[31m way", "text/plain"), "500", "SPARQL"),
+            (Response(400, b"What?", "text/plain"), "What?", "SPARQL"),
+            (Response(dropped=True), "", "."),
+            (Response(200, b'{"boolean": tr', RESULTS), "breaks off", "."),
+        ],
+    )
+    def test_what_does_not_speak_sparql(self, tmp_path, response, found, remedy):
+        server = LoopbackServer(lambda method, path, headers, body: response)
+        checks, examination = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
+        server.close()
+        check = checks["reachable"]
+        assert check.verdict == "failed" and found in check.found and remedy in check.remedy
+        assert {each.verdict for name, each in checks.items() if name != "reachable"} == {"skipped"}
+        assert checks["latency"].found == NO_GRAPH and examination.id is None
+
+    def test_nobody_there(self, tmp_path):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            checks, _ = examine(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")
+        assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
+
+    def test_a_server_that_only_listens(self, monkeypatch):
+        monkeypatch.setattr("kgqa.evaluation.health_store.QUERY_SECONDS", 0.5)
+        server = LoopbackServer(lambda *request: server.wait(20) or Response())
+        with HurriedEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
+            check = check_reachable(store)
+        server.close()
+        assert check.verdict == "failed" and check.remedy
+
+    def test_a_folder_that_is_none(self, tmp_path):
+        checks, _ = examine(tmp_path, str(tmp_path / "nothing"))
+        assert checks["reachable"].verdict == "failed" and "kgqa graph load" in checks["reachable"].remedy
+
+
+class TestGraphs:
+    def test_a_wrong_iri(self, tmp_path, serve):
+        server, _ = serve()
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/typo"})
+        assert checks["graph"].verdict == "failed" and "<http://e/typo>" in checks["graph"].found
+
+    def test_what_is_no_iri(self, tmp_path, serve):
+        server, _ = serve()
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "e"})
+        assert checks["graph"].verdict == "failed" and "--graph-iri" in checks["graph"].remedy
+
+    def test_an_empty_graph(self, serve):
+        server, store = serve()
+        server.store.clear()
+        look = look_at_graphs(store, [])
+        assert look.view is None and look.check.verdict == "failed" and "kgqa graph load" in look.check.remedy
+
+    def test_a_plain_server_is_examined_to_the_end(self, tmp_path, serve):
+        server, _ = serve(slow="finished")
+        checks, examination = examine(tmp_path, server.url)
+        assert examination.id.triples == TRIPLES and examination.id.fingerprint.startswith("remote-")
+        assert checks["schema"].verdict == "warning" and checks["labels"].verdict == "warning"
+        assert checks["latency"].verdict == "ok" and examination.query_seconds < 1
+        assert {checks[name].verdict for name in ("triples", "graph", "tables", "concurrency")} == {"ok"}
+        assert set(server.store) and not server.updates
+
+
+@pytest.mark.parametrize("requests", [1, 3, 6, 12, 30])
+def test_a_server_that_goes_away(tmp_path, serve, requests):
+    server, _ = serve(requests=requests)
+    checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
+    assert "failed" in {check.verdict for check in checks.values()}
+    assert set(checks) == set(OF_GRAPH)
+
+
+def test_errors_of_many_threads_are_counted(serve):
+    server, store = serve()
+    server.close()
+    found = measure_round(store, (), 3, seconds=0.2)
+    assert found.answered == 0 and found.errors >= 3 and "Nothing answers" in found.error
+
+
+LITTLE = 2_000
+
+
+@pytest.fixture(scope="module")
+def low_cap(tmp_path_factory):
+    """A Virtuoso that cuts results at LITTLE rows, with a small graph."""
+    needs_virtuoso()
+    with running_server(tmp_path_factory.mktemp("low-cap") / "server", row_cap=LITTLE) as server:
+        file = server.import_folder / "facts.nt"
+        file.write_text("".join(f"<http://e/s{n % 97}> <http://e/r{n % 7}> <http://e/o{n}> .\n" for n in range(3_000)))
+        server.load([file], "http://e/graph")
+        yield server
+
+
+class TestVirtuoso:
+    VIEW = (Entity("http://e/graph"),)
+
+    def test_a_low_row_cap(self, low_cap):
+        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+            check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
+        assert check.verdict == "warning" and f"cut at {LITTLE:,} rows, which kgqa notices" in check.found
+        assert "ResultSetMaxRows" in check.remedy
+
+    def test_it_ends_what_takes_too_long(self, low_cap):
+        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+            check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
+            assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
+        assert check.verdict == "ok", check
+
+    def test_who_may_write(self, low_cap):
+        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+            assert check_update_rights(store, self.VIEW).verdict == "ok"
+            low_cap.sql('grant SPARQL_UPDATE to "SPARQL"')
+            try:
+                check = check_update_rights(store, self.VIEW)
+            finally:
+                low_cap.sql('revoke SPARQL_UPDATE from "SPARQL"')
+            assert check.verdict == "warning" and "REVOKE" in check.remedy
+            ((count,),) = store.select("SELECT (COUNT(*) AS ?n) FROM <http://e/graph> WHERE { ?s ?p ?o }", fresh=True)
+        assert count.value == "3000"

@@ -1,0 +1,66 @@
+"""Which graph an answer is of: always said, measured once for each server."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.graph.transport import Access
+from kgqa.methods.ask import ask, graph_id, open_resources
+from kgqa.model import GraphId
+from kgqa.schema import bundled_schema
+from kgqa.settings import resolve
+from kgqa.testing.server import ScriptedServer
+from tests.sparql_server import TRIPLES, SparqlServer
+
+QUICK = {"rank.embeddings": "off"}
+
+
+@pytest.fixture
+def server():
+    server = SparqlServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def graph(server, tmp_path):
+    store = EndpointStore(server.url, access=Access(patience=0.0))
+    with KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(tmp_path)) as graph:
+        yield graph
+
+
+def test_of_a_folder():
+    with open_resources(settings=resolve(QUICK)) as resources:
+        answer = ask("Who directed the film Parasite?", resources=resources)
+        store = resources.graph.store
+        assert answer.graph == GraphId(store.place, (), store.fingerprint, 8956, "freebase")
+        assert ask("", resources=resources).graph == answer.graph  # a question that fails was asked of a graph as well
+
+
+def test_of_a_server_it_is_measured_once(server, graph):
+    with open_resources(graph, settings=resolve(QUICK)) as resources:
+        found = []
+        for _ in range(2):
+            found.append(ask("what is r1 of s1", topics="http://e/s1", resources=resources).graph)
+            counts = sum("?triples" in query for query in server.queries)
+            found.append(counts)
+    assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint, TRIPLES, "rdfs")
+    assert found[1] == found[3] and found[0].fingerprint
+
+
+def test_where_the_server_is_gone_nothing_is_raised(server, graph):
+    server.close()
+    assert graph_id(graph) == GraphId(server.url, (), "", None, "rdfs")
+
+
+def test_a_model_alone_is_asked_of_no_graph():
+    with ScriptedServer(lambda messages: "Answer: Paris.") as model:
+        settings = resolve({**QUICK, "ask.method": "io", "llm.model": model.url})
+        with open_resources(open_graph(), settings=settings) as resources:
+            answer = ask("What is the capital of France?", resources=resources)
+            resources.graph.close()
+    assert answer.status == "answered" and answer.graph is None

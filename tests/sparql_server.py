@@ -1,0 +1,69 @@
+"""A small SPARQL server on the loopback, pyoxigraph behind it, with faults that real ones have."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pyoxigraph as ox
+
+from kgqa.testing.loopback import LoopbackServer, Response
+
+RESULTS = "application/sparql-results+json"
+TRIPLES = 120
+SLOW = "?combinations"
+"""Stands in the query of an examination that takes too long."""
+
+
+class SparqlServer:
+    """Answers SPARQL with pyoxigraph.
+
+    Args:
+        cap: rows at which results are cut, without a word. slow: what becomes of a query that takes long: it is
+            "finished" with too small a count, or goes on "forever". writable: whether anybody may update.
+        requests: after so many of them it drops every connection.
+
+    Attributes:
+        queries, updates: what came in.
+    """
+
+    def __init__(
+        self, *, cap: int = 0, slow: str = "forever", writable: bool = False, requests: int = 1_000_000
+    ) -> None:
+        self.store = ox.Store()
+        for place in range(TRIPLES):
+            subject, object_ = (ox.NamedNode(f"http://e/{name}{place % 20}") for name in "so")
+            self.store.add(ox.Quad(subject, ox.NamedNode(f"http://e/r{place // 20}"), object_))
+        self.queries: list[str] = []
+        self.updates: list[str] = []
+        self._left = requests
+        self._cap, self._slow, self._writable = cap, slow, writable
+        self._server = LoopbackServer(self._answer)
+        self.url = f"http://127.0.0.1:{self._server.port}/sparql"
+
+    def _answer(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
+        self._left -= 1
+        if self._left < 0:
+            return Response(dropped=True)
+        form = parse_qs(urlsplit(path).query) | (parse_qs(content.decode()) if method == "POST" else {})
+        if "update" in form:
+            if not self._writable:
+                return Response(403, b"No updates here.", "text/plain")
+            self.updates += form["update"]
+            self.store.update(form["update"][0])
+            return Response(200)
+        (query,) = form["query"]
+        self.queries.append(query)
+        if SLOW in query:
+            if self._slow == "forever":
+                self._server.wait(20)
+            value = {"type": "literal", "value": "4711", "datatype": "http://www.w3.org/2001/XMLSchema#integer"}
+            found = {"head": {"vars": ["combinations"]}, "results": {"bindings": [{"combinations": value}]}}
+            return Response(200, json.dumps(found).encode(), RESULTS)
+        found = json.loads(self.store.query(query).serialize(format=ox.QueryResultsFormat.JSON))
+        if self._cap and "results" in found:
+            del found["results"]["bindings"][self._cap :]
+        return Response(200, json.dumps(found).encode(), RESULTS)
+
+    def close(self) -> None:
+        self._server.close()
