@@ -13,7 +13,8 @@ from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
-from kgqa.graph.names import NameIndex
+from kgqa.graph.names import Names
+from kgqa.graph.names_opening import open_names
 from kgqa.graph.queries import render
 from kgqa.graph.store import Row, Rows, Store
 from kgqa.model import Entity, Value, from_json, to_json
@@ -190,7 +191,8 @@ class Derived:
         return self._tried(name, note=f"What {asked} says is not known: that is too much to ask for.", **values) or ()
 
     def _pairs(self, predicate: str) -> Iterable[Row]:
-        return self._select_or_none("predicate_pairs", predicate=Entity(predicate))
+        # of several types or inverses the first is taken, and which that is must not be the engine's choice
+        return sorted(self._select_or_none("predicate_pairs", predicate=Entity(predicate)), key=str)
 
     @property
     def inverses(self) -> dict[str, str]:
@@ -301,9 +303,16 @@ class Derived:
         return self.schema.is_noise(relation) or relation in self.noise
 
     @property
-    def names(self) -> NameIndex:
+    def names(self) -> Names:
         """The index of names and aliases."""
-        return self._once("names", lambda: NameIndex.open(self))
+
+        def find() -> Names:
+            index, note = open_names(self)
+            if note:
+                self._notes[note] = "names"
+            return index
+
+        return self._once("names", find)
 
     @property
     def labels(self) -> dict[Entity, str | None]:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.graph.gate import NoPlace
 from kgqa.graph.json_results import decode_boolean, decode_rows
 from kgqa.graph.profiles import Profile, profile_named, profile_of
-from kgqa.graph.queries import render
 from kgqa.graph.remote_fingerprint import RemoteFingerprint
-from kgqa.graph.result_cache import GraphResults, ResultCache, overheard
+from kgqa.graph.result_cache import GraphResults, Overheard, ResultCache
+from kgqa.graph.server_limits import ServerLimits
 from kgqa.graph.sparql_text import check_remote
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
-from kgqa.graph.transport import MAX_ERROR_BYTES, Access, Reply, Transport
+from kgqa.graph.transport import Access, BrokenOff, Transport
 from kgqa.graph.update_guard import check_update
-from kgqa.graph.verdict import check_whole, judge
-from kgqa.model import Entity
+from kgqa.graph.verdict import broken_result, check_whole, judge
+from kgqa.graph.watch import Watch
 
 T = TypeVar("T")
+Reader = Callable[[Iterable[bytes], Mapping[str, str]], T]
 PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 MAX_RESULT_BYTES = 2 << 30
-MAX_QUERY_BYTES = 1 << 20
+MAX_QUERY_CHARS = 1 << 20
 MAX_REMEMBERED = 10_000
+MUCH_MORE = 1.5
+"""How much more time than it had a query that ran out of it has to be given to be asked again."""
 
 
 class EndpointStore:
@@ -63,9 +67,11 @@ class EndpointStore:
         self.graphs = tuple(graphs)
         self.writable = writable
         self.timeout = timeout
-        self._access = access or Access()
-        self._known_profile = profile_named(profile) if profile != "auto" else None
-        self._transport = Transport(self.url, self._access, self._known_profile or profile_of(self.url))
+        access = access or Access()
+        self._user = access.user
+        kind = profile_of(self.url) if profile == "auto" else profile_named(profile)
+        detects = profile == "auto" and kind.name == "generic"
+        self._transport = Transport(self.url, access, kind, detects=detects)
         self._caps = (row_cap,) if row_cap else ()
         self._cache = cache
         self._lock = threading.Lock()
@@ -90,41 +96,34 @@ class EndpointStore:
     def version(self) -> str:
         return str(self._updates)
 
-    @property
-    def profile(self) -> Profile:
-        """What kind of server it is; asks it once where that is not known by its address."""
-        if self._known_profile is None:
-            self.ask(render("any_triple", view=tuple(map(Entity, self.graphs))), fresh=True)
-        return self._known_profile or self._transport.profile
-
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
         most = DEFAULT_MAX_ROWS if max_rows is None else max_rows
 
-        def read(reply: Reply) -> Rows:
-            rows = decode_rows(_bounded(reply.parts), max_rows=most, named_blanks=self._transport.profile.named_blanks)
-            check_whole(rows, query, self._transport.profile, self._caps)
+        def read(parts: Iterable[bytes], headers: Mapping[str, str]) -> Rows:
+            rows = decode_rows(_bounded(parts), max_rows=most)
+            check_whole(rows, query, self._transport.profile, self._caps, headers)
             return rows
 
         return self._answered(query, read, asks=False, timeout=timeout, fresh=fresh)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        def read(reply: Reply) -> bool:
-            return decode_boolean(b"".join(_bounded(reply.parts)))
+        def read(parts: Iterable[bytes], headers: Mapping[str, str]) -> bool:
+            return decode_boolean(b"".join(_bounded(parts)))
 
         return self._answered(query, read, asks=True, timeout=timeout, fresh=fresh)
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
         """Run a SPARQL update that writes to the writable graph and to nothing else. Raises as `select` does."""
+        self._refuse_closed()
         if not self.writable:
             raise QueryRejected(f"{self.url} is open for reading only: name the graph that may be written to.")
         update = check_remote(update)
         check_update(update, self.writable)
         try:
-            self._transport.update(update, self.profile, self.timeout if timeout is None else timeout)
+            self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
         finally:
-            self._updates += 1
             self.forget()
 
     def load(
@@ -143,6 +142,7 @@ class EndpointStore:
         return None
 
     def close(self) -> None:
+        """End what is under way; who waits for it gets StoreUnavailable."""
         self._closed = True
         self._transport.close()
         if self._cache:
@@ -156,20 +156,34 @@ class EndpointStore:
 
     # --- what only endpoints have
 
+    @property
+    def profile(self) -> Profile:
+        """What kind of server it is; asks it once where that is not known by its address."""
+        self._transport.meet(self.timeout)
+        return self._transport.profile
+
+    @property
+    def limits(self) -> ServerLimits:
+        """What the server says of its own limits; asks it once where its kind says such things."""
+        self._transport.meet(self.timeout)
+        return self._transport.limits
+
     def looking_at(self, graphs: Iterable[str]) -> None:
         """Say which graphs are looked at, once that is known."""
         self.graphs = tuple(graphs)
-        self._start_over()
+        with self._lock:
+            self._start_over()
 
     def forget(self) -> None:
         """Forget the fingerprint and what it led to: the graph has changed."""
         self.keep_fact("counts", None)
-        self._start_over()
+        with self._lock:
+            self._updates += 1
+            self._start_over()
 
     def _start_over(self) -> None:
-        with self._lock:
-            self._identity = RemoteFingerprint(self)
-            self._results = None
+        self._identity = RemoteFingerprint(self)
+        self._results = None
 
     def kept_fact(self, name: str, *, younger: float) -> str | None:
         """A short text kept about this view of this endpoint, if it is younger than so many seconds."""
@@ -181,7 +195,8 @@ class EndpointStore:
             self._cache.put_fact(self._fact_key(name), text)
 
     def _fact_key(self, name: str) -> bytes:
-        return hashlib.blake2b("\n".join([name, self.url, *self.graphs]).encode(), digest_size=16).digest()
+        parts = (name, self.url, self._user, *self.graphs)
+        return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
 
     def headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
         """The headers of a reply, whatever its verdict: for those who look at the server rather than the graph."""
@@ -192,57 +207,79 @@ class EndpointStore:
 
     # --- inside
 
-    def _answered(self, query: str, read: Callable[[Reply], T], *, asks: bool, timeout: float | None, fresh: bool) -> T:
-        if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.")
-        if len(query) > MAX_QUERY_BYTES:
-            raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
+    def _answered(self, query: str, read: Reader[T], *, asks: bool, timeout: float | None, fresh: bool) -> T:
+        self._refuse_closed()
+        if len(query) > MAX_QUERY_CHARS:
+            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask about less at once.")
         query = check_remote(query, reads="ASK" if asks else "SELECT")
         limit = self.timeout if timeout is None else timeout
-        kept = None if fresh else self._kept_results()
+        deadline = time.monotonic() + limit
+        kept = None if fresh else self._kept_results(limit)
         if kept and (body := kept.get(query)) is not None:
-            return read(Reply(200, {}, iter([body])))
+            return read([body], {})
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
-        if limit <= self._late.get(key, 0.0):
-            raise StoreTimeout(f"This query ran out of time before ({self._late[key]:g} s) and is not tried again.")
-        heard: list[bytes] = []
-        try:
-            with self._transport.query(query, asks=asks, seconds=limit) as reply:
-                self._learn(reply.headers)
-                self._judge(reply)
-                result = read(replace(reply, parts=overheard(reply.parts, heard)) if kept else reply)
-        except StoreTimeout:
-            self._remember(key, limit)
-            raise
-        if kept:
-            kept.put(query, heard)
+        if limit < MUCH_MORE * self._late.get(key, 0.0):
+            raise StoreTimeout(
+                f"This query ran out of time before ({self._late[key]:.1f} s) and is not tried again. Give it more: "
+                "graph.timeout."
+            )
+        self._transport.meet(limit)
+        with self._transport.place(deadline) as watch:
+            try:
+                result, body = self._asked(query, read, asks=asks, watch=watch, keeps=kept is not None)
+            except NoPlace:
+                raise
+            except StoreTimeout:
+                self._remember(key, watch.given)
+                raise
+        if kept and body is not None:
+            kept.put(query, body)
         return result
 
-    def _kept_results(self) -> GraphResults | None:
+    def _asked(self, query: str, read: Reader[T], *, asks: bool, watch: Watch, keeps: bool) -> tuple[T, bytes | None]:
+        """The result, and its body where that may be kept. A connection that breaks is given a second try."""
+        for last in (False, True):
+            with self._transport.reply(query, asks=asks, watch=watch) as reply:
+                profile = self._transport.profile
+                said = b"" if reply.status == 200 else b"".join(reply.parts)
+                error = judge(
+                    reply.status, reply.headers, said.decode("utf-8", "replace"), profile, self.url, query=query
+                )
+                if error:
+                    raise error
+                heard = Overheard(reply.parts, keeps=keeps)
+                try:
+                    return read(heard, reply.headers), heard.body
+                except (PartialResult, StoreUnavailable) as problem:
+                    found = broken_result(problem, heard.tail, profile)
+                    if found is not problem:
+                        raise found from problem
+                    if last or not isinstance(problem, BrokenOff):
+                        raise
+        raise AssertionError("not reached")
+
+    def _kept_results(self, limit: float) -> GraphResults | None:
         """The cached results of the graph as it is now; None without a cache or where its state is not known."""
         if self._cache is None:
             return None
-        if self._results is None:
-            fingerprint = self._identity.text
-            self._results = GraphResults(self._cache, self.url, fingerprint) if fingerprint else None
-        return self._results
-
-    def _judge(self, reply: Reply) -> None:
-        body = ""
-        if reply.status != 200:
-            body = _beginning(reply.parts).decode("utf-8", "replace")
-        error = judge(reply.status, reply.headers, body, self._transport.profile, self.url)
-        if error:
-            raise error
-
-    def _learn(self, headers: dict[str, str]) -> None:
-        if self._known_profile is None:
-            self._known_profile = self._transport.profile = profile_of(self.url, headers.get("server", ""))
+        with self._lock:
+            results, identity = self._results, self._identity
+        if results is None:
+            fingerprint = identity.text_within(limit)
+            results = GraphResults(self._cache, self.url, fingerprint, user=self._user) if fingerprint else None
+            with self._lock:
+                if identity is self._identity:  # else the graph has changed meanwhile
+                    self._results = results
+        return results
 
     def _remember(self, key: bytes, limit: float) -> None:
         with self._lock:
             if len(self._late) < MAX_REMEMBERED:
                 self._late[key] = max(limit, self._late.get(key, 0.0))
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable(f"The connection to {self.url} has been closed.")
 
 
 def check_address(url: str) -> str:
@@ -251,20 +288,21 @@ def check_address(url: str) -> str:
     Raises:
         SettingsError: not http or https, no host, or a user and password in it.
     """
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise SettingsError(f"{url[:100]!r} is no address of a SPARQL endpoint, such as http://127.0.0.1:8890/sparql.")
-    if parts.username or parts.password:
+    url = url.strip()
+    if "@" in url:
         raise SettingsError(
             f"An address must not hold a password: set endpoint.user and put the password into {PASSWORD_VARIABLE}."
         )
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or set(url) & set(' <>"\\'):
+        raise SettingsError(f"{url[:100]!r} is no address of a SPARQL endpoint, such as http://127.0.0.1:8890/sparql.")
     if parts.query or parts.fragment:
         raise SettingsError("The address of a SPARQL endpoint has no ? and no #: graphs are named by --graph-iri.")
-    return url.strip()
+    return url
 
 
 def _bounded(parts: Iterable[bytes]) -> Iterable[bytes]:
@@ -274,12 +312,3 @@ def _bounded(parts: Iterable[bytes]) -> Iterable[bytes]:
         if total > MAX_RESULT_BYTES:
             raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes. Ask for less.")
         yield part
-
-
-def _beginning(parts: Iterable[bytes]) -> bytes:
-    data = b""
-    for part in parts:
-        data += part
-        if len(data) >= MAX_ERROR_BYTES:
-            break
-    return data[:MAX_ERROR_BYTES]

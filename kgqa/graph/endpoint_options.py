@@ -12,6 +12,7 @@ from kgqa.graph.result_cache import ResultCache
 from kgqa.graph.store import is_address
 from kgqa.graph.transport import Access
 from kgqa.settings import FILE_NAME, Settings
+from kgqa.words import clean
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class EndpointOptions:
         place = settings["graph.path"] or ""
         if (user or password) and is_address(place) and "graph.path" in settings.local:
             raise SettingsError(
-                f"A {FILE_NAME} in the working folder names the server {place}, which is not sent your password for "
+                f"A {FILE_NAME} in the working folder names the server {clean(place)[:200]}, which is not sent your password for "
                 "that. If you want this, name the server yourself: --graph, or KGQA_GRAPH_PATH."
             )
         return cls(
@@ -63,8 +64,9 @@ class EndpointOptions:
     def open(self, url: str, *, cache: Cache, timeout: float, writable: str | None = None) -> EndpointStore:
         """Open an endpoint with these options. Raises SettingsError for an address that is none."""
         kept = None
-        if self.keeps and cache.limit_bytes > 0:
-            file = cache.entry("results", "results.sqlite")
+        if self.keeps and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
+            # a folder: SQLite keeps more files beside its own, and they go together
+            file = cache.entry("results", "endpoints") / "results.sqlite"
             kept = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
         return EndpointStore(
             url,

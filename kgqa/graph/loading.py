@@ -1,63 +1,28 @@
-"""Bulk loading: RDF files in, a finished generation out. Runs inside a worker process.
+"""Bulk loading into a graph folder: RDF files in, a finished generation out. Runs inside a worker process.
 
-A load is one transaction over all its files, kept in a journal. Line formats are streamed; everything else
-is first written out as N-Quads, because its parsers cannot go on after an error and number anonymous nodes
-at random. The engine is fed in segments, after each of which the journal notes how far the file is, so that
-an interrupted load can be resumed.
+A load is one transaction over all its files, kept in a journal. The engine is fed in segments, after each of which the
+journal notes how far the file is, so that an interrupted load can be resumed.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import hashlib
 import io
 import json
-import lzma
-import stat
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.folder import GraphFolder, write_json
-from kgqa.graph.rdf_lines import GENID, LineReader, blocks, hashes, quad_line
+from kgqa.graph.rdf_files import FileJob, LineSource, MalformedLines, file_job, line_source, staged_file
+from kgqa.graph.rdf_lines import hashes
+from kgqa.graph.store import OnError
 
+__all__ = ["FileJob", "Journal", "file_job", "run_load"]
 SEGMENT_LINES = 2_000_000
-MAX_EXAMPLES = 20
-MAX_IN_MEMORY_BYTES = 512 << 20
-MAX_DECOMPRESSED_BYTES = 1 << 42
-
-LINE_FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".nq": ox.RdfFormat.N_QUADS}
-STREAMED = {
-    ".ttl": ox.RdfFormat.TURTLE,
-    ".trig": ox.RdfFormat.TRIG,
-    ".n3": ox.RdfFormat.N3,
-    ".rdf": ox.RdfFormat.RDF_XML,
-    ".owl": ox.RdfFormat.RDF_XML,
-    ".xml": ox.RdfFormat.RDF_XML,
-    ".jsonld": ox.RdfFormat.JSON_LD,
-}
-BY_RDFLIB = {".trix": "trix", ".hext": "hext"}
-FORMATS = tuple(sorted([*LINE_FORMATS, *STREAMED, *BY_RDFLIB]))
-COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-@dataclass
-class FileJob:
-    """One file of a load: where it is, what it was when the load began, how far it is."""
-
-    path: str
-    format: str
-    size: int
-    sha256: str
-    lines_done: int = 0
-    done: bool = False
 
 
 @dataclass
@@ -66,7 +31,7 @@ class Journal:
 
     generation: int
     base: int | None
-    on_error: str
+    on_error: OnError
     files: list[FileJob] = field(default_factory=list)
     schema: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -89,41 +54,6 @@ class Journal:
             ) from error
 
 
-def file_job(path: Path, format: str | None = None) -> FileJob:
-    """Look at a file before loading it: its format by name (or as told), its size and hash.
-
-    Raises:
-        LoadError: missing, unreadable, or of no known format.
-    """
-    suffix = f".{format.lower().lstrip('.')}" if format else _suffix(path)
-    if suffix not in FORMATS:
-        raise LoadError(
-            f"{path}: the ending does not tell the RDF format. Known: {', '.join(FORMATS)}, each also as "
-            f"{', '.join(COMPRESSED)}. Or say it: --format nt"
-        )
-    digest = hashlib.sha256()
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise LoadError(
-                f"{path} is no ordinary file. A load reads its files more than once, to be able to go on after an "
-                "interruption: write a pipe's content to a file first."
-            )
-        with open(path, "rb") as file:
-            while data := file.read(1 << 20):
-                digest.update(data)
-        return FileJob(str(path.resolve()), suffix, path.stat().st_size, digest.hexdigest())
-    except OSError as error:
-        raise LoadError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
 def run_load(
     folder: GraphFolder,
     journal: Journal,
@@ -141,153 +71,85 @@ def run_load(
         LoadError: the load cannot go on. The caller discards the generation.
     """
     store = ox.Store(str(folder.store_dir(journal.generation)))
-    all_hashes: list[np.ndarray] = []
-    counted = {"lines": 0, "malformed": 0}
-    examples: list[dict[str, Any]] = []
+    load = _Load(store, folder, journal, report)
     for job in journal.files:
-        loader = _FileLoader(store, folder, journal, job, report, all_hashes, counted, examples)
-        loader.load()
-    report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": counted["lines"], "stage": "finishing"})
+        load.file(job)
+    report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": load.lines, "stage": "finishing"})
     store.flush()
     store.optimize()
     old = folder.load_hashes(journal.base) if journal.base is not None else np.empty(0, dtype="<u8")
-    merged = np.unique(np.concatenate([old, *all_hashes]))
+    merged = np.unique(np.concatenate([old, *load.hashes]))
     folder.save_hashes(journal.generation, merged)
     return {
-        **counted,
-        "examples": examples,
+        "lines": load.lines,
+        "malformed": load.malformed.count,
+        "examples": [asdict(example) for example in load.malformed.examples],
         "added": int(merged.size - old.size),
         "triples": int(merged.size),
     }
 
 
-class _FileLoader:
-    """Loads one file: checks its lines, hashes them, and feeds the engine segment by segment."""
+class _Load:
+    """Checks the lines of one file after another, hashes them, and feeds the engine segment by segment."""
 
-    def __init__(self, store, folder, journal, job, report, all_hashes, counted, examples) -> None:
-        self.store: ox.Store = store
-        self.folder: GraphFolder = folder
-        self.journal: Journal = journal
-        self.job: FileJob = job
-        self.report = report
-        self.all_hashes: list[np.ndarray] = all_hashes
-        self.counted: dict[str, int] = counted
-        self.examples: list[dict[str, Any]] = examples
-        self.name = Path(job.path).name
+    def __init__(self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable) -> None:
+        self.lines = 0
+        self.hashes: list[np.ndarray] = []
+        self.malformed = MalformedLines(journal.on_error)
+        self._store = store
+        self._folder = folder
+        self._journal = journal
+        self._report = report
 
-    def load(self) -> None:
-        try:
-            with open(self.job.path, "rb") as raw:
-                self.raw = raw
-                with _decompressed(raw, self.job.path) as stream:
-                    if self.job.format in LINE_FORMATS:
-                        self._load_lines(stream, LINE_FORMATS[self.job.format])
-                    else:
-                        staged = self.folder.path / f"gen-{self.journal.generation}" / "staged.nq"
-                        self._stage(stream, staged)
-                        with open(staged, "rb") as lines:
-                            self._load_lines(lines, ox.RdfFormat.N_QUADS)
-                        staged.unlink()
-        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-            raise LoadError(
-                f"{self.name} is cut short or damaged: its compressed data ends in the middle ({error}). "
-                "Fetch the file again; nothing of this load was kept."
-            ) from error
-        except OSError as error:
-            raise LoadError(f"{self.name} cannot be read: {error.strerror or error}.") from error
-        self.job.done = True
-        self.journal.save(self.folder)
+    def file(self, job: FileJob) -> None:
+        staging = self._folder.path / f"gen-{self._journal.generation}"
 
-    def _malformed(self, line: int, message: str) -> None:
-        self.counted["malformed"] += 1
-        if len(self.examples) < MAX_EXAMPLES:
-            self.examples.append({"file": self.name, "line": line, "message": message})
-        if self.journal.on_error == "fail":
-            raise LoadError(
-                f"{self.name}, line {line}: {message}. Nothing of this load was kept. "
-                "Mend the line, or leave such lines out: --on-error skip"
-            )
+        def reading(bytes_done: int, lines: int) -> None:
+            self._tell(job, bytes_done, self.lines + lines, "reading")
 
-    def _load_lines(self, stream: IO[bytes], format: ox.RdfFormat) -> None:
-        before = dict(self.counted), len(self.examples), len(self.all_hashes)
-        try:
-            self._feed(stream, format, strict=False)
-        except SyntaxError:
-            # the engine is stricter than the quick check: let its own parser judge each line, from the start
-            self.counted.update(before[0])
-            del self.examples[before[1] :], self.all_hashes[before[2] :]
-            stream.seek(0)
-            self.job.lines_done = 0
-            self._feed(stream, format, strict=True)
-
-    def _feed(self, stream: IO[bytes], format: ox.RdfFormat, *, strict: bool) -> None:
-        reader = LineReader(self.job.sha256[:16], format, self._malformed)
-        reader.strict = strict
-        source = self._canonical_blocks(stream, reader)
-        segment = _Segment(source)
-        while segment.more():
-            self.store.bulk_load(segment, format=ox.RdfFormat.N_QUADS)
-            self.job.lines_done = max(self.job.lines_done, reader.line)
-            self.journal.save(self.folder)
-
-    def _canonical_blocks(self, stream: IO[bytes], reader: LineReader) -> Iterator[tuple[bytes, int]]:
-        """Canonical blocks that the engine has not had yet, with their line counts; hashes all of them."""
-        done_before = self.job.lines_done
-        total = 0
-        for block in blocks(stream):
-            total += len(block)
-            if total > MAX_DECOMPRESSED_BYTES:
-                raise LoadError(f"{self.name} unpacks to more than {MAX_DECOMPRESSED_BYTES:,} bytes.")
-            first = reader.line
-            lines = reader.canonical(block)
-            self.all_hashes.append(np.frombuffer(hashes(lines), dtype="<u8"))
-            self.counted["lines"] += reader.line - first
-            self.report(
-                {
-                    "file": self.name,
-                    "bytes_done": min(self.raw.tell(), self.job.size),
-                    "bytes_total": self.job.size,
-                    "lines": self.counted["lines"],
-                    "stage": "loading",
-                }
-            )
-            # a segment ends with a block, so a block was loaded whole or not at all
-            if lines and reader.line > done_before:
-                yield b"".join(lines), reader.line - first
-
-    def _stage(self, stream: IO[bytes], staged: Path) -> None:
-        """Write a file of any other format as canonical N-Quads. Anonymous nodes are numbered as they appear."""
-        numbers: dict[str, int] = {}
-        tag = self.job.sha256[:16]
-
-        def genid(node: ox.BlankNode) -> str:
-            return f"{GENID}{tag}:{numbers.setdefault(node.value, len(numbers) + 1)}"
-
-        written = 0
-        with open(staged, "wb") as out:
+        with line_source(job, staging, reading) as source:
+            before = self.lines, self.malformed.mark(), len(self.hashes)
             try:
-                for quad in _parse(stream, self.job.format, Path(self.job.path)):
-                    if self.job.format == ".n3" and not isinstance(quad.graph_name, ox.DefaultGraph):
-                        raise ValueError("formulas and rules are not supported, only the facts of N3")
-                    out.write(quad_line(quad, genid))
-                    written += 1
-                    if written % 20_000 == 0:
-                        self.report(
-                            {
-                                "file": self.name,
-                                "bytes_done": min(self.raw.tell(), self.job.size),
-                                "bytes_total": self.job.size,
-                                "lines": self.counted["lines"] + written,
-                                "stage": "reading",
-                            }
-                        )
-            except (SyntaxError, ValueError) as error:
-                line = getattr(error, "lineno", None)
-                where = f", line {line}" if line else ""
-                raise LoadError(
-                    f"{self.name}{where}: {getattr(error, 'msg', None) or error}. Nothing of this load was kept. "
-                    f"A {self.job.format} file cannot be read on after an error, so --on-error does not help: mend it."
-                ) from error
+                self._feed(source, strict=False)
+            except SyntaxError:
+                # the engine is stricter than the quick check: let its own parser judge each line, from the start
+                self.lines = before[0]
+                self.malformed.back_to(before[1])
+                del self.hashes[before[2] :]
+                job.lines_done = 0
+                self._feed(source, strict=True)
+        staged_file(job, staging).unlink(missing_ok=True)
+        job.done = True
+        self._journal.save(self._folder)
+
+    def _feed(self, source: LineSource, *, strict: bool) -> None:
+        read_to = [0]
+        segment = _Segment(self._new_blocks(source, strict, read_to))
+        while segment.more():
+            self._store.bulk_load(segment, format=ox.RdfFormat.N_QUADS)
+            source.job.lines_done = max(source.job.lines_done, read_to[0])
+            self._journal.save(self._folder)
+
+    def _new_blocks(self, source: LineSource, strict: bool, read_to: list[int]) -> Iterator[tuple[bytes, int]]:
+        """Canonical blocks that the engine has not had yet, with their line counts; hashes all of them."""
+        job, done_before = source.job, source.job.lines_done
+
+        def malformed(line: int, message: str) -> None:
+            self.malformed.add(job.name, line, message)
+
+        for block in source.blocks(malformed, strict=strict):
+            read_to[0] = block.end
+            self.hashes.append(np.frombuffer(hashes(block.lines), dtype="<u8"))
+            self.lines += block.end - block.first
+            self._tell(job, source.bytes_done, self.lines, "loading")
+            # a segment ends with a block, so a block was loaded whole or not at all
+            if block.lines and block.end > done_before:
+                yield b"".join(block.lines), block.end - block.first
+
+    def _tell(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
+        self._report(
+            {"file": job.name, "bytes_done": bytes_done, "bytes_total": job.size, "lines": lines, "stage": stage}
+        )
 
 
 class _Segment(io.RawIOBase):
@@ -323,40 +185,3 @@ class _Segment(io.RawIOBase):
             size = len(self._buffer)
         piece, self._buffer = self._buffer[:size], self._buffer[size:]
         return bytes(piece)
-
-
-def _decompressed(raw: IO[bytes], path: str) -> IO[bytes]:
-    opener = COMPRESSED.get(Path(path).suffix.lower())
-    return opener(raw, "rb") if opener else raw
-
-
-def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
-    if format in STREAMED:
-        base = path.as_uri()
-        yield from ox.parse(stream, format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
-        return
-    data = stream.read(MAX_IN_MEMORY_BYTES + 1)
-    if len(data) > MAX_IN_MEMORY_BYTES:
-        raise ValueError(
-            f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, which this format cannot be; convert it to N-Quads"
-        )
-    yield from _parse_by_rdflib(data, BY_RDFLIB[format])
-
-
-def _parse_by_rdflib(data: bytes, format: str) -> Iterator[ox.Quad]:
-    import rdflib
-
-    dataset = rdflib.Dataset()
-    try:
-        dataset.parse(data=data, format=format)
-    except Exception as error:  # rdflib's parsers raise whatever their XML or JSON reader raises
-        raise ValueError(f"not valid {format}: {error}") from error
-    text = dataset.serialize(format="nquads", encoding="utf-8")
-    found = ox.Dataset()
-    for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, rename_blank_nodes=False):
-        # rdflib names a graph that has no name by a blank node
-        named = isinstance(quad.graph_name, ox.NamedNode) and quad.graph_name.value != "urn:x-rdflib:default"
-        found.add(quad if named else ox.Quad(quad.subject, quad.predicate, quad.object))
-    # rdflib gives blank nodes new names every time; canonical ones are the same every time
-    found.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
-    yield from sorted(found, key=str)

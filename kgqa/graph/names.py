@@ -1,6 +1,7 @@
-"""An index of names and aliases in SQLite's full-text search: mentions to entities, and `kgqa graph search`.
+"""An index of names and aliases: mentions to entities, and `kgqa graph search`. Here in SQLite's full-text search.
 
-Built from the label and alias predicates of the schema, and kept in the cache by the graph's fingerprint.
+Built from the label and alias predicates of the schema, and kept in the cache by the graph's fingerprint. Graphs on a
+server may have theirs there, see `remote_names`; both give the same matches in the same order.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from kgqa.graph.queries import render
-from kgqa.model import Entity, Literal
-from kgqa.words import local_words, normalise
+from kgqa.graph.names_reading import Name, read_names
+from kgqa.model import Entity
+from kgqa.words import normalise
 
 if TYPE_CHECKING:
     from kgqa.graph.derived import Derived
 
 MAX_QUERY_CHARS = 1000
-VERSION = 2
+VERSION = 3
 MIN_SQUEEZED = 5
 MAX_INITIALS = 5
+MAX_NAMESAKES = 200
+"""Entities that one text may lead to: in all of Freebase hundreds of thousands have some initials."""
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _SMALL_WORDS = frozenset("a an and at by de del der des di du for from in la le of on or the to van von with".split())
 
@@ -59,23 +62,73 @@ def loose_keys(name: str) -> dict[str, str]:
         (bare, "bracket"),
         (normalise(name.split(",")[0]) if "," in name else "", "comma"),
         (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED else "", "squeezed"),
-        (_initials(norm), "initials"),
+        (initials_of(norm), "initials"),
     ):
         if key and key != norm:
             found.setdefault(key, how)
     return found
 
 
-def _initials(norm: str) -> str:
+def initials_of(norm: str) -> str:
+    """The initials of a normalised name without its small words; empty for names of one word, or of very many."""
     words = [word for word in norm.split() if word not in _SMALL_WORDS]
     return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""
 
 
-class NameIndex:
+class Names(Protocol):
     """Finds entities by name. Thread-safe.
 
-    `count` is the number of names, `labelled` that of entities with a label, `longest` the most words in a name.
+    `count` is the number of names, `labelled` that of entities with a label, `longest` the most words in a name. Of
+    matches that are equally good labels come before aliases, then entities by their IRIs.
     """
+
+    count: int
+    labelled: int
+    longest: int
+
+    def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
+        """For each normalised text, the first MAX_NAMESAKES entities whose normalised name or alias it is."""
+        ...
+
+    def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
+        """For each normalised text, the first MAX_NAMESAKES entities one of whose names it is but for a trifle, see
+        `LooseMatch`."""
+        ...
+
+    def initials_from(self, beginning: str, *, limit: int = 50) -> list[NameMatch]:
+        """Names whose initials begin so, the shortest first: `us` for United States of America."""
+        ...
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many names each of these normalised words stands; those in none are left out."""
+        ...
+
+    def words_from(self, beginning: str, *, limit: int = 500) -> dict[str, int]:
+        """Words of names that begin so, and in how many names each stands; the most frequent ones."""
+        ...
+
+    def holding(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
+        """Names that hold any of these normalised words, best first by BM25; an entity as often as its names do."""
+        ...
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        """All labels and aliases of each of these entities, labels first."""
+        ...
+
+    def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
+        """Entities whose name holds all words of `text`, the last one perhaps begun only; else any of the words.
+
+        Best first: whole name equal, then BM25.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and memory."""
+        ...
+
+
+class NameIndex:
+    """An index in a SQLite file, or in memory. See `Names`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -98,12 +151,17 @@ class NameIndex:
                 file.unlink(missing_ok=True)  # damaged: built anew
         if file is None or not _can_write(file):
             connection = sqlite3.connect(":memory:", check_same_thread=False)
-            _fill(connection, _names_of(graph))
+            _fill(connection, read_names(graph.store, graph.schema, graph.view))
             return cls(connection)
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         temporary.unlink(missing_ok=True)
         connection = sqlite3.connect(temporary, check_same_thread=False)
-        _fill(connection, _names_of(graph))
+        try:
+            _fill(connection, read_names(graph.store, graph.schema, graph.view))
+        except BaseException:
+            connection.close()
+            temporary.unlink(missing_ok=True)
+            raise
         connection.close()
         os.replace(temporary, file)
         return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
@@ -113,52 +171,47 @@ class NameIndex:
             self._connection.close()
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
-        """For each normalised text, the entities whose normalised name or alias it is."""
-        found: dict[str, list[NameMatch]] = {}
+        found: dict[str, dict[str, NameMatch]] = {}
         with self._lock:
             for start in range(0, len(texts), 500):
                 batch = list(texts[start : start + 500])
                 marks = ",".join("?" * len(batch))
                 rows = self._connection.execute(
-                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({marks}) ORDER BY kind = 'alias', iri",
+                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({marks}) "
+                    "ORDER BY kind = 'alias', iri, name",
                     batch,
                 )
                 for norm, iri, name, kind in rows:
-                    matches = found.setdefault(norm, [])
-                    if all(match.entity.iri != iri for match in matches):
-                        matches.append(NameMatch(Entity(iri), name, kind, True))
-        return found
+                    found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
+        return {norm: list(matches.values())[:MAX_NAMESAKES] for norm, matches in found.items()}
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
-        """For each normalised text, the entities one of whose names it is but for a trifle, see `LooseMatch`."""
-        found: dict[str, list[LooseMatch]] = {}
+        found: dict[str, dict[str, LooseMatch]] = {}
         with self._lock:
             for start in range(0, len(texts), 500):
                 batch = list(texts[start : start + 500])
                 marks = ",".join("?" * len(batch))
                 rows = self._connection.execute(
                     "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                    f"WHERE k.key IN ({marks}) ORDER BY n.kind = 'alias', n.iri",
+                    f"WHERE k.key IN ({marks}) ORDER BY n.kind = 'alias', n.iri, n.name",
                     batch,
                 )
                 for key, how, iri, name, kind in rows:
-                    matches = found.setdefault(key, [])
-                    if all(other.match.entity.iri != iri for other in matches):
-                        matches.append(LooseMatch(NameMatch(Entity(iri), name, kind, False), how))
-        return found
+                    match = LooseMatch(NameMatch(Entity(iri), name, kind, False), how)
+                    found.setdefault(key, {}).setdefault(iri, match)
+        return {key: list(matches.values())[:MAX_NAMESAKES] for key, matches in found.items()}
 
     def initials_from(self, beginning: str, *, limit: int = 50) -> list[NameMatch]:
-        """Names whose initials begin so, the shortest first: `us` for United States of America."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' ORDER BY length(k.key), n.iri LIMIT ?",
+                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
+                "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
                 (beginning, beginning + "\U0010ffff", limit),
             ).fetchall()
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """In how many names each of these normalised words stands; those in none are left out."""
         wanted = list(dict.fromkeys(words))[:500]
         with self._lock:
             marks = ",".join("?" * len(wanted))
@@ -166,7 +219,6 @@ class NameIndex:
             return {word: names for word, names in rows}
 
     def words_from(self, beginning: str, *, limit: int = 500) -> dict[str, int]:
-        """Words of names that begin so, and in how many names each stands; the most frequent ones."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",
@@ -175,20 +227,18 @@ class NameIndex:
             return {word: names for word, names in rows}
 
     def holding(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
-        """Names that hold any of these normalised words, best first by BM25; an entity as often as its names do."""
         if not words:
             return []
         query = " OR ".join(f'"{word}"' for word in words[:32])
         with self._lock:
             rows = self._connection.execute(
                 "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
-                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri LIMIT ?",
+                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
                 (query, limit),
             ).fetchall()
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        """All labels and aliases of each of these entities, labels first."""
         found: dict[Entity, list[str]] = {entity: [] for entity in entities}
         wanted = [entity.iri for entity in found]
         with self._lock:
@@ -196,7 +246,7 @@ class NameIndex:
                 batch = wanted[start : start + 500]
                 rows = self._connection.execute(
                     f"SELECT iri, name FROM names WHERE iri IN ({','.join('?' * len(batch))}) "
-                    "ORDER BY kind = 'alias', rowid",
+                    "ORDER BY kind = 'alias', name",
                     batch,
                 )
                 for iri, name in rows:
@@ -205,10 +255,6 @@ class NameIndex:
         return found
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        """Entities whose name holds all words of `text`, the last one perhaps begun only; else any of the words.
-
-        Best first: whole name equal, labels before aliases, then BM25.
-        """
         words = normalise(text[:MAX_QUERY_CHARS]).split()[:32]
         if not words:
             return []
@@ -218,7 +264,7 @@ class NameIndex:
                 rows = self._connection.execute(
                     "SELECT n.iri, n.name, n.kind, n.norm = ? AS same "
                     "FROM search JOIN names n ON n.rowid = search.rowid "
-                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri LIMIT ?",
+                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
                     (" ".join(words), query, 10 * limit),
                 ).fetchall()
             if rows:
@@ -237,11 +283,12 @@ def _can_write(file: Path) -> bool:
     return os.access(file.parent, os.W_OK)
 
 
-def _fill(connection: sqlite3.Connection, names: Iterator[tuple[str, str, str]]) -> None:
+def _fill(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
+    # normalised words are split at blanks and nowhere else, whatever SQLite thinks of their letters
     connection.executescript(
         "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
         "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
-        "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='unicode61 remove_diacritics 2');"
+        "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');"
     )
 
     def rows() -> Iterator[tuple[str, str, str, str, int]]:
@@ -267,19 +314,3 @@ def _fill(connection: sqlite3.Connection, names: Iterator[tuple[str, str, str]])
     connection.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
     connection.executescript("CREATE INDEX by_key ON keys(key);")
     connection.commit()
-
-
-def _names_of(graph: Derived) -> Iterator[tuple[str, str, str]]:
-    found = False
-    for kind, predicates in (("label", graph.schema.label), ("alias", graph.schema.alias)):
-        for predicate in predicates:
-            query = render("predicate_pairs", view=graph.view, predicate=Entity(predicate))
-            for subject, name in graph.store.select(query, timeout=600.0, max_rows=50_000_000):
-                if isinstance(subject, Entity) and isinstance(name, Literal):
-                    found = True
-                    yield subject.iri, name.value, kind
-    if not found:  # a graph without names: the readable ends of its IRIs are all there is
-        query = render("all_nodes", view=graph.view)
-        for (node,) in graph.store.select(query, timeout=600.0, max_rows=50_000_000):
-            if isinstance(node, Entity) and not node.iri.startswith("_:"):
-                yield node.iri, local_words(node.iri), "iri"

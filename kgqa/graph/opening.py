@@ -41,6 +41,8 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 
 MAX_NAMED_GRAPHS = 100
+NAMES_GRAPHS = "urn:kgqa:names:"
+"""What the IRIs of graphs of names begin with, see `names_graph`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
@@ -56,9 +58,9 @@ def default_view(store: Store) -> tuple[str, ...]:
     if not (profile and profile.needs_graph):
         if store.ask(render("any_triple", view=()), fresh=True):
             return ()
-        return _named_graphs(store)
+        return user_graphs(store)
     try:
-        found = [iri for iri in _named_graphs(store) if iri not in profile.own_graphs]
+        found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
             f"Which graphs {store.place} has could not be told in time: name one, --graph-iri IRI."
@@ -72,12 +74,20 @@ def default_view(store: Store) -> tuple[str, ...]:
             f"{store.place} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
             + (", ..." if len(found) > 10 else "")
         )
-    return tuple(found)
+    return found
 
 
-def _named_graphs(store: Store) -> tuple[str, ...]:
+def user_graphs(store: Store) -> tuple[str, ...]:
+    """The named graphs that hold data: neither the server's own, nor the graphs of names that kgqa keeps beside data.
+
+    Raises:
+        StoreTimeout, PartialResult, StoreUnavailable: as `select` does.
+    """
+    own = store.profile.own_graphs if isinstance(store, EndpointStore) else ()
+    # left out here: a FILTER makes a server look at every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS), fresh=True)
-    return tuple(sorted(row[0].iri for row in rows if isinstance(row[0], Entity)))
+    named = (row[0].iri for row in rows if isinstance(row[0], Entity))
+    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))
 
 
 def open_graph(

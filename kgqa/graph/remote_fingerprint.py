@@ -1,7 +1,8 @@
 """A fingerprint for a graph that cannot be read whole: how many triples it has, and how many of some telling relations.
 
 The same data gives the same fingerprint on any server of one kind. Counts that take long are kept for a while, so a change
-that leaves all of them alone, or one to such a large graph within that while, is not seen.
+that leaves all of them alone, or one to such a large graph within that while, is not seen. Of a graph whose triples take
+too long to count (billions), the telling relations alone make the fingerprint.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.queries import render
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, bundled_schema
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 SLOW_SECONDS = 2.0
 KEPT_SECONDS = 86_400.0
-COUNT_SECONDS = 120.0
+COUNT_SECONDS = 40.0
+ALL_COUNTS_SECONDS = 90.0
 
 
 class RemoteFingerprint:
@@ -30,34 +32,49 @@ class RemoteFingerprint:
 
     def __init__(self, store: EndpointStore) -> None:
         self._store = store
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._counts: dict[str, int | None] | None = None
 
     @property
     def triples(self) -> int | None:
-        return self._measured()["triples"]
+        return (self._measured() or {}).get("triples")
 
     @property
     def text(self) -> str:
-        """32 hex digits, empty where the triples could not be counted in time: then nothing is kept under it."""
-        counts = self._measured()
-        if counts["triples"] is None:
+        """`remote-` and 25 hex digits; empty where nothing could be counted in time: then nothing is kept under it.
+
+        Raises:
+            StoreUnavailable: the server is not there.
+        """
+        return self.text_within(None)
+
+    def text_within(self, seconds: float | None) -> str:
+        """As `text`, and empty where another thread is still counting after so many seconds. None waits for it."""
+        counts = self._measured(seconds)
+        if counts is None or not any(counts.values()):
             return ""
         facts = json.dumps([sorted(self._store.graphs), counts], sort_keys=True)
         return "remote-" + hashlib.sha256(facts.encode()).hexdigest()[:25]
 
-    def _measured(self) -> dict[str, int | None]:
-        with self._lock:
+    def _measured(self, seconds: float | None = None) -> dict[str, int | None] | None:
+        if self._counts is not None:
+            return self._counts
+        if not self._lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
+            return None
+        try:
             if self._counts is None:
                 self._counts = self._kept() or self._measure()
             return self._counts
+        finally:
+            self._lock.release()
 
     def _measure(self) -> dict[str, int | None]:
         started = time.monotonic()
         view = tuple(Entity(iri) for iri in self._store.graphs)
-        counts: dict[str, int | None] = {"triples": self._count("count_triples", view=view)}
+        last = started + ALL_COUNTS_SECONDS
+        counts: dict[str, int | None] = {"triples": self._count(last, "count_triples", view=view)}
         for predicate in telling_predicates():
-            counts[predicate] = self._count("count_predicate", view=view, predicate=Entity(predicate))
+            counts[predicate] = self._count(last, "count_predicate", view=view, predicate=Entity(predicate))
         if time.monotonic() - started > SLOW_SECONDS:
             self._store.keep_fact("counts", json.dumps(counts))
         return counts
@@ -70,11 +87,14 @@ class RemoteFingerprint:
             return None
         return found if isinstance(found, dict) and "triples" in found else None
 
-    def _count(self, template: str, **values) -> int | None:
+    def _count(self, last: float, template: str, **values) -> int | None:
+        seconds = min(COUNT_SECONDS, last - time.monotonic())
+        if seconds <= 0:
+            return None
         try:
-            ((count,),) = self._store.select(render(template, **values), timeout=COUNT_SECONDS, fresh=True)
+            ((count,),) = self._store.select(render(template, **values), timeout=seconds, fresh=True)
             return int(count.value)
-        except (StoreTimeout, PartialResult):
+        except (StoreTimeout, PartialResult, QueryRejected, ValueError, AttributeError):
             return None
 
 

@@ -137,6 +137,7 @@ _NEEDS_READING = ("prefix", "service", "load", "\\u")
 
 def prepare(sparql: str) -> str:
     """What every query goes through before an engine sees it: checked, escapes resolved, prefixes expanded."""
+    _refuse_half_characters(sparql)
     lower = sparql.lower()
     if not any(word in lower for word in _NEEDS_READING):
         return sparql
@@ -151,6 +152,17 @@ def prepare(sparql: str) -> str:
     return expanded
 
 
+def _refuse_half_characters(sparql: str) -> None:
+    """A lone surrogate, which Python makes of bytes that are no UTF-8, cannot be sent to anybody."""
+    if not sparql.isascii():
+        try:
+            sparql.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise QueryRejected(
+                "The query holds half a character, made of bytes that are no UTF-8. Correct the text it came from."
+            ) from error
+
+
 _READS_AT_ONCE = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
 
 
@@ -163,6 +175,7 @@ def check_remote(sparql: str, *, reads: str = "") -> str:
     Raises:
         QueryRejected: SERVICE, LOAD, or Virtuoso's DEFINE, which can make it fetch; or no query of this kind.
     """
+    _refuse_half_characters(sparql)
     lower = sparql.lower()
     if any(word in lower for word in ("service", "load", "define", "\\u")):
         sparql = decode_codepoints(sparql)

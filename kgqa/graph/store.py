@@ -39,13 +39,13 @@ class MalformedLine:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load did. `added` counts triples that were not there before; `malformed` the lines left out,
-    of which `examples` gives the first few."""
+    """What a load did. `added` counts triples that were not there before, `triples` those there are now, both None where
+    a server did not count in time; `malformed` the lines left out, of which `examples` gives the first few."""
 
     files: int
     lines: int
-    added: int
-    triples: int
+    added: int | None
+    triples: int | None
     malformed: int
     examples: tuple[MalformedLine, ...]
     fingerprint: str

@@ -1,5 +1,5 @@
 """HTTP to a SPARQL endpoint: SPARQLWrapper words the requests, urllib3 keeps the connections, and what is between them
-waits, tries again and gives up in time.
+waits, logs in, tries again and gives up in time.
 
 SPARQLWrapper by itself opens a connection a request and knows neither 429 nor a limit on the whole of a request.
 """
@@ -7,34 +7,49 @@ SPARQLWrapper by itself opens a connection a request and knows neither 429 nor a
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from kgqa import __version__
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.profiles import Profile
-from kgqa.graph.verdict import judge
-from kgqa.words import clean
+from kgqa.graph.failures import failure_of, never_sent, turned_away, worth_another_try
+from kgqa.graph.gate import Gate, NoPlace
+from kgqa.graph.login import Login
+from kgqa.graph.profiles import Profile, profile_of
+from kgqa.graph.queries import render
+from kgqa.graph.requests import Request, Requests
+from kgqa.graph.server_limits import UNKNOWN, ServerLimits, read_limits, refused_limit
+from kgqa.graph.verdict import judge, judge_update
+from kgqa.graph.watch import Watch, watched_pools, watching
 
 PART_BYTES = 1 << 16
 MAX_ERROR_BYTES = 1 << 16
-LONGEST_GET = 1_500
-"""Characters of a URL; servers refuse longer ones in misleading ways from about 4,000 on."""
+IDLE_CONNECTIONS = 32
 LOOPBACK = ("localhost", "::1")
-RETRIED = (429, 502, 503)
+BUSY = (429, 502, 503)
+BUSY_BEFORE_WORK = (429, 503)
+NOT_ITSELF = (401, 403, 404, 429)
+"""Replies that may come from something in front of the server, as those of 500 and more may."""
+MOST_BROKEN = 2
+"""Times a query is sent whose connection breaks: it may be the query that takes the server down."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
+FIRST_CONTACT_SECONDS = 2.0
+"""Patience with a server that has not answered yet: its address is more likely wrong than the server away."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How an endpoint is spoken to. `patience`: seconds to keep trying where nothing answers."""
+    """How an endpoint is spoken to.
+
+    `contact` goes into User-Agent. `concurrency` and `rate`: requests at once and a second, None for what its profile
+    says. `connect_seconds` may pass until it takes a connection; `patience` are the seconds to keep trying where nothing
+    answers.
+    """
 
     user: str = ""
     password: str = field(default="", repr=False)
@@ -45,316 +60,299 @@ class Access:
     patience: float = 10.0
 
 
-class Gate:
-    """The limits of one endpoint, shared by all stores of this process that speak to it."""
-
-    _gates: dict[str, Gate] = {}
-    _guard = threading.Lock()
-
-    def __init__(self, concurrency: int, rate: float) -> None:
-        self._slots = threading.BoundedSemaphore(concurrency)
-        self._pause = 1.0 / rate if rate else 0.0
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    @classmethod
-    def of(cls, url: str, concurrency: int, rate: float) -> Gate:
-        with cls._guard:
-            return cls._gates.setdefault(f"{url} {concurrency} {rate}", cls(concurrency, rate))
-
-    def hold_off(self, seconds: float) -> None:
-        """Nobody sends anything for so long: the server asked for it."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
-
-    @contextmanager
-    def passing(self, deadline: float) -> Iterator[None]:
-        """Wait for a place, at most until `deadline` (time.monotonic). Raises StoreTimeout."""
-        if not self._slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise StoreTimeout("All places at the server were taken for as long as this query may take.")
-        try:
-            with self._lock:
-                turn = max(self._next, now := time.monotonic())
-                if turn < deadline:
-                    self._next = max(self._next, turn + self._pause)
-            if turn >= deadline:
-                raise StoreTimeout("The server asked to be left alone for longer than this query may take.")
-            if turn > now:
-                time.sleep(turn - now)
-            yield
-        finally:
-            self._slots.release()
-
-
 @dataclass
 class Reply:
-    """What came back, its body still to be read through `parts`."""
+    """What came back: headers by lower-case name, and the body, still to be read through `parts`."""
 
     status: int
     headers: dict[str, str]
     parts: Iterator[bytes]
 
 
-class Transport:
-    """Sends queries to one endpoint. Thread-safe.
+class BrokenOff(PartialResult):
+    """The connection ended in the middle of an answer: another try may bring all of it."""
 
-    Raises:
-        StoreUnavailable: nobody answers there, or only with something that is not SPARQL.
+
+class Transport:
+    """Sends queries and updates to one endpoint. Thread-safe.
+
+    Args:
+        profile: what kind of server it is. detects: whether its first reply may say that it is of another kind.
+
+    Attributes:
+        profile: what kind of server it is taken for by now. limits: what it said of its own limits.
     """
 
-    def __init__(self, url: str, access: Access, profile: Profile) -> None:
+    def __init__(self, url: str, access: Access, profile: Profile, *, detects: bool = False) -> None:
         self.url = url
         self.access = access
         self.profile = profile
-        self._pool = _pool(url, access, self.concurrency)
-        self._local = threading.local()
-        self._host = urlsplit(url).hostname or ""
-        self._headers = {"User-Agent": _agent(access.contact)}
-        if not (self._host in LOOPBACK or self._host.startswith("127.")):
-            self._headers["Accept-Encoding"] = "gzip"  # on one machine packing costs more than it saves
+        self.limits: ServerLimits = UNKNOWN
+        host = urlsplit(url).hostname or ""
+        local = host in LOOPBACK or host.startswith("127.")
+        # on one machine packing costs more than it saves
+        self._requests = Requests(url, contact=access.contact, packed=not local)
+        self._pool, self._proxied = _pool(url, local=local)
+        self._login = Login(url, access.user, access.password)
+        self._gate = Gate.of(url)
+        self._detects = detects
+        self._meeting = threading.Lock()
+        self._met = self._answers = False
+        self._closed = threading.Event()
+        self._watches: set[Watch] = set()
 
     @property
     def concurrency(self) -> int:
         return self.access.concurrency or self.profile.concurrency
 
     @property
-    def gate(self) -> Gate:
-        rate = self.profile.rate if self.access.rate is None else self.access.rate
-        return Gate.of(self.url, self.concurrency, rate)
+    def rate(self) -> float:
+        return self.profile.rate if self.access.rate is None else self.access.rate
 
     def close(self) -> None:
-        self._pool.clear()
+        """End what is under way: whoever waits gets StoreUnavailable."""
+        self._closed.set()
+        self._gate.wake()
+        for watch in list(self._watches):
+            watch.end()
+        self._pool.clear() if self._proxied else self._pool.close()
+
+    def meet(self, seconds: float) -> None:
+        """Find out what kind of server it is and what limits it has, unless that is known. Raises as `query` does."""
+        if self._met:
+            return
+        if not self._meeting.acquire(timeout=seconds):
+            raise NoPlace(f"{self.url} did not say in time what it is. See what keeps it busy.")
+        deadline = time.monotonic() + seconds
+        try:
+            if not self._met and self._detects:
+                with self._asked(render("any_triple", view=()), asks=True, deadline=deadline) as reply:
+                    found = profile_of(self.url, reply.headers.get("server", ""))
+                    if found.name != "generic" or (reply.status < 500 and reply.status not in NOT_ITSELF):
+                        self.profile, self._detects = found, False
+            if not self._met and self.profile.limits_query:
+                with self._asked(render(self.profile.limits_query), asks=False, deadline=deadline) as reply:
+                    if reply.status == 200:  # otherwise it does not tell everybody
+                        self.limits = read_limits(reply.parts)
+            self._met = not self._detects
+        finally:
+            self._meeting.release()
 
     @contextmanager
     def query(self, text: str, *, asks: bool, seconds: float) -> Iterator[Reply]:
-        """Send a SELECT or ASK query; the reply has to be read inside.
+        """Send a SELECT or ASK query and give the reply, whatever it says; it has to be read inside.
 
         Args:
             seconds: for all of it: waiting for a place, connecting, trying again, reading.
 
         Raises:
-            StoreTimeout, StoreUnavailable, PartialResult (the connection broke off while reading).
+            StoreTimeout, StoreUnavailable; BrokenOff and PartialResult while reading.
         """
-        from urllib3.util import is_fp_closed
-
         deadline = time.monotonic() + seconds
-        wrapper = self._wrapper()
-        wrapper.say(text, asks, self.profile, seconds)
-        with self.gate.passing(deadline):
-            response = self._answered(wrapper.request(), deadline)
-            try:
-                yield Reply(
-                    response.status, {k.lower(): v for k, v in response.headers.items()}, _parts(response, deadline)
-                )
-            except BaseException:
-                response.close()  # what has not been read would be taken for the next reply
-                raise
-            if not is_fp_closed(response):
-                response.close()
+        self.meet(seconds)
+        with self._asked(text, asks=asks, deadline=deadline) as reply:
+            yield reply
 
-    def update(self, text: str, profile: Profile, seconds: float) -> None:
-        """Send an update, once: whether one that broke off was carried out is not known.
+    @contextmanager
+    def _asked(self, text: str, *, asks: bool, deadline: float) -> Iterator[Reply]:
+        with self.place(deadline) as watch, self.reply(text, asks=asks, watch=watch) as reply:
+            yield reply
+
+    @contextmanager
+    def place(self, deadline: float) -> Iterator[Watch]:
+        """Wait for a place among the requests that may be under way; what is sent in the block is ended at `deadline`.
+
+        Raises:
+            NoPlace, StoreUnavailable.
+        """
+        with self._gate.place(self.concurrency, deadline, self._closed), watching(deadline) as watch:
+            self._watches.add(watch)
+            try:
+                yield watch
+            finally:
+                self._watches.discard(watch)
+
+    @contextmanager
+    def reply(self, text: str, *, asks: bool, watch: Watch) -> Iterator[Reply]:
+        """Send a query from a place, as `query` does."""
+
+        def worded() -> Request:
+            left = watch.deadline - time.monotonic()
+            limit = left if self.limits.may_be_told(left, self.profile) else None
+            return self._requests.query(text, asks=asks, profile=self.profile, limit=limit)
+
+        response, said = self._answered(worded, watch, text)
+        try:
+            parts = self._parts(response, watch) if response.status == 200 else iter([said])
+            yield Reply(response.status, _lower(response.headers), parts)
+        finally:
+            if not response.closed:
+                response.close()  # what has not been read would be taken for the next reply
+
+    def update(self, text: str, *, seconds: float) -> None:
+        """Send an update. One that breaks off is not sent again: whether it was carried out is not known.
 
         Raises:
             StoreTimeout, StoreUnavailable, QueryRejected.
         """
-        from urllib.error import HTTPError, URLError
-        from urllib.request import (
-            HTTPBasicAuthHandler,
-            HTTPDigestAuthHandler,
-            HTTPPasswordMgrWithDefaultRealm,
-            build_opener,
-        )
+        deadline = time.monotonic() + seconds
+        self.meet(seconds)
+        url = self.url
+        if self.profile.update_path:
+            url = urlsplit(url)._replace(path=self.profile.update_path).geturl()
+        with self.place(deadline) as watch:
+            response, said = self._answered(lambda: self._requests.update(text, url=url), watch, text, is_update=True)
+            response.close()
+        error = judge_update(response.status, _lower(response.headers), _text(said), self.profile, url, query=text)
+        if error:
+            raise error
 
-        address = self.url
-        if profile.update_path:
-            address = urlsplit(self.url)._replace(path=profile.update_path).geturl()
-        wrapper = _wrapper_class()(self.url, Access(), self._headers["User-Agent"])
-        wrapper.say_update(text, address)
-        passwords = HTTPPasswordMgrWithDefaultRealm()
-        passwords.add_password(None, address, self.access.user, self.access.password)
-        login = HTTPDigestAuthHandler if profile.update_login == "digest" else HTTPBasicAuthHandler
-        try:
-            with self.gate.passing(time.monotonic() + seconds):
-                with build_opener(login(passwords)).open(wrapper.request(), timeout=seconds) as response:
-                    response.read(MAX_ERROR_BYTES)
-        except HTTPError as error:
-            body = error.read(MAX_ERROR_BYTES).decode("utf-8", "replace")
-            headers = {name.lower(): value for name, value in error.headers.items()}
-            raise judge(error.code, headers, body, profile, address) or StoreUnavailable(str(error)) from error
-        except TimeoutError as error:
-            raise StoreTimeout(f"The server did not finish the update in {seconds:g} s.") from error
-        except (URLError, OSError) as error:
-            if isinstance(getattr(error, "reason", None), TimeoutError):
-                raise StoreTimeout(f"The server did not finish the update in {seconds:g} s.") from error
-            raise StoreUnavailable(
-                f"The update did not reach the end at {address} ({type(error).__name__}). Look at the graph before you "
-                "send it again."
-            ) from error
-        except ValueError as error:  # the library's word for a way of logging in that it does not know
-            raise StoreUnavailable(
-                f"{address} asks for another way of logging in than {profile.update_login}."
-            ) from error
+    # --- one request, as often as it takes
 
-    def _wrapper(self) -> Any:
-        """One a thread: SPARQLWrapper keeps the query in itself."""
-        wrapper = getattr(self._local, "wrapper", None)
-        if wrapper is None:
-            wrapper = self._local.wrapper = _wrapper_class()(self.url, self.access, self._headers["User-Agent"])
-        return wrapper
+    def _answered(
+        self, worded: Callable[[], Request], watch: Watch, text: str, *, is_update: bool = False
+    ) -> tuple[Any, bytes]:
+        """The response, after as many tries as patience allows, and the beginning of what it says if that is no result."""
+        from http.client import HTTPException
 
-    def _answered(self, request: Any, deadline: float) -> Any:
-        """The response, after as many tries as patience allows."""
         from urllib3.exceptions import HTTPError
 
-        give_up = min(deadline, time.monotonic() + self.access.patience)
-        pause = FIRST_PAUSE
+        busy = BUSY_BEFORE_WORK if is_update else BUSY
+        give_up, pause, broken, logged_in = 0.0, FIRST_PAUSE, 0, False
         while True:
+            self._gate.turn(self.rate, watch.deadline, self._closed)
             try:
-                response = self._once(request, deadline)
-            except HTTPError as error:
-                if isinstance(error, _read_timeouts()) or time.monotonic() >= deadline:
-                    raise StoreTimeout(f"The server at {self.url} did not answer in time.") from error
-                failure, wait = self._unreachable(error), 0.0
-                if not _passing(error):
+                response = self._sent(worded(), watch)
+            except (HTTPError, HTTPException, OSError) as error:
+                self._refuse_ended(watch, error)
+                failure = failure_of(error, self.url, is_update=is_update)
+                broken += not never_sent(error)
+                if broken >= MOST_BROKEN or not worth_another_try(error, is_update=is_update):
                     raise failure from error
             else:
-                if response.status not in RETRIED:
-                    return response
-                failure, wait = self._turned_away(response)
-                response.close()
+                self._answers = True
+                said = b"" if response.status == 200 and not is_update else _beginning(response)
+                if response.status == 401 and not logged_in:
+                    logged_in = self._login.take(response.headers.getlist("WWW-Authenticate"))
+                    if logged_in:
+                        continue
+                seconds = refused_limit(self.profile, response.status, said)
+                if seconds is not None and seconds != self.limits.seconds:
+                    self.limits = ServerLimits(seconds, self.limits.rows)
+                    continue
+                if response.status not in busy:
+                    return response, said
+                verdict = judge(
+                    response.status, _lower(response.headers), _text(said), self.profile, self.url, query=text
+                )
+                if not isinstance(verdict, StoreUnavailable):
+                    return response, said  # QLever says 429 of a query that ran out of time
+                failure, wait = turned_away(response.status, self.url), _retry_after(response.headers)
+                if wait:
+                    self._gate.hold_off(wait)  # for all that speak to this server, and so for us
+                    continue
             now = time.monotonic()
-            if wait:
-                self.gate.hold_off(wait)
-                give_up = max(give_up, min(deadline, now + wait + FIRST_PAUSE))
-            pause_now = wait or pause * random.uniform(0.7, 1.3)
-            if now + pause_now >= give_up:
+            patience = self.access.patience if self._answers else min(self.access.patience, FIRST_CONTACT_SECONDS)
+            give_up = give_up or now + patience
+            pause_now = pause * random.uniform(0.7, 1.3)
+            if now + pause_now >= min(give_up, watch.deadline):
                 raise failure
-            time.sleep(pause_now)
+            self._closed.wait(pause_now)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _once(self, request: Any, deadline: float) -> Any:
+    def _sent(self, request: Request, watch: Watch) -> Any:
         from urllib3 import Timeout
 
-        left = max(0.001, deadline - time.monotonic())
-        return self._pool.request(
-            request.get_method(),
-            request.full_url,
-            body=request.data,
-            headers={**request.headers, **self._headers},
+        login = self._login.header(request.method, request.target)
+        left = max(0.001, watch.deadline - time.monotonic())
+        return self._pool.urlopen(
+            request.method,
+            request.url if self._proxied else request.target,
+            body=request.body,
+            headers={**request.headers, "Authorization": login} if login else request.headers,
             timeout=Timeout(connect=min(left, self.access.connect_seconds), read=left),
             retries=False,
             redirect=False,
             preload_content=False,
         )
 
-    def _unreachable(self, error: Exception) -> StoreUnavailable:
-        from urllib3.exceptions import SSLError
+    def _parts(self, response: Any, watch: Watch) -> Iterator[bytes]:
+        """The body as it comes. What arrives after the deadline is not trusted even if it looks whole: a server that
+        was told the deadline may have cut it."""
+        from urllib3.exceptions import DecodeError, HTTPError
 
-        if isinstance(error, SSLError):
-            return StoreUnavailable(
-                f"The certificate of {self.url} is not accepted ({clean(str(error))[:200]}). "
-                "If it is your own server, name its authority in SSL_CERT_FILE."
-            )
-        return StoreUnavailable(
-            f"Nothing answers at {self.url}. Is the server running (make virtuoso-status), and is this its SPARQL address?"
-        )
+        try:
+            while True:
+                part = response.read1(PART_BYTES)
+                self._refuse_ended(watch)
+                if not part:
+                    return
+                yield part
+        except DecodeError as error:
+            raise PartialResult("The server's answer cannot be unpacked: it is damaged. Try again.") from error
+        except HTTPError as error:
+            self._refuse_ended(watch, error)
+            raise BrokenOff(
+                f"The connection to {self.url} broke off in the middle of an answer. Nothing of it is used. Try again."
+            ) from error
 
-    def _turned_away(self, response: Any) -> tuple[StoreUnavailable, float]:
-        wait = _retry_after(response.headers.get("Retry-After", ""))
-        what = "too many requests" if response.status == 429 else "it cannot answer now"
-        after = f" It asks to be left alone for {wait:.0f} s." if wait else ""
-        return StoreUnavailable(
-            f"{self.url} says {what} (HTTP {response.status}).{after} "
-            "Try again later, or with less at once: endpoint.concurrency, endpoint.rate."
-        ), wait
+    def _refuse_ended(self, watch: Watch, error: Exception | None = None) -> None:
+        """Where it is we who end a connection, say so."""
+        from urllib3.exceptions import ReadTimeoutError
+
+        if self._closed.is_set():
+            raise StoreUnavailable(f"The connection to {self.url} has been closed.") from error
+        if watch.late or isinstance(error, ReadTimeoutError):
+            raise StoreTimeout(
+                f"The server at {self.url} did not answer in time. Ask for less, or give it more: graph.timeout."
+            ) from error
 
 
-def _pool(url: str, access: Access, concurrency: int) -> Any:
+def _pool(url: str, *, local: bool) -> tuple[Any, bool]:
+    """The pool of connections, or what stands for it where a proxy is on the way, and whether that is so."""
+    from urllib.request import getproxies, proxy_bypass
+
     from urllib3 import PoolManager, ProxyManager
 
     parts = urlsplit(url)
-    proxy = getproxies().get(parts.scheme)
-    options = {"maxsize": concurrency, "block": False, "num_pools": 2}
-    if proxy and not proxy_bypass(parts.hostname or "") and not (parts.hostname or "").startswith("127."):
-        return ProxyManager(proxy, **options)
-    return PoolManager(**options)
+    options = {"maxsize": IDLE_CONNECTIONS, "block": False}
+    proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    manager = ProxyManager(proxy, **options) if proxy else PoolManager(**options)
+    manager.pool_classes_by_scheme = watched_pools()
+    return (manager, True) if proxy else (manager.connection_from_url(url), False)
 
 
-def _agent(contact: str) -> str:
-    about = f" ({clean(contact)[:200]})" if contact else ""
-    return f"kgqa/{__version__}{about}".encode("ascii", "replace").decode()
-
-
-def _wrapper_class() -> type:
-    from SPARQLWrapper import BASIC, GET, JSON, POST, SPARQLWrapper
-
-    class Wrapper(SPARQLWrapper):
-        """SPARQLWrapper, told what kind of query it has instead of searching the text for it (most of its time)."""
-
-        def __init__(self, url: str, access: Access, agent: str) -> None:
-            super().__init__(url, returnFormat=JSON, agent=agent)
-            self.setOnlyConneg(True)
-            if access.user:
-                self.setHTTPAuth(BASIC)
-                self.setCredentials(access.user, access.password)
-
-        def say(self, text: str, asks: bool, profile: Profile, seconds: float) -> None:
-            self.queryString, self.queryType = text, "ASK" if asks else "SELECT"
-            self.setMethod(GET if len(text) <= LONGEST_GET and text.isascii() else POST)
-            if profile.timeout_parameter:
-                self.parameters = {profile.timeout_parameter: [profile.time_limit(seconds)]}
-            if profile.timeout_header:
-                self.customHttpHeaders = {profile.timeout_header: profile.time_limit(seconds)}
-
-        def say_update(self, text: str, address: str) -> None:
-            self.queryString, self.queryType, self.updateEndpoint = text, "INSERT", address
-            self.setMethod(POST)
-
-        def request(self) -> Any:
-            return self._createRequest()
-
-    return Wrapper
-
-
-def _parts(response: Any, deadline: float) -> Iterator[bytes]:
-    """The body as it comes. A body that trickles is ended at the deadline, not at each silence."""
+def _beginning(response: Any) -> bytes:
+    """As much of the body as comes, at most MAX_ERROR_BYTES: it is there to be quoted."""
     from urllib3.exceptions import HTTPError
 
+    data = b""
     try:
-        while True:
-            part = response.read1(PART_BYTES)
-            if not part:
-                if not response.closed and getattr(response, "length_remaining", 0):
-                    raise PartialResult("The server's answer breaks off before its announced end. Try again.")
-                return
-            if time.monotonic() > deadline:
-                raise StoreTimeout("The server was still sending when the time was up.")
-            yield part
-    except HTTPError as error:
-        if isinstance(error, _read_timeouts()):
-            raise StoreTimeout("The server stopped sending in the middle of its answer.") from error
-        raise PartialResult(f"The connection broke off in the middle of an answer ({type(error).__name__}).") from error
+        while len(data) < MAX_ERROR_BYTES and (part := response.read1(PART_BYTES)):
+            data += part
+    except HTTPError:
+        pass
+    if not response.closed:
+        response.close()
+    return data[:MAX_ERROR_BYTES]
 
 
-def _read_timeouts() -> tuple[type, ...]:
-    from urllib3.exceptions import ReadTimeoutError
-
-    return (ReadTimeoutError,)
+def _lower(headers: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
-def _passing(error: Exception) -> bool:
-    """Whether it may be different a moment later: a certificate or a malformed address will not be."""
-    from urllib3.exceptions import LocationValueError, SSLError
-
-    return not isinstance(error, (SSLError, LocationValueError))
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
 
 
-def _retry_after(value: str) -> float:
-    """Seconds, from a number or a date; 0 where there is none that is understood."""
-    if value.strip().isdigit():
+def _retry_after(headers: Any) -> float:
+    """Seconds, from a number or a date (RFC 9110, section 10.2.3); 0 where there is none that is understood."""
+    from email.utils import parsedate_to_datetime
+
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]+", value):
         return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0

@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from kgqa.graph.bulk import load_files
 from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.graph import KnowledgeGraph
+from tests.graph.facts import FACTS, NAMES
+from tests.graph.stores import KINDS, EmbeddedGraphs, Graphs, VirtuosoGraphs
+from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +25,42 @@ def cache_dir(tmp_path_factory, monkeypatch) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(folder))
     return folder
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def graphs(request, tmp_path_factory) -> Iterator[Graphs]:
+    """Makes graphs, once in the embedded store and once on a real Virtuoso: each test that uses it runs on both."""
+    made: Graphs
+    if request.param == "embedded":
+        made = EmbeddedGraphs(tmp_path_factory.mktemp("graphs"))
+    else:
+        made = VirtuosoGraphs(request.getfixturevalue("virtuoso_server"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def make(graphs):
+    """`make(lines, schema=..., **options) -> KnowledgeGraph`, in either store, closed with the module."""
+    return graphs.make
+
+
+@pytest.fixture(scope="module")
+def named(make) -> KnowledgeGraph:
+    """The small graph with names."""
+    return make(FACTS + NAMES)
+
+
+@pytest.fixture(scope="module")
+def nameless(make) -> KnowledgeGraph:
+    """The same facts, and nothing has a name."""
+    return make(FACTS)
+
+
+@pytest.fixture(params=["named", "nameless"])
+def graph(request, named, nameless) -> KnowledgeGraph:
+    """The small graph, once with names and once without."""
+    return {"named": named, "nameless": nameless}[request.param]
 
 
 @pytest.fixture

@@ -1,28 +1,20 @@
-"""Paths over random graphs: what the graph says, what a plain walk says, and what the exported query says, by two engines."""
+"""Paths over random graphs, in both stores: what the graph says, what a plain walk says, and what the exported query
+says, by the store's engine and by rdflib."""
 
 from __future__ import annotations
 
-import itertools
-import os
-
 import pytest
 import rdflib
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.queries import render_term
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
+from tests.conftest import SOAK
+from tests.graph.stores import Graphs
 
-EXAMPLES = 400 if os.environ.get("KGQA_SOAK") else 40
-SOME = settings(
-    max_examples=EXAMPLES,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+EXAMPLES = {"embedded": 400 if SOAK else 40, "virtuoso": 200 if SOAK else 8}
 SCHEMA = parse_schema(
     """
     name = "plain"
@@ -44,23 +36,18 @@ GRAPHS = st.lists(EDGES, max_size=25, unique=True)
 STEPS = st.builds(Step, st.sampled_from(RELATIONS), st.sampled_from(["out", "in"]))
 PATHS = st.builds(RelationPath, st.sampled_from(NODES), st.lists(STEPS, min_size=1, max_size=3).map(tuple))
 PAIRS = st.lists(st.tuples(st.sampled_from(RELATIONS), st.sampled_from(RELATIONS)).filter(lambda p: p[0] < p[1]), max_size=1)
-numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    with EmbeddedStore(tmp_path_factory.mktemp("random") / "g", writable=True, create=True) as store:
-        yield store
+def some(graphs: Graphs, *, share: float = 1.0) -> settings:
+    """How many random graphs are tried; a server takes several times as long for each."""
+    return settings(max_examples=max(4, int(share * EXAMPLES[graphs.kind])))
 
 
-def in_store(store: EmbeddedStore, edges, pairs) -> str:
-    """Keep a small graph as a named graph of its own."""
-    name = f"http://e/graph{next(numbers)}"
-    triples = [(s.iri, r, o) for s, r, o in edges] + [(left, INVERSE_OF, Entity(right)) for left, right in pairs]
-    text = " ".join(f"<{s}> <{r}> {render_term(o)} ." for s, r, o in triples)
-    # an empty graph does not exist: one edge of noise makes it
-    store.update(f"INSERT DATA {{ GRAPH <{name}> {{ {text} <http://e/n0> <http://www.w3.org/2000/01/rdf-schema#seeAlso> <http://e/n0> }} }}")
-    return name
+def in_store(graphs: Graphs, edges, pairs=(), **options) -> KnowledgeGraph:
+    """A small graph, kept as a named graph of its own."""
+    triples = [(s, r, o) for s, r, o in edges] + [(Entity(left), INVERSE_OF, Entity(right)) for left, right in pairs]
+    store, name = graphs.keep(triples)
+    return KnowledgeGraph(store, SCHEMA, view=[name], **options)
 
 
 def by_rdflib(edges, pairs) -> rdflib.Graph:
@@ -124,12 +111,11 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
 
 class TestEnds:
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_four_ways_agree(self, store, rule):
-        @SOME
+    def test_four_ways_agree(self, graphs, rule):
+        @some(graphs)
         @given(GRAPHS, PATHS, PAIRS)
         def check(edges, path, pairs):
-            name = in_store(store, edges, pairs)
-            graph = KnowledgeGraph(store, SCHEMA, view=[name], walks=rule)
+            graph = in_store(graphs, edges, pairs, walks=rule)
             inverse = {a: b for left, right in pairs for a, b in ((left, right), (right, left))}
             assert graph.inverses == inverse
             expected_walks = walks(edges, path, rule, inverse, final=True)
@@ -137,10 +123,9 @@ class TestEnds:
             ends = graph.ends(path)
             assert set(ends.values) == expected and len(ends.values) == len(expected) and not ends.approximate
             query = graph.answer_query(path)
-            assert {row[0] for row in store.select(query)} == expected
-            assert query.count(f"FROM <{name}>") == 1
-            alone = query.replace(f"FROM <{name}>\n", "")
-            assert {ours(row[0]) for row in by_rdflib(edges, pairs).query(alone)} == expected
+            assert {row[0] for row in graph.store.select(query)} == expected
+            assert query.count(f"FROM <{graph.view[0].iri}>") == 1
+            assert {ours(row[0]) for row in by_rdflib(edges, pairs).query(alone(query))} == expected
             assert set(graph.walks_along(path, limit=10_000)) == set(expected_walks)
             if expected:
                 limited = graph.ends(path, limit=1)
@@ -148,19 +133,18 @@ class TestEnds:
 
         check()
 
-    def test_restricted_query(self, store):
+    def test_restricted_query(self, graphs):
         """An inner node held to some entities: the ends of the walks through them."""
 
-        @SOME
+        @some(graphs)
         @given(GRAPHS, PATHS.filter(lambda p: len(p) > 1), st.sets(st.sampled_from(NODES), min_size=1, max_size=3), st.data())
         def check(edges, path, chosen, data):
-            name = in_store(store, edges, ())
             index = data.draw(st.integers(1, len(path) - 1))
-            graph = KnowledgeGraph(store, SCHEMA, view=[name], walks="topic-not-end")
+            graph = in_store(graphs, edges, walks="topic-not-end")
             expected = {w[-1] for w in walks(edges, path, "topic-not-end", {}, final=True) if w[index] in chosen}
             query = graph.answer_query(path, restricted={index: sorted(chosen, key=lambda e: e.iri)})
-            assert {row[0] for row in store.select(query)} == expected
-            assert {ours(row[0]) for row in by_rdflib(edges, ()).query(query.replace(f"FROM <{name}>\n", ""))} == expected
+            assert {row[0] for row in graph.store.select(query)} == expected
+            assert {ours(row[0]) for row in by_rdflib(edges, ()).query(alone(query))} == expected
 
         check()
 
@@ -168,10 +152,10 @@ class TestEnds:
 class TestNextSteps:
     @pytest.mark.parametrize("rule", WALK_RULES)
     @pytest.mark.parametrize("steps", [0, 1, 2])
-    def test_exactly_the_steps_that_go_on(self, store, rule, steps):
+    def test_exactly_the_steps_that_go_on(self, graphs, rule, steps):
         paths = st.builds(RelationPath, st.sampled_from(NODES), st.tuples(*[STEPS] * steps))
 
-        @settings(SOME, max_examples=max(10, EXAMPLES // 2))
+        @some(graphs, share=0.5)
         @given(GRAPHS, paths)
         def check(edges, path):
             before = walks(edges, path, rule, {}, final=False)
@@ -187,7 +171,7 @@ class TestNextSteps:
                         if rule == "no-return" and path.steps and goes_back(step, path.steps[-1], {}) and node == walk[-2]:
                             continue
                         expected.add(step)
-            graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, edges, ())], walks=rule)
+            graph = in_store(graphs, edges, walks=rule)
             found = graph.next_steps(path)
             assert set(found.steps) == expected and len(found.steps) == len(expected)
             assert not found.approximate
@@ -198,30 +182,30 @@ class TestNextSteps:
         check()
 
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_a_capped_frontier_says_so(self, store, rule):
+    def test_a_capped_frontier_says_so(self, graphs, rule):
         """With a cap steps may be missing, then `approximate` is set; none is ever made up."""
 
-        @settings(SOME, max_examples=max(10, EXAMPLES // 2))
+        @some(graphs, share=0.5)
         @given(GRAPHS, PATHS.filter(lambda p: len(p) < 3), st.integers(1, 3))
         def check(edges, path, cap):
-            name = in_store(store, edges, ())
-            whole = set(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule).next_steps(path).steps)
-            capped = KnowledgeGraph(store, SCHEMA, view=[name], walks=rule, frontier_cap=cap).next_steps(path)
+            graph = in_store(graphs, edges, walks=rule)
+            whole = set(graph.next_steps(path).steps)
+            capped = graphs.again(graph, walks=rule, frontier_cap=cap).next_steps(path)
             assert set(capped.steps) <= whole
             if not capped.approximate:
                 assert set(capped.steps) == whole
 
         check()
 
-    def test_inverse_twins_lose_no_answer(self, store):
+    def test_inverse_twins_lose_no_answer(self, graphs):
         """With an inverse pair fully written out both ways, a folded step reaches what its twin would."""
 
-        @settings(SOME, max_examples=max(10, EXAMPLES // 2))
+        @some(graphs, share=0.5)
         @given(st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS[:2]), st.sampled_from(NODES)), max_size=15, unique=True), st.sampled_from(NODES))
         def check(edges, topic):
             twin = {RELATIONS[0]: RELATIONS[1], RELATIONS[1]: RELATIONS[0]}
             both = list(dict.fromkeys(edges + [(o, twin[r], s) for s, r, o in edges]))
-            graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, both, [(RELATIONS[0], RELATIONS[1])])])
+            graph = in_store(graphs, both, [(RELATIONS[0], RELATIONS[1])])
             path = RelationPath(topic)
             steps = graph.next_steps(path).steps
             reached = {frozenset(graph.ends(path.then(step)).values) for step in steps}
@@ -236,35 +220,38 @@ class TestNextSteps:
 
 class TestJoins:
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_walks_that_meet(self, store, rule):
-        @SOME
+    def test_walks_that_meet(self, graphs, rule):
+        @some(graphs)
         @given(GRAPHS, PATHS, PATHS, st.integers(1, 3))
         def check(edges, path, other, place):
             place = min(place, len(path))
-            graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, edges, ())], walks=rule)
+            graph = in_store(graphs, edges, walks=rule)
             met = {walk[-1] for walk in walks(edges, other, rule, {}, final=True)}
             expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[place] in met}
             join = [Join(place, other)]
             assert set(graph.ends(path, joins=join).values) == {walk[-1] for walk in expected}
             assert set(graph.walks_along(path, joins=join, limit=10_000)) == expected
             query = graph.answer_query(path, joins=join)
-            assert {row[0] for row in store.select(query)} == {walk[-1] for walk in expected}
+            assert {row[0] for row in graph.store.select(query)} == {walk[-1] for walk in expected}
 
         check()
 
-    @SOME
-    @given(GRAPHS, PATHS, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True))
-    def test_walks_that_are_restricted(self, store, edges, path, allowed):
-        if len(path) < 2:
-            path = path.then(*path.steps)
-        graph = KnowledgeGraph(store, SCHEMA, view=[in_store(store, edges, ())], walks="free")
-        expected = {walk[-1] for walk in walks(edges, path, "free", {}, final=True) if walk[1] in allowed}
-        restricted = ((1, tuple(allowed)),)
-        assert set(graph.ends(path, restricted=restricted).values) == expected
-        query = graph.answer_query(path, restricted=dict(restricted))
-        assert {ours(row[0]) for row in by_rdflib(edges, ()).query(query.replace(_from(query), ""))} == expected
+    def test_walks_that_are_restricted(self, graphs):
+        @some(graphs)
+        @given(GRAPHS, PATHS, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True))
+        def check(edges, path, allowed):
+            if len(path) < 2:
+                path = path.then(*path.steps)
+            graph = in_store(graphs, edges, walks="free")
+            expected = {walk[-1] for walk in walks(edges, path, "free", {}, final=True) if walk[1] in allowed}
+            restricted = ((1, tuple(allowed)),)
+            assert set(graph.ends(path, restricted=restricted).values) == expected
+            query = graph.answer_query(path, restricted=dict(restricted))
+            assert {ours(row[0]) for row in by_rdflib(edges, ()).query(alone(query))} == expected
+
+        check()
 
 
-def _from(query: str) -> str:
-    """The clause that names the graph, for an engine that has only this one."""
-    return next(line for line in query.split("\n") if line.startswith("FROM"))
+def alone(query: str) -> str:
+    """A query without the clause that names the graph, for an engine that has only this one."""
+    return "\n".join(line for line in query.split("\n") if not line.startswith("FROM"))

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.graph.export import AnswerInQuery, query_class, refuse_answers
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.queries import render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
-from kgqa.schema import bundled_schema
 
 NS = "http://rdf.freebase.com/ns/"
 TOPIC, ANSWER, OTHER = Entity("http://e/topic"), Entity("http://e/answer"), Entity("http://e/other")
@@ -154,15 +152,8 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    from kgqa.graph.bulk import load_files
-    from kgqa.graph.embedded import EmbeddedStore
-
-    base = tmp_path_factory.mktemp("export")
-    (base / "data.nt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    load_files(base / "g", [base / "data.nt"])
-    with EmbeddedStore(base / "g", workers=1) as store:
-        yield KnowledgeGraph(store, bundled_schema("freebase"))
+def graph(graphs):
+    return graphs.make(LINES)
 
 
 def path(topic: str, *steps: str) -> RelationPath:
@@ -264,15 +255,15 @@ def test_any_literal_that_is_named_is_found(text, language):
 class TestHubs:
     """Four layers of forty nodes, each tied to all of the next: two million walks, forty nodes a layer."""
 
-    @pytest.fixture
+    @pytest.fixture(scope="class")
     @staticmethod
-    def layers(opened):
+    def layers(graphs):
         lines = [f"<http://e/start> <http://e/r> <http://e/n0_{i}> ." for i in range(40)]
         for layer in range(4):
             lines += [
                 f"<http://e/n{layer}_{i}> <http://e/r> <http://e/n{layer + 1}_{j}> ." for i in range(40) for j in range(40)
             ]
-        return KnowledgeGraph(opened(lines), bundled_schema("rdfs"), timeout=20)
+        return graphs.make(lines, "rdfs", timeout=20)
 
     def test_the_query_does_not_walk_every_walk(self, layers):
         path = RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * 5)

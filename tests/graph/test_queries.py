@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
 from kgqa.graph.patterns import Edge, MarkTest, TypeTest, Walk
@@ -36,12 +37,23 @@ FULL = {
         {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")]},
         {"walk": replace(WALK, restricted=((1, (A, B)),)), "comments": []},
     ],
+    "count_predicate": [{"predicate": R}],
+    "count_triples": [{}],
+    "declared": [{"declared_by": R, "kinds": [A, B]}],
+    "declared_labels": [
+        {"declared_by": R, "kinds": [A], "predicate": B, "languages": languages}
+        for languages in ([], [Literal("de"), Literal("")])
+    ],
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
     "exists": [{"entity": A}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
-    "labels": [{"nodes": [A, B], "predicate": R}, {"nodes": [], "predicate": R}],
+    "labels": [
+        {"nodes": [A, B], "predicate": R, "languages": []},
+        {"nodes": [], "predicate": R, "languages": [Literal("")]},
+        {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
+    ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [
         {"prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
@@ -66,10 +78,24 @@ FULL = {
         for out in (True, False)
         for not_node, returning in ((None, []), (A, []), (None, [R] if walk is WALK else []))
     ],
+    "says_more": [
+        {"walk": walk, "keep": keep, "cap": 10, "out": out, "exit": R, "claim": B, "owner": owner, "value": value, "untrue": untrue}
+        for walk, keep, owner, value in (
+            (WALK, [Variable("e1"), Variable("answer")], Variable("e1"), Variable("other")),
+            (WALK, [Variable("e1"), Variable("answer")], Variable("other"), Variable("e1")),
+            (replace(WALK, nodes=WALK.nodes[:2], edges=WALK.edges[:1], different=(), not_prefixed=(), not_typed=(), not_marked=()), [Variable("e1")], A, Variable("other")),
+        )
+        for out in (True, False)
+        for untrue in ([], [TypeTest(R, A), TypeTest(R, B)])
+    ],
     "walks": [
         {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": None, "limit": 5},
         {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [A, Literal("x", language="en")], "limit": 5},
     ],
+}  # fmt: skip
+UPDATES = {
+    "insert_triples": {"graph": A, "triples": [(A, R, B), (B, R, Literal('" } DROP ALL #\n', language="en")), (B, R, Literal("7", R.iri))]},
+    "clear_graph": {"graph": A},
 }  # fmt: skip
 CASES = [(name, values, view) for name, sets in FULL.items() for values in sets for view in ((), (Entity("http://e/g1"), Entity("http://e/g2")))]
 
@@ -77,7 +103,14 @@ CASES = [(name, values, view) for name, sets in FULL.items() for values in sets 
 class TestTemplates:
     def test_every_file_is_tried(self):
         names = {item.name.removesuffix(".rq") for item in files("kgqa.queries").iterdir() if item.name.endswith(".rq") and not item.name.startswith("_")}
-        assert names == set(FULL)
+        assert names == set(FULL) | set(UPDATES)
+
+    @pytest.mark.parametrize("name, values", UPDATES.items(), ids=list(UPDATES))
+    def test_is_an_update(self, name, values):
+        text = render(name, **values)
+        parseUpdate(text)
+        ox.Store().update(text)
+        assert text.count(f"<{values['graph'].iri}>") >= 1
 
     @pytest.mark.parametrize("name, values, view", CASES, ids=[case[0] for case in CASES])
     def test_is_sparql(self, name, values, view):
@@ -105,7 +138,7 @@ class TestTemplates:
             with pytest.raises(InvalidTerm, match="Only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
-            render("labels", view=(), nodes=[A, value], predicate=R)
+            render("labels", view=(), nodes=[A, value], predicate=R, languages=[])
         with pytest.raises(InvalidTerm):
             render("ends", view=(value,), walk=WALK, limit=None)
 
@@ -132,6 +165,11 @@ INJECTIONS = [
     "ünicode:a",
     "http",
 ]
+
+
+def test_triples_are_made_distinct_only_where_they_can_come_twice():
+    one, two = (render("relation_counts", view=[Entity(f"http://e/g{n}") for n in range(count)]) for count in (1, 2))
+    assert "DISTINCT" not in one and "DISTINCT" not in render("relation_counts", view=()) and "DISTINCT" in two
 
 
 class TestTerms:
@@ -203,6 +241,6 @@ class TestTerms:
 
     def test_constants_only_in_the_caller(self):
         """A literal that looks like SPARQL stays a literal."""
-        text = render("labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R)
+        text = render("labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[])
         assert '"\\" } DROP ALL #"' in text
         prepareQuery(text)

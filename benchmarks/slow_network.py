@@ -1,0 +1,104 @@
+"""A network with latency, made on the loopback: TLS in front of a server, and behind a wire that delays every byte."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that signs itself, and its key, made with openssl."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+class Relay:
+    """Accepts connections on a free port of the loopback and passes their bytes on to another port, both ways.
+
+    Args:
+        delay: seconds that every piece takes on its way, in each direction; pieces do not wait for each other.
+        wrap: applied to each accepted connection, such as TLS.
+    """
+
+    def __init__(
+        self, port: int, *, delay: float = 0.0, wrap: Callable[[socket.socket], socket.socket] | None = None
+    ) -> None:
+        self._target = ("127.0.0.1", port)
+        self._delay = delay
+        self._wrap = wrap or (lambda connection: connection)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            client = self._wrap(connection)
+            server = socket.create_connection(self._target)
+        except OSError:
+            connection.close()
+            return
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for source, target in ((client, server), (server, client)):
+            pieces: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+            threading.Thread(target=self._read, args=(source, pieces), daemon=True).start()
+            threading.Thread(target=self._write, args=(target, pieces), daemon=True).start()
+
+    def _read(self, source: socket.socket, pieces: queue.SimpleQueue) -> None:
+        while True:
+            try:
+                data = source.recv(1 << 16)
+            except OSError:
+                data = b""
+            pieces.put((time.monotonic() + self._delay, data))
+            if not data:
+                return
+
+    def _write(self, target: socket.socket, pieces: queue.SimpleQueue) -> None:
+        while True:
+            due, data = pieces.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            with contextlib.suppress(OSError):
+                if data:
+                    target.sendall(data)
+                    continue
+                target.shutdown(socket.SHUT_WR)
+            return
+
+
+@contextlib.contextmanager
+def far_away(port: int, certificate: tuple[Path, Path], *, latency: float):
+    """The address of a server on this port as if it were far away: TLS over a wire with `latency` seconds each way.
+
+    The handshake of TCP itself is not delayed, so that a new connection costs less here than over a real network.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    tls = Relay(port, wrap=lambda connection: context.wrap_socket(connection, server_side=True))
+    wire = Relay(tls.port, delay=latency)
+    try:
+        yield f"https://127.0.0.1:{wire.port}"
+    finally:
+        wire.close()
+        tls.close()

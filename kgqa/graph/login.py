@@ -1,0 +1,100 @@
+"""Logging in to an endpoint: the password leaves only as the answer to a challenge of that very address."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import threading
+from collections.abc import Sequence
+
+from kgqa.errors import StoreUnavailable
+
+_HASHES = {"md5": hashlib.md5, "sha": hashlib.sha1, "sha-256": hashlib.sha256}
+
+
+class Login:
+    """A user and a password, and how the server wants them (RFC 7617 Basic, RFC 7616 Digest). Thread-safe.
+
+    The first request to a server goes without; once it has said what it wants, further ones bring it along.
+    """
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self._url, self._user, self._password = url, user, password
+        self._lock = threading.Lock()
+        self._scheme = ""
+        self._challenge: dict[str, str] = {}
+        self._count = 0
+
+    def take(self, challenges: Sequence[str]) -> bool:
+        """Hear the server's WWW-Authenticate headers. False where we have no login, or the server wants none.
+
+        Raises:
+            StoreUnavailable: it wants a kind of login that is not known here.
+        """
+        offers = {scheme.lower(): details for scheme, _, details in (each.partition(" ") for each in challenges)}
+        if not self._user or not offers:
+            return False
+        digest = _details(offers.get("digest", ""))
+        known = (
+            digest and digest.get("algorithm", "MD5").lower() in _HASHES and "auth" in _words(digest.get("qop", "auth"))
+        )
+        if not known and "basic" not in offers:
+            raise StoreUnavailable(
+                f"{self._url} wants a login of a kind that is not known here. Let it accept HTTP Basic or Digest with MD5."
+            )
+        with self._lock:
+            self._scheme, self._challenge, self._count = "digest" if known else "basic", digest, 0
+        return True
+
+    def header(self, method: str, target: str) -> str | None:
+        """The Authorization header of a request, None as long as the server has not asked for one.
+
+        Args:
+            target: the path of the address with its query, as it stands in the request.
+        """
+        with self._lock:
+            if self._scheme != "digest":
+                pair = f"{self._user}:{self._password}".encode()
+                return "Basic " + base64.b64encode(pair).decode("ascii") if self._scheme else None
+            self._count += 1
+            return self._digest(self._challenge, method, target, self._count)
+
+    def _digest(self, challenge: dict[str, str], method: str, target: str, count: int) -> str:
+        realm, nonce, algorithm = (challenge.get(name, "") for name in ("realm", "nonce", "algorithm"))
+
+        def hashed(*parts: str) -> str:
+            return _HASHES[algorithm.lower() or "md5"](":".join(parts).encode("utf-8")).hexdigest()
+
+        who, what = hashed(self._user, realm, self._password), hashed(method, target)
+        fields = {"username": self._user, "realm": realm, "nonce": nonce, "uri": target}
+        bare = {"algorithm": algorithm} if algorithm else {}
+        if "qop" in challenge:
+            number, own = f"{count:08x}", secrets.token_hex(8)
+            fields |= {"cnonce": own, "response": hashed(who, nonce, number, own, "auth", what)}
+            bare |= {"qop": "auth", "nc": number}
+        else:
+            fields["response"] = hashed(who, nonce, what)
+        if "opaque" in challenge:
+            fields["opaque"] = challenge["opaque"]
+        quoted = [f'{name}="{_escaped(value)}"' for name, value in fields.items()]
+        return "Digest " + ", ".join([*quoted, *(f"{name}={value}" for name, value in bare.items())])
+
+
+def _details(text: str) -> dict[str, str]:
+    from urllib.request import parse_http_list, parse_keqv_list
+
+    try:
+        return {
+            name.lower(): value for name, value in parse_keqv_list(list(filter(None, parse_http_list(text)))).items()
+        }
+    except ValueError:
+        return {}
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip().lower() for word in text.split(",")]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,233 @@
+"""The same small graph in either store: in a folder of the embedded engine, or as named graphs of a real Virtuoso."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyoxigraph
+
+from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.graph.queries import render_term
+from kgqa.graph.store import Store
+from kgqa.graph.transport import Access
+from kgqa.model import Entity, Value
+from kgqa.schema import Schema, bundled_schema
+from kgqa.virtuoso.name_graph import index_graph
+from kgqa.virtuoso.server import Server
+
+KINDS = ("embedded", "virtuoso")
+SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
+_numbers = itertools.count()
+Fact = tuple[Entity, str, Value]
+
+
+class Graphs(Protocol):
+    """Makes graphs in one kind of store. All of them are closed by `close`."""
+
+    kind: str
+
+    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
+        """A graph of N-Triples or N-Quads lines, loaded in bulk; quads keep the names of their graphs."""
+        ...
+
+    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+        """A graph of RDF files."""
+        ...
+
+    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        """The same data, opened once more; `view` names other graphs of it."""
+        ...
+
+    def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
+        """As `make`, but opened as users do, by its place."""
+        ...
+
+    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+        """A few facts as a named graph, written by an update: for many graphs one after another, of which the last
+        one only is looked at."""
+        ...
+
+    def state(self) -> object:
+        """What is in the store that `keep` last wrote to, and how much is in every other graph."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class EmbeddedGraphs:
+    """Graph folders; small graphs by update all in one."""
+
+    kind = "embedded"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stores: list[Store] = []
+        self._written: EmbeddedStore | None = None
+
+    def _load(self, lines: Iterable[str]) -> Path:
+        base = self._folder / f"graph{next(_numbers)}"
+        base.mkdir(parents=True)
+        (base / "data.nq").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        load_files(base / "g", [base / "data.nq"])
+        return base / "g"
+
+    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
+        return self._graph(self._load(lines), schema, **options)
+
+    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+        folder = self._folder / f"graph{next(_numbers)}"
+        load_files(folder, files)
+        return self._graph(folder, schema, **options)
+
+    def _graph(self, folder: Path, schema: str | Schema, **options) -> KnowledgeGraph:
+        self._stores.append(EmbeddedStore(folder, workers=1))
+        return KnowledgeGraph(self._stores[-1], _schema(schema), **options)
+
+    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        names = [entity.iri for entity in graph.view] if view is None else view
+        return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
+
+    def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
+        graph = open_graph(self._load(lines), **options)
+        self._stores.append(graph.store)
+        return graph
+
+    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+        if self._written is None:
+            self._written = EmbeddedStore(self._folder / "written", writable=True, create=True)
+            self._stores.append(self._written)
+        name, update = _insertion(facts)
+        self._written.update(update)
+        return self._written, name
+
+    def state(self) -> object:
+        assert self._written is not None
+        named = self._written.select("SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } }")
+        return sorted([*named, *self._written.select("SELECT ?s ?p ?o WHERE { ?s ?p ?o }")], key=repr)
+
+    def close(self) -> None:
+        for store in self._stores:
+            store.close()
+
+
+class VirtuosoGraphs:
+    """Named graphs of one server, which other tests use as well."""
+
+    kind = "virtuoso"
+
+    def __init__(self, server: Server, *, url: str | None = None) -> None:
+        self._server = server
+        self.url = url or server.url
+        self._login: Access | None = None
+        self._written: EndpointStore | None = None
+        self._stores: list[Store] = []
+
+    def _load(self, lines: Iterable[str]) -> tuple[str, ...]:
+        """Load lines, those without a graph into one of a new name; gives the names of all."""
+        own = f"http://e/graph{next(_numbers)}"
+        parts: dict[str, list[str]] = {own: []}
+        for line in lines:
+            triple, name = _graph_of(line)
+            parts.setdefault(name or own, []).append(triple)
+        for name, triples in parts.items():
+            file = self._server.import_folder / f"test{next(_numbers)}.nt"
+            file.write_text("\n".join(triples) + "\n", encoding="utf-8")
+            self._load_files([file], name)
+        return tuple(parts)
+
+    def _load_files(self, files: Sequence[Path], name: str) -> None:
+        """Load files of the import folder, and take them away."""
+        for result in self._server.load(files, name):
+            assert result.error is None, result
+        for file in files:
+            file.unlink()
+
+    def store(self, *names: str) -> EndpointStore:
+        """A connection that looks at these graphs."""
+        self._stores.append(EndpointStore(self.url, graphs=names))
+        return self._stores[-1]
+
+    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
+        own = self._load(lines)[0]
+        return KnowledgeGraph(self.store(own), _schema(schema), view=[own], **options)
+
+    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+        own = f"http://e/graph{next(_numbers)}"
+        copies = [self._server.import_folder / f"test{next(_numbers)}-{file.name}" for file in files]
+        for file, copy in zip(files, copies):
+            shutil.copyfile(file, copy)
+        self._load_files(copies, own)
+        return KnowledgeGraph(self.store(own), _schema(schema), view=[own], **options)
+
+    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        names = [entity.iri for entity in graph.view] if view is None else view
+        return KnowledgeGraph(self.store(*names), graph.schema, view=names, **options)
+
+    def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
+        graph = open_graph(self.url, view=self._load(lines)[:1], **options)
+        self._stores.append(graph.store)
+        return graph
+
+    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+        if self._written is not None:
+            self._written.close()  # every store has connections of its own, and there may be hundreds
+        name, update = _insertion(facts)
+        self._written = EndpointStore(self.url, graphs=[name], writable=name, access=self.access())
+        self._written.update(update)
+        return self._written, name
+
+    def index_names(self, graph: KnowledgeGraph) -> None:
+        """Make the graph of names, so that search and linking use the server's own index."""
+        assert index_graph(self._server, graph.store, graph.schema, graph.view[0].iri)
+
+    def access(self) -> Access:
+        """The login of a user who may write."""
+        if self._login is None:
+            file = self._server.allow_updates("tests")
+            self._login = Access(user="tests", password=file.read_text(encoding="utf-8").strip())
+        return self._login
+
+    def state(self) -> object:
+        assert self._written is not None
+        (name,) = self._written.graphs
+        with EndpointStore(self._server.url) as store:
+            return sorted(store.select(f"SELECT ?s ?p ?o FROM <{name}> WHERE {{ ?s ?p ?o }}"), key=repr), self.sizes()
+
+    def sizes(self) -> dict[Entity, str]:
+        """How many triples each graph of the server has, those of other tests and the server's own too."""
+        with EndpointStore(self._server.url) as store:
+            rows = store.select("SELECT ?g (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
+        return {graph: count.value for graph, count in rows}
+
+    def close(self) -> None:
+        for store in (*self._stores, self._written):
+            if store is not None:
+                store.close()
+
+
+def _schema(schema: str | Schema) -> Schema:
+    return bundled_schema(schema) if isinstance(schema, str) else schema
+
+
+def _insertion(facts: Iterable[Fact]) -> tuple[str, str]:
+    name = f"http://e/graph{next(_numbers)}"
+    # an empty graph does not exist: one edge of noise makes it
+    facts = [*facts, (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))]
+    text = " ".join(f"{render_term(s)} <{r}> {render_term(o)} ." for s, r, o in facts)
+    return name, f"INSERT DATA {{ GRAPH <{name}> {{ {text} }} }}"
+
+
+def _graph_of(line: str) -> tuple[str, str]:
+    """A line without its graph, and the graph's name, empty where it has none."""
+    (quad,) = pyoxigraph.parse(line, format=pyoxigraph.RdfFormat.N_QUADS)
+    if isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
+        return line, ""
+    return f"{quad.triple} .", quad.graph_name.value

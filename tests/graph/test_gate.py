@@ -1,0 +1,171 @@
+"""The limits of an endpoint hold for all threads and stores of this process."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from kgqa.errors import StoreTimeout, StoreUnavailable
+from kgqa.graph.gate import LONGEST_HOLD, Gate, NoPlace
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def gate():
+    return Gate.of(f"http://gate{next(_numbers)}/sparql")
+
+
+@pytest.fixture
+def closed():
+    return threading.Event()
+
+
+def soon(seconds: float = 5.0) -> float:
+    return time.monotonic() + seconds
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_there_is_one_for_each_address(gate):
+    assert Gate.of(gate._url) is gate
+    assert Gate.of("http://other/sparql") is not gate
+
+
+def test_never_more_are_under_way_than_the_smallest_limit_of_who_asks(gate, closed):
+    now, most, lock = 0, {2: 0, 5: 0}, threading.Lock()
+
+    def work(number):
+        nonlocal now
+        limit = 2 if number % 2 else 5
+        for _ in range(10):
+            with gate.place(limit, soon(), closed):
+                with lock:
+                    now += 1
+                    most[limit] = max(most[limit], now) if limit == 5 else most[limit]
+                    assert now <= 5
+                time.sleep(0.001)
+                with lock:
+                    now -= 1
+
+    in_threads(12, work)
+    assert now == 0 and 1 < most[5] <= 5
+
+
+def test_a_limit_of_one_is_one_at_a_time(gate, closed):
+    inside = threading.Lock()
+
+    def work(_):
+        for _ in range(5):
+            with gate.place(1, soon(), closed):
+                assert inside.acquire(blocking=False)
+                time.sleep(0.001)
+                inside.release()
+
+    in_threads(8, work)
+
+
+def test_without_a_place_in_time_it_is_not_the_querys_fault(gate, closed):
+    with gate.place(1, soon(), closed):
+        started = time.monotonic()
+        with pytest.raises(NoPlace, match="All 1 places .* endpoint.concurrency") as caught:
+            with gate.place(1, soon(0.1), closed):
+                pass
+        assert isinstance(caught.value, StoreTimeout) and 0.09 < time.monotonic() - started < 2
+    with gate.place(1, soon(0.1), closed):
+        pass
+
+
+def test_a_place_is_given_back_whatever_happens(gate, closed):
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), gate.place(1, soon(), closed):
+            1 / 0
+
+
+def test_a_rate_holds_for_all_together(gate, closed):
+    started, times = time.monotonic(), []
+
+    def work(_):
+        for _ in range(3):
+            gate.turn(50, soon(), closed)
+            times.append(time.monotonic() - started)
+
+    in_threads(4, work)
+    assert len(times) == 12
+    assert 11 / 50 <= max(times) < 3
+    assert all(moment >= number / 50 - 0.02 for number, moment in enumerate(sorted(times)))
+
+
+def test_without_a_rate_nobody_waits(gate, closed):
+    started = time.monotonic()
+    for _ in range(1000):
+        gate.turn(0, soon(), closed)
+    assert time.monotonic() - started < 0.5
+
+
+def test_a_turn_that_comes_too_late_is_not_waited_for(gate, closed):
+    gate.turn(0.1, soon(), closed)
+    started = time.monotonic()
+    with pytest.raises(NoPlace, match="endpoint.rate"):
+        gate.turn(0.1, soon(1), closed)
+    assert time.monotonic() - started < 0.5
+
+
+def test_everybody_leaves_a_server_alone_that_asks_for_it(gate, closed):
+    gate.hold_off(0.3)
+    started, times = time.monotonic(), []
+
+    def work(_):
+        gate.turn(0, soon(), closed)
+        times.append(time.monotonic() - started)
+
+    in_threads(4, work)
+    assert min(times) >= 0.29
+
+
+def test_a_longer_wish_reaches_those_who_wait_already(gate, closed):
+    gate.hold_off(0.2)
+    started = time.monotonic()
+    threading.Timer(0.1, gate.hold_off, (0.4,)).start()
+    gate.turn(0, soon(), closed)
+    assert time.monotonic() - started >= 0.48
+
+
+def test_a_wish_that_is_longer_than_the_time_left_is_an_error_at_once(gate, closed):
+    gate.hold_off(120)
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="left alone for another 1[12][0-9] s"):
+        gate.turn(0, soon(), closed)
+    assert time.monotonic() - started < 0.5
+
+
+def test_nobody_is_held_off_for_ever(gate):
+    gate.hold_off(1e12)
+    assert gate._held_until <= time.monotonic() + LONGEST_HOLD
+
+
+def test_who_waits_when_it_is_closed_waits_no_longer(gate, closed):
+    gate.hold_off(4)
+    problems = []
+
+    def work(number):
+        try:
+            with gate.place(1, soon(), closed):
+                gate.turn(0, soon(), closed)
+        except StoreUnavailable as error:
+            problems.append(error)
+
+    started = time.monotonic()
+    threading.Timer(0.1, lambda: (closed.set(), gate.wake())).start()
+    in_threads(3, work)
+    assert len(problems) == 3 and time.monotonic() - started < 2

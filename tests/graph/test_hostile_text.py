@@ -1,0 +1,365 @@
+"""Hostile names, ids and labels through every public call, on both stores: the graph stays as it is, and no query but
+ours is run."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyoxigraph
+import pytest
+from hypothesis import Phase, given, settings
+from rdflib.plugins.sparql import prepareQuery
+
+from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout
+from kgqa.explore.linking import find_mentions, link
+from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.explain import explain
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import detect_schema
+from kgqa.graph.queries import render, render_term
+from kgqa.graph.remote_names import RemoteNames
+from kgqa.graph.sparql_text import tokens
+from kgqa.methods.ask import ask
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
+from kgqa.report.answer import answer_object, answer_text, json_text
+from kgqa.schema import bundled_schema
+from kgqa.settings import resolve
+from tests.conftest import SOAK
+from tests.graph.hostile import PIECES, TEXTS
+from tests.graph.recording import RecordingProxy, RecordingStore, bones
+from tests.graph.stores import VirtuosoGraphs
+
+EXAMPLES = 1000 if SOAK else 200
+UPDATES = 300 if SOAK else 25
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OPTIONS = resolve({"rank.embeddings": "off", "explore.depth": 1}, environment={})
+SHARE = 1 if SOAK else 4
+"""One in so many is asked about."""
+ANN, BOB = Entity("http://e/ann"), Entity("http://e/bob")
+FACTS = [
+    (ANN, "http://e/knows", BOB),
+    (BOB, "http://e/knows", Entity("http://e/cid")),
+    (BOB, "http://e/born", Entity("http://e/rome")),
+    (BOB, "http://e/age", Literal("5")),
+    *((Entity(f"http://e/{name}"), RDFS + "label", Literal(label, language="en")) for name, label in (("ann", "Ann Lee"), ("bob", "Bob"))),
+]  # fmt: skip
+HARMLESS = ("ann", "http://e/ann", "Ann Lee", "x", "2001", "who knows bob", "a+b", "a b", "ann bob rome")
+Call = Callable[[KnowledgeGraph], object]
+
+
+def calls(text: str) -> dict[str, Call]:
+    """Every public call, with a text in each place where text may come from outside."""
+    entity, raw, step = Entity(f"http://e/{text}"), Entity(text), Step(f"http://e/{text}")
+    knows = Step("http://e/knows")
+    known = RelationPath(ANN, (knows, knows))
+    paths = [
+        RelationPath(entity, (knows,)),
+        RelationPath(ANN, (knows, step.reversed())),
+        RelationPath(raw, (step,)),
+        RelationPath(ANN, (Step(text),)),
+    ]
+    values = [Literal(text), Literal("5", text), Literal("5", language=text), entity]
+    found: dict[str, Call] = {
+        "next_steps": lambda g: g.next_steps(RelationPath(entity)),
+        "ends joined": lambda g: g.ends(known, joins=[Join(1, paths[0])]),
+        "ends restricted": lambda g: g.ends(known, restricted=((1, (BOB, entity)),), limit=3),
+        "relation": lambda g: (g.leads_to_type(step), g.described_by(step.reversed()), g.leads_to_mediator(step)),
+        "noise": lambda g: (g.is_noise(step.relation), g.is_noise(text), g.inverse(text)),
+        "exists": lambda g: g.exists(entity),
+        "exists raw": lambda g: g.exists(raw),
+        "degree": lambda g: g.degree(entity),
+        "degrees": lambda g: g.degrees([ANN, entity]),
+        "neighbours": lambda g: g.neighbours(entity, limit=5),
+        "labels": lambda g: g.labels([ANN, entity]),
+        "aliases": lambda g: g.aliases([ANN, entity]),
+        "named": lambda g: g.named([*values, raw, BOB]),
+        "search": lambda g: g.search(text),
+        "find_mentions": lambda g: find_mentions(g, text),
+        "link": lambda g: link(g, f"who is {text} and ann"),
+        "names_of": lambda g: g.exists(entity) or g.names.names_of([entity]),
+        "value_of": lambda g: g.exists(Entity(g.schema.iri(text))),
+        "view": lambda g: KnowledgeGraph(g.store, g.schema, view=[*(v.iri for v in g.view), text]).exists(ANN),
+        "detect_schema": lambda g: detect_schema(g.store, [f"http://e/{text}"]),
+        "ask": lambda g: asked(g, text),
+        "ask of ann": lambda g: asked(g, f"who does ann know {text}"),
+        "ask with a topic": lambda g: asked(g, "who is known?", topics=[text]),
+        "ask with an IRI": lambda g: asked(g, "who is known?", topics=[f"http://e/{text}"]),
+        "explain": lambda g: explain(g, text),
+    }
+    for number, path in enumerate(paths):
+        found[f"next_steps {number}"] = lambda g, path=path: g.next_steps(path)
+        found[f"ends {number}"] = lambda g, path=path: g.ends(path)
+        found[f"walks_along {number}"] = lambda g, path=path: g.walks_along(path)
+        found[f"exported {number}"] = lambda g, path=path: g.run_exported(g.answer_query(path))
+    for number, value in enumerate(values):
+        found[f"walks_along to {number}"] = lambda g, value=value: g.walks_along(known, ends=[value])
+        found[f"render {number}"] = lambda g, value=value: walks_to(g, value)
+    return found
+
+
+def asked(graph: KnowledgeGraph, question: str, **options):
+    answer = ask(question, resources=Resources(graph, None, OPTIONS), **options)
+    no_orders(answer_text(answer, iris=True, graph=True))
+    no_orders(json_text(answer_object(answer, trace=True), indent=2))
+    return answer
+
+
+def walks_to(graph: KnowledgeGraph, value) -> object:
+    """A template with a value in it, straight to the store."""
+    path = RelationPath(ANN, (Step("http://e/age"),))
+    query = render(
+        "walks", view=graph.view, walk=graph.walk(path), variables=[graph.walk(path).end], ends=[value], limit=2
+    )
+    return graph.store.select(query, timeout=10.0)
+
+
+_ORDERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+
+def no_orders(text: str) -> None:
+    """Nothing in it that a terminal obeys, or that turns the text around."""
+    assert not _ORDERS.search(text), ascii(text)
+
+
+def run(graph: KnowledgeGraph, text: str, *, first: int = 0, every: int = 1) -> set[str]:
+    """Make the calls, or one in so many; names of those that gave something. Anything but a KgqaError is a defect."""
+    done = set()
+    for name, call in list(calls(text).items())[first % every :: every]:
+        try:
+            call(graph)
+            done.add(name)
+        except StoreTimeout:
+            raise
+        except KgqaError as error:
+            no_orders(str(error))
+    return done
+
+
+# --- what is sent
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """The small graph in a store that may write, and what is sent to it: through a proxy on the way to the server, by
+    the store itself where the engine is embedded."""
+
+    graph: KnowledgeGraph
+    log: RecordingStore | RecordingProxy
+
+    def sent(self) -> list[str]:
+        """The queries since the last time, if nothing else was sent."""
+        if isinstance(self.log, RecordingStore):
+            queries, self.log.queries = self.log.queries, []
+            return queries
+        requests, self.log.requests = self.log.requests, []
+        for request in requests:
+            assert request.method in ("GET", "POST") and request.path == "/sparql", request
+            assert set(request.fields) <= {"query", "timeout", "format", "output", "results"}, request
+            assert len(request.fields["query"]) == 1, request
+        return [request.query for request in requests]
+
+
+@pytest.fixture(scope="module")
+def attacked(graphs) -> Iterator[Attacked]:
+    store, name = graphs.keep(FACTS)
+    schema = bundled_schema("rdfs")
+    log: RecordingStore | RecordingProxy
+    if graphs.kind == "virtuoso":
+        graphs.index_names(KnowledgeGraph(store, schema, view=[name]))
+        log = RecordingProxy(graphs.url)
+        store = EndpointStore(log.url, graphs=[name], writable=name, access=graphs.access())
+    else:
+        log = store = RecordingStore(store)
+    graph = KnowledgeGraph(store, schema, view=[name], timeout=10.0)
+    graph.prepare()
+    assert graph.names.count == 2
+    assert isinstance(graph.names, RemoteNames) == (graphs.kind == "virtuoso")
+    yield Attacked(graph, log)
+    if isinstance(log, RecordingProxy):
+        store.close()
+        log.close()
+
+
+@pytest.fixture(scope="module")
+def templates(attacked) -> frozenset[str]:
+    """The bones of all queries that harmless text leads to."""
+    done = set()
+    for text in HARMLESS:
+        done |= run(attacked.graph, text)
+    assert done >= set(calls("")) - {"explain"}
+    return frozenset(map(bones, attacked.sent()))
+
+
+def test_only_our_queries_are_run_and_the_graph_stays_as_it_is(graphs, attacked, templates):
+    before = graphs.state()
+    texts = count = 0
+    every = 1 if SOAK or graphs.kind == "embedded" else 3
+
+    def check(text: str) -> None:
+        nonlocal texts, count
+        run(attacked.graph, text, first=texts, every=every)
+        texts += 1
+        for query in attacked.sent():
+            assert bones(query) in templates, query
+            count += 1
+
+    for text in PIECES:
+        check(text)
+    settings(max_examples=EXAMPLES - len(PIECES), phases=[Phase.generate])(given(TEXTS)(check))()
+    assert texts == EXAMPLES and count > 3 * EXAMPLES
+    assert graphs.state() == before
+
+
+_PATTERN = re.compile(r'"(?:[()]| |AND|OR|\\"[a-z0-9]+\*?\\")+"')
+
+
+def test_what_is_searched_for_stays_words(attacked):
+    """A pattern of the server's full-text index is a language of its own, within a string of SPARQL. The embedded index
+    has none."""
+    attacked.sent()
+    for text in PIECES[:: 1 if SOAK else 3]:
+        for asked_for in (text, f"ann {text}*"):
+            attacked.graph.search(asked_for)
+            find_mentions(attacked.graph, f"who is {asked_for} and Ann Lee?")
+    patterns = 0
+    for query in attacked.sent():
+        solid = [token.text for token in tokens(query) if token.kind not in ("space", "comment")]
+        for place in (place for place, word in enumerate(solid) if word == "<bif:contains>"):
+            assert _PATTERN.fullmatch(solid[place + 1]), query
+            patterns += 1
+    assert patterns > 30 or (isinstance(attacked.log, RecordingStore) and not patterns)
+
+
+def test_another_query_would_be_noticed(attacked, templates):
+    """What is compared does change where text leaves its place."""
+    path = RelationPath(ANN, (Step("http://e/knows"),))
+    query = attacked.graph.answer_query(path)
+    assert bones(query) in templates
+    for broken in ("> ?p ?o . } #", '" . ?x', "<http://e/knows> } UNION { ?s <http://e/knows>"):
+        assert bones(query.replace("<http://e/knows>", f"<http://e/knows{broken}>")) not in templates
+
+
+# --- what comes back out of the graph
+
+LABELS = [piece for piece in PIECES if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
+
+
+def is_iri(text: str) -> bool:
+    """Whether both engines take it."""
+    try:
+        pyoxigraph.NamedNode(text)
+        return bool(render_term(Entity(text)))
+    except (ValueError, KgqaError):
+        return False
+
+
+IRIS = [iri for iri in (f"http://e/i{piece}" for piece in LABELS) if is_iri(iri)]
+
+
+@pytest.fixture(scope="module")
+def poisoned(graphs) -> KnowledgeGraph:
+    """A graph whose labels, values and IRIs are hostile."""
+    facts = [(ANN, RDFS + "label", Literal("Ann", language="en"))]
+    for number, text in enumerate(LABELS):
+        thing, relation = Entity(f"http://e/h{number}"), f"http://e/r{number}"
+        facts += [
+            (ANN, relation, thing),
+            (thing, "http://e/says", Literal(text)),
+            (thing, RDFS + "label", Literal(text, language="en")),
+            (Entity(relation), RDFS + "label", Literal(text)),
+        ]
+    for iri in IRIS:
+        facts += [(ANN, "http://e/met", Entity(iri)), (Entity(iri), iri, ANN)]
+    store, name = graphs.keep(facts)
+    return KnowledgeGraph(store, bundled_schema("rdfs"), view=[name], timeout=20.0)
+
+
+def test_hostile_labels_change_no_query(poisoned):
+    harmless = bones(poisoned.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
+    for number, text in enumerate(LABELS):
+        thing = Entity(f"http://e/h{number}")
+        query = poisoned.answer_query(RelationPath(ANN, (Step(f"http://e/r{number}"),)))
+        assert bones(query) == harmless
+        prepareQuery(query)
+        assert poisoned.run_exported(query) == (thing,)
+        no_orders(query)
+        no_orders(explain(poisoned, query))
+        assert len(query.splitlines()) == len(query.split("\n"))
+        restricted = RelationPath(ANN, (Step(f"http://e/r{number}"), Step("http://e/says")))
+        query = poisoned.answer_query(restricted, restricted={1: [thing]})
+        assert poisoned.run_exported(query) == (Literal(text),)
+        no_orders(query)
+
+
+def test_hostile_labels_and_values_come_back_as_they_are(poisoned):
+    things = [Entity(f"http://e/h{number}") for number in range(len(LABELS))]
+    assert list(poisoned.labels(things).values()) == LABELS
+    for thing, text in zip(things, LABELS):
+        said = RelationPath(thing, (Step("http://e/says"),))
+        assert poisoned.ends(said).values == (Literal(text),)
+        assert poisoned.walks_along(said, ends=[Literal(text)]) == [(thing, Literal(text))]
+    assert set(poisoned.ends(RelationPath(ANN, (Step("http://e/met"),))).values) == set(map(Entity, IRIS))
+    for iri in IRIS:
+        back = RelationPath(Entity(iri), (Step(iri),))
+        assert poisoned.ends(back).values == poisoned.run_exported(poisoned.answer_query(back)) == (ANN,)
+
+
+def test_nothing_of_it_reaches_a_terminal(poisoned):
+    """Labels, values and IRIs, in answers as text and as JSON, in notes and in reasons."""
+    seen: list[Answer] = []
+    for number in range(0, len(LABELS), SHARE):
+        seen.append(asked(poisoned, "what does it say?", topics=[f"http://e/h{number}"]))
+    for iri in IRIS[::SHARE]:
+        seen.append(asked(poisoned, "who was met?", topics=[iri]))
+    for text in LABELS[::SHARE]:
+        seen.append(asked(poisoned, f"what does {text} say?"))
+    assert {answer.status for answer in seen} >= {"answered", "failed"}
+    assert sum(answer.status == "answered" for answer in seen) > len(LABELS) // SHARE
+
+
+# --- updates
+
+
+def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
+    graphs = VirtuosoGraphs(virtuoso_server)
+    store, name = graphs.keep(FACTS)
+    before = graphs.sizes()
+    said = f"SELECT ?text FROM <{name}> WHERE {{ <http://e/said> <http://e/says> ?text }}"
+
+    def check(text: str) -> None:
+        for update in (
+            text,
+            f'INSERT DATA {{ GRAPH <{name}> {{ <http://e/x> <http://e/says> "{text}" }} }}',
+            f"INSERT DATA {{ GRAPH <{name}> {{ <http://e/x> <http://e/{text}> 1 }} }}",
+            f"INSERT DATA {{ GRAPH <{text}> {{ <http://e/x> <http://e/says> 1 }} }}",
+            f"DELETE WHERE {{ GRAPH <{name}> {{ <http://e/x> ?p ?o . {text} }} }}",
+            f"WITH <{name}> INSERT {{ <http://e/x> <http://e/says> 1 }} WHERE {{ {text} }}",
+        ):
+            with contextlib.suppress(KgqaError):
+                store.update(update, timeout=10.0)
+        with contextlib.suppress(InvalidTerm, QueryRejected):  # what no server takes: NUL, halves of characters
+            store.update(
+                f"INSERT DATA {{ GRAPH <{name}> {{ <http://e/said> <http://e/says> {render_term(Literal(text))} }} }}"
+            )
+            assert store.select(said).rows == [(Literal(text),)]
+            store.update(f"DELETE WHERE {{ GRAPH <{name}> {{ <http://e/said> ?p ?o }} }}")
+
+    for text in PIECES[:: 1 if SOAK else 5]:
+        check(text)
+    settings(max_examples=UPDATES, phases=[Phase.generate])(given(TEXTS)(check))()
+    after = graphs.sizes()
+    assert {**after, Entity(name): 0} == {**before, Entity(name): 0}
+    graphs.close()
+
+
+def test_a_store_for_reading_sends_no_update(virtuoso_server):
+    with contextlib.closing(RecordingProxy(virtuoso_server.url)) as proxy, EndpointStore(proxy.url) as store:
+        for text in PIECES:
+            for update in (text, f"INSERT DATA {{ GRAPH <http://e/x> {{ <http://e/x> <http://e/says> {text} }} }}"):
+                with pytest.raises(QueryRejected, match="reading only"):
+                    store.update(update)
+        assert proxy.requests == []

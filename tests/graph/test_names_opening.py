@@ -1,0 +1,195 @@
+"""Which index of names is used, how names are read from a server, and how the graph of names is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreUnavailable
+from kgqa.explore.linking import find_mentions
+from kgqa.graph import names_opening, names_reading
+from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names import NameIndex
+from kgqa.graph.names_building import build_names_graph
+from kgqa.graph.names_graph import is_names_graph, names_facts, names_graph_iri
+from kgqa.graph.names_reading import read_names
+from kgqa.graph.names_unindexed import UnindexedNames
+from kgqa.graph.remote_names import RemoteNames
+from kgqa.model import Entity
+from kgqa.schema import bundled_schema
+from kgqa.virtuoso.name_graph import index_graph
+from kgqa.virtuoso.server import Server
+from tests.graph.named import LABEL, SCHEMA, lines, on_server, table_lines
+from tests.virtuoso_server import copied, running_server
+
+IRI = "http://names.test/choice"
+COUNT = len(table_lines())
+
+
+@pytest.fixture(scope="module")
+def server(virtuoso_server, tmp_path_factory) -> Server:
+    """A server with the table of names, and no graph of names."""
+    file = tmp_path_factory.mktemp("choice") / "names.nt"
+    file.write_text("\n".join(table_lines()) + "\n", encoding="utf-8")
+    on_server(virtuoso_server, [file], SCHEMA, IRI).close()
+    return virtuoso_server
+
+
+@pytest.fixture
+def opened(server):
+    """`opened() -> KnowledgeGraph`: the table, opened anew; closed at the end."""
+    graphs: list[KnowledgeGraph] = []
+
+    def opened(**options) -> KnowledgeGraph:
+        graphs.append(KnowledgeGraph(EndpointStore(server.url, graphs=[IRI]), SCHEMA, view=[IRI], **options))
+        return graphs[-1]
+
+    yield opened
+    for graph in graphs:
+        graph.close()
+
+
+class TestWhichIndex:
+    def test_few_names_without_a_graph_of_names_are_fetched(self, opened, tmp_path):
+        graph = opened(cache=Cache(tmp_path))
+        assert isinstance(graph.names, NameIndex) and graph.names.count == COUNT - 3  # without letters and digits
+        assert [match.entity.iri for match in graph.search("super bowl")] == ["http://e/bowl"]
+        assert list(tmp_path.rglob("names-*.sqlite")), "kept for the next time"
+
+    def test_many_names_without_a_graph_of_names_cannot_be_found(self, opened, monkeypatch):
+        monkeypatch.setattr(names_opening, "MAX_LOCAL_NAMES", 10)
+        graph = opened()
+        assert isinstance(graph.names, UnindexedNames) and graph.names.count == COUNT
+        for ask in (
+            lambda: graph.search("super bowl"),
+            lambda: find_mentions(graph, "Who won the Super Bowl?"),
+            lambda: graph.names.exact(["super bowl"]),
+            lambda: graph.names.loose(["superbowl"]),
+            lambda: graph.names.words_from("bo"),
+            lambda: graph.names.holding(["bowl"]),
+            lambda: graph.names.initials_from("s"),
+        ):
+            with pytest.raises(NamesNotIndexed, match="kgqa virtuoso index"):
+                ask()
+        bowl = Entity("http://e/bowl")
+        assert graph.names.names_of([bowl]) == {bowl: ["Super Bowl"]} and graph.names.labelled > 0
+
+    def test_a_graph_of_older_names_is_used_where_there_are_too_many_to_fetch(
+        self, server, opened, monkeypatch, tmp_path
+    ):
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames) and graph.notes == ()
+        more = tmp_path / "more.nt"
+        more.write_text(f'<http://e/new> <{LABEL}> "Brand New Bowl" .\n', encoding="utf-8")
+        on_server(server, [more], SCHEMA, IRI).close()
+        graph = opened()
+        assert isinstance(graph.names, NameIndex) and len(graph.search("bowl")) == 2
+        monkeypatch.setattr(names_opening, "MAX_LOCAL_NAMES", 10)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames) and len(graph.search("bowl")) == 1
+        (note,) = graph.notes
+        assert f"made of {COUNT} names, there are {COUNT + 1}" in note and "kgqa virtuoso index" in note
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames) and len(graph.search("bowl")) == 2 and graph.notes == ()
+
+    def test_the_graph_of_names_is_of_these_graphs_and_these_predicates(self):
+        one = names_graph_iri(SCHEMA, [Entity("http://a"), Entity("http://b")])
+        assert one == names_graph_iri(SCHEMA, [Entity("http://b"), Entity("http://a")]) and is_names_graph(one)
+        assert one != names_graph_iri(SCHEMA, [Entity("http://a")]) != names_graph_iri(bundled_schema("freebase"), [])
+        assert not is_names_graph("http://freebase.com")
+
+
+class TestBuilding:
+    def build(self, graph: KnowledgeGraph, folder: Path, **options):
+        nothing = {"clear": lambda iri: None, "load": lambda file, iri: None, "index": lambda iri, predicates: None}
+        return build_names_graph(graph.store, graph.schema, graph.view, folder=folder, **{**nothing, **options})
+
+    def test_files_come_in_order_and_are_taken_away(self, opened, tmp_path):
+        loaded: list[list[str]] = []
+        events, told = [], []
+
+        def load(file: Path, iri: str) -> None:
+            loaded.append(file.read_text(encoding="utf-8").splitlines())
+            events.append("load")
+
+        built = self.build(
+            opened(),
+            tmp_path,
+            clear=lambda iri: events.append("clear"),
+            load=load,
+            index=lambda iri, predicates: events.append("index"),
+            lines_a_file=100,
+            progress=told.append,
+        )
+        assert events == ["clear", *["load"] * (len(loaded) - 1), "index", "load"]
+        assert all(len(part) == 100 for part in loaded[:-2]) and sum(map(len, loaded)) == built.triples
+        assert built.graph == names_graph_iri(SCHEMA, [Entity(IRI)])
+        assert all(line.startswith(f"<{built.graph}>") for line in loaded[-1]), "counts come last"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_breaks_off_leaves_no_file_and_no_counts(self, opened, tmp_path):
+        loaded = []
+
+        def load(file: Path, iri: str) -> None:
+            loaded.append(file.read_text(encoding="utf-8"))
+            raise ServerError("The disk is full.")
+
+        with pytest.raises(ServerError, match="disk is full"):
+            self.build(opened(), tmp_path, load=load)
+        assert list(tmp_path.iterdir()) == [] and "#names>" not in "".join(loaded)
+
+    def test_names_may_be_given(self, opened, tmp_path):
+        loaded = []
+        given = [("http://e/x", "Given Name", "label"), ("http://e/y z", "Bad", "label"), ("http://e/z", "!", "alias")]
+        built = self.build(
+            opened(), tmp_path, names=given, load=lambda file, iri: loaded.append(file.read_text(encoding="utf-8"))
+        )
+        assert built.names == 2 and loaded[0].count("#label>") == 1 and "<http://e/y z>" not in loaded[0]
+
+    def test_a_graph_without_names(self, opened, tmp_path):
+        with pytest.raises(StoreUnavailable, match="no name"):
+            self.build(opened(), tmp_path, names=[])
+        assert names_facts(opened().store, "urn:kgqa:names:none") is None
+
+
+class TestReading:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def stingy(cls, prepared_folder, tmp_path_factory) -> Iterator[EndpointStore]:
+        """A server that cuts results at 700 rows, with more names than that."""
+        with running_server(copied(prepared_folder, tmp_path_factory.mktemp("stingy") / "s"), row_cap=700) as server:
+            file = server.import_folder / "names.nt"
+            file.write_text("\n".join(lines()) + "\n", encoding="utf-8")
+            server.load([file], "http://g")
+            with EndpointStore(server.url, graphs=["http://g"]) as store:
+                yield store
+
+    def test_pages_are_made_smaller_until_none_is_cut(self, stingy):
+        found = list(read_names(stingy, SCHEMA, [Entity("http://g")]))
+        assert len(found) == len(lines()) and len(set(found)) > 1500
+
+    @pytest.mark.parametrize("rows", [7, 40, COUNT])
+    def test_pages_of_any_size_add_up(self, opened, monkeypatch, rows):
+        graph = opened()
+        whole = sorted(read_names(graph.store, SCHEMA, graph.view))
+        monkeypatch.setattr(names_reading, "PAGE_ROWS", rows)
+        assert sorted(read_names(graph.store, SCHEMA, graph.view)) == whole
+
+    def test_two_graphs_give_a_name_once(self, server, tmp_path):
+        file = tmp_path / "again.nt"
+        file.write_text("\n".join(table_lines()[:20]) + "\n", encoding="utf-8")
+        with on_server(server, [file], SCHEMA, "http://names.test/again") as graph:
+            alone = sorted(read_names(graph.store, SCHEMA, graph.view))
+            twice = (*graph.view, *graph.view, Entity("http://names.test/none"))
+            assert sorted(read_names(graph.store, SCHEMA, twice)) == alone and len(alone) == 20
+
+    def test_a_server_that_cuts_the_smallest_pages(self, stingy, monkeypatch):
+        monkeypatch.setattr(names_reading, "LEAST_ROWS", 1500)
+        with pytest.raises(PartialResult, match="row cap"):
+            list(read_names(stingy, SCHEMA, [Entity("http://g")]))

@@ -1,0 +1,198 @@
+"""Nodes by their names: labels, single nodes, and the index of names as it is searched, in both stores."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.cache import Cache
+from kgqa.model import Entity, Literal, Named
+from tests.graph.facts import FACTS, NAMES, NS, RDFS, SKOS, ent, ns, path, words
+
+
+class TestNames:
+    def test_order_of_languages_and_predicates(self, make):
+        graph = make(
+            [
+                f'<http://e/1> <{RDFS}label> "eins"@de .', f'<http://e/1> <{RDFS}label> "one"@en .', f'<http://e/1> <{RDFS}label> "1" .',
+                f'<http://e/2> <{RDFS}label> "zwei"@de .', f'<http://e/2> <{RDFS}label> "two" .',
+                f'<http://e/3> <{RDFS}label> "drei"@de .', f'<http://e/3> <{RDFS}label> "trois"@fr .',
+                f'<http://e/4> <{SKOS}prefLabel> "four"@en .',
+                f'<http://e/5> <{RDFS}label> "five"@en .', f'<http://e/5> <{SKOS}prefLabel> "fem"@en .',
+                f'<http://e/6> <{SKOS}altLabel> "six"@en .',
+                f'<http://e/7> <{RDFS}label> "a seven"@en .', f'<http://e/7> <{RDFS}label> "7 seven"@en .',
+                f"<http://e/8> <{RDFS}label> <http://e/no-text> .",
+                f'<http://e/9> <{RDFS}label> "" .', f'<http://e/9> <{SKOS}prefLabel> "nine" .',
+            ],
+            "rdfs",
+        )  # fmt: skip
+        labels = graph.labels([Entity(f"http://e/{n}") for n in range(10)])
+        assert {e.iri[-1]: label for e, label in labels.items()} == {
+            "1": "one", "2": "two", "3": "drei", "4": "four", "5": "five", "7": "7 seven", "9": "nine",
+        }  # fmt: skip
+
+    def test_named(self, named):
+        assert named.named([ent("m.ann"), Literal("1.7"), ent("m.school"), Entity("http://other/Some_Thing")]) == [
+            Named(ent("m.ann"), "m.ann", "Ann Lee"),
+            Named(Literal("1.7"), "", "1.7"),
+            Named(ent("m.school"), "m.school", "m.school"),
+            Named(Entity("http://other/Some_Thing"), "http://other/Some_Thing", "Some Thing"),
+        ]
+        assert named.labels([]) == {}
+
+    def test_degree_and_neighbours(self, make):
+        graph = make(
+            ns(
+                "m.a people.p.q m.b",
+                "m.a people.p.q m.c",
+                "m.d people.p.q m.a",
+                "m.a type.object.type base.t",
+                'm.a type.object.name "A"@en',
+                "m.a people.p.self m.a",
+            )
+        )
+        assert graph.degree(ent("m.a")) == 7  # the loop leaves and enters
+        assert graph.exists(ent("m.a")) and graph.exists(ent("m.b")) and not graph.exists(ent("m.z"))
+        found = graph.neighbours(ent("m.a"))
+        assert {(words([s]).pop(), v.iri.removeprefix(NS)) for s, v in found} == {
+            ("people.p.q", "m.b"), ("people.p.q", "m.c"), ("^people.p.q", "m.d"), ("people.p.self", "m.a"), ("^people.p.self", "m.a"),
+        }  # fmt: skip
+        assert len(graph.neighbours(ent("m.a"), limit=1)) <= 2
+
+    def test_relation_labels(self, make):
+        graph = make(
+            ["<http://e/a> <http://e/r1> <http://e/b> .", f'<http://e/r1> <{RDFS}label> "is related to"@en .'], "rdfs"
+        )
+        assert graph.relation_labels == {"http://e/r1": "is related to"}
+
+
+class TestSearch:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def found(make):
+        graph = make(
+            FACTS
+            + NAMES
+            + ns(
+                'm.paris type.object.name "Paris"@en', 'm.parisian type.object.name "Paris Hilton"@en', 'm.tx common.topic.alias "Paris"@en',
+                'm.tx type.object.name "Paris, Texas"@en', 'm.ac type.object.name "AC/DC"@en', 'm.uml type.object.name "Motörhead"@en',
+                'm.quote type.object.name "O\'Brien \\"The\\" NEAR AND OR NOT"@en', 'm.zh type.object.name "北京"@zh', 'm.star type.object.name "M*A*S*H"@en',
+                'm.hi type.object.name "दिल्ली"@hi', 'm.col type.object.name "norm:x"@en', 'm.num type.object.name "2001: A Space Odyssey"@en',
+            )
+        )  # fmt: skip
+        return lambda text, **options: [m.entity.iri.removeprefix(NS) for m in graph.search(text, **options)], graph
+
+    @pytest.mark.parametrize(
+        "text, best",
+        [
+            ("Paris", "m.paris"),
+            ("paris", "m.paris"),
+            ("  PARIS  ", "m.paris"),
+            ("paris hilton", "m.parisian"),
+            ("Hilton Paris", "m.parisian"),
+            ("paris texas", "m.tx"),
+            ("Ann Lee", "m.ann"),
+            ("annie", "m.ann"),
+            ("anne lee", "m.ann"),
+            ('queen "a"', "m.ann"),
+            ("motorhead", "m.uml"),
+            ("Motörh", "m.uml"),
+            ("ac/dc", "m.ac"),
+            ("北京", "m.zh"),
+            ("दिल्ली", "m.hi"),
+            ("M*A*S*H", "m.star"),
+            ("o'brien", "m.quote"),
+            ("NEAR AND OR NOT", "m.quote"),
+            ("norm:x", "m.col"),
+            ("2001", "m.num"),
+            ("2001 space", "m.num"),
+            ("odys", "m.num"),
+        ],
+    )
+    def test_best(self, found, text, best):
+        search, _ = found
+        assert search(text)[:1] == [best]
+
+    def test_exact_first_then_alias_then_longer(self, found):
+        search, graph = found
+        assert search("paris") == ["m.paris", "m.tx", "m.parisian"]
+        first, second, third = graph.search("paris")
+        assert (first.exact, first.kind) == (True, "label")
+        assert (second.exact, second.kind) == (True, "alias")
+        assert third.exact is False
+        assert len(search("paris", limit=2)) == 2
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " ",
+            "?!",
+            '"',
+            "*",
+            "()",
+            "zzzzqq",
+            "qqq www",
+            "-",
+            "^",
+            "NOT",
+            "AND",
+            "a" * 5000,
+            "x " * 5000,
+            "\x00",
+            "' OR 1=1 --",
+            "😀",
+        ],
+    )
+    def test_nothing_or_something_but_no_error(self, found, text):
+        found[0](text)
+        if text in ("zzzzqq", "", "?!", "qqq www"):
+            assert found[0](text) == []
+
+    @settings(max_examples=150, deadline=None)
+    @given(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+        | st.lists(
+            st.sampled_from(['"', "*", "paris", "NEAR(", ")", "OR", "AND", "^", ":", "-", "norm", "'", ";", "{", "}"]),
+            max_size=8,
+        ).map(" ".join)
+    )
+    def test_no_text_breaks_it(self, found, text):
+        assert isinstance(found[0](text), list)
+
+    def test_exact_lookup(self, found):
+        _, graph = found
+        matches = graph.names.exact(["paris", "annie", "nobody"])
+        assert [m.entity for m in matches["paris"]] == [ent("m.paris"), ent("m.tx")]
+        assert [m.kind for m in matches["annie"]] == ["alias"] and "nobody" not in matches
+
+    def test_graph_without_names(self, make):
+        graph = make(
+            [
+                "<http://e/Charlton_Athletic_FC> <http://e/plays_in> <http://e/London> .",
+                '<http://e/London> <http://e/size> "big" .',
+            ],
+            "rdfs",
+        )
+        (match,) = graph.search("charlton athletic")
+        assert match.entity == Entity("http://e/Charlton_Athletic_FC") and match.name == "Charlton Athletic FC"
+        assert [m.entity.iri for m in graph.search("london")] == ["http://e/London"]
+        assert graph.named([Entity("http://e/London")])[0].name == "London"
+        assert graph.answer_query(path("http://e/London", "^http://e/plays_in"))
+
+    def test_kept_in_the_cache_and_made_anew_when_damaged(self, graphs, tmp_path):
+        graph = graphs.make(FACTS + NAMES, cache=Cache(tmp_path))
+        graph.prepare()
+        assert graph.search("bob")[0].entity == ent("m.bob")
+        kept = sorted(p for p in tmp_path.rglob("*") if p.is_file())
+        assert len(kept) >= 3 and any(p.suffix == ".sqlite" for p in kept)
+        again = graphs.again(graph, cache=Cache(tmp_path))
+        again.prepare()
+        assert again.search("bob")[0].entity == ent("m.bob") and again.relations == graph.relations
+        for file in kept:
+            file.write_bytes(b"\x00damaged" * 100)
+        anew = graphs.again(graph, cache=Cache(tmp_path))
+        anew.prepare()
+        assert anew.search("bob")[0].entity == ent("m.bob")
+        assert (anew.relations, anew.inverses, anew.mediators) == (graph.relations, graph.inverses, graph.mediators)
