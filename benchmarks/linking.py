@@ -16,6 +16,11 @@ The rules were made on the first half of each set (even places), so the second i
     python benchmarks/linking.py --work /tmp/linking [--limit 200] [--sets fast metaqa] [--no-fit] [--json]
 
 Exits 1 where recall@5 of freebase_fast, WC2014 or MetaQA is below 90%.
+
+With --server URL --graph-iri IRI it compares linking and search of the first set on a server, where its graph is loaded
+and its names are indexed (kgqa virtuoso index), with those of the folder instead: `same` is the share of texts with equal
+results, `ms` are p50 and p95 of a text on either, `requests` those of the server for a text. Every text is asked on both in
+turn, and nothing is kept between texts but what one process keeps. Exits 1 unless all are the same.
 """
 
 from __future__ import annotations
@@ -24,22 +29,26 @@ import argparse
 import gzip
 import json
 import math
+import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from common import data_file, print_json, print_table
+from common import data_file, machine, percentile, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.explore.linking import Fit, find_mentions, link
 from kgqa.explore.masking import leaks, mask
 from kgqa.explore.spans import keys_of
 from kgqa.graph.bulk import load_files
+from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names_reading import read_names
 from kgqa.graph.opening import open_graph
+from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.semantic import open_encoder
 
@@ -190,10 +199,69 @@ def measure(names: list[str], work: Path, limit: int, fit: Fit | None) -> dict[s
     return found
 
 
+class CountingStore(EndpointStore):
+    """Counts what it is asked."""
+
+    requests = 0
+
+    def select(self, query: str, **options: Any) -> Rows:
+        self.requests += 1
+        return super().select(query, **options)
+
+
+def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> list[dict[str, Any]]:
+    """Mentions and search of one set, in the folder and on a server."""
+    questions = [row["question"] for file in SETS[name][1] for row in questions_of(file, limit)]
+    with ready_graph(name, work) as local:
+        with KnowledgeGraph(CountingStore(url, graphs=[iri]), local.schema, view=[iri]) as remote:
+            print(f"{type(remote.names).__name__}: {remote.names.count:,} names", file=sys.stderr)
+            local.prepare()
+            remote.prepare()
+            return [
+                {"set": name, **compared(local, remote, "linking", questions, find_mentions)},
+                {"set": name, **compared(local, remote, "search", searched(local, limit), KnowledgeGraph.search)},
+            ]
+
+
+def searched(graph: KnowledgeGraph, limit: int) -> list[str]:
+    """Names, words of names, and beginnings of both, as people search; always the same ones."""
+    rng = random.Random(5)
+    names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
+    chosen = rng.sample(names, min(limit, 100, len(names)))
+    words = [rng.choice(name.split() or [name]) for name in chosen]
+    return [*chosen, *words, *(text[: rng.randint(1, len(text))] for text in (*chosen, *words))]
+
+
+def compared(
+    local: KnowledgeGraph,
+    remote: KnowledgeGraph,
+    what: str,
+    texts: list[str],
+    ask: Callable[[KnowledgeGraph, str], Any],
+) -> dict[str, Any]:
+    store = remote.store
+    assert isinstance(store, CountingStore)
+    same, requests, seconds = 0, [], {"folder": [], "server": []}
+    for text in texts:
+        before, started = store.requests, time.perf_counter()
+        there = ask(remote, text)
+        seconds["server"].append(time.perf_counter() - started)
+        requests.append(store.requests - before)
+        started = time.perf_counter()
+        same += ask(local, text) == there
+        seconds["folder"].append(time.perf_counter() - started)
+    found: dict[str, Any] = {"what": what, "n": len(texts), "same": same / len(texts)}
+    for where, measured in seconds.items():
+        for share in (0.5, 0.95):
+            found[f"{where} p{share * 100:.0f} ms"] = 1000 * percentile(measured, share)
+    return found | {f"requests p{share * 100:.0f}": percentile(requests, share) for share in (0.5, 0.95)}
+
+
 def show(title: str, rows: list[dict[str, Any]]) -> None:
     print(f"\n{title}")
     cells = [
-        [100 * value if isinstance(value, float) and key != "ms" else value for key, value in row.items()] for row in rows
+        [100 * value if isinstance(value, float) and key != "ms" else value for key, value in row.items()]
+        for row in rows
     ]
     print_table(list(rows[0]), cells)
 
@@ -204,8 +272,17 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=10**9, help="questions of each file, at most")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--no-fit", action="store_true", help="do not look at the relations of entities")
+    parser.add_argument("--server", metavar="URL", help="compare the first set with this SPARQL endpoint instead")
+    parser.add_argument("--graph-iri", metavar="IRI", default="http://freebase.com", help="where the set is there")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.server:
+        rows = against_server(options.sets[0], options.work, options.limit, options.server, options.graph_iri)
+        if options.json:
+            print_json({"against": rows, "machine": machine()})
+        else:
+            print_table(list(rows[0]), [list(row.values()) for row in rows])
+        sys.exit(any(row["same"] < 1 for row in rows))
     fit = None if options.no_fit else similarity(options.work)
     found = measure(options.sets, options.work, options.limit, fit)
     low = [row for row in found["linking"] if SETS[row["set"]][2] and row["recall@5"] < LIMIT]

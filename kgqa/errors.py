@@ -57,6 +57,10 @@ class StoreIncomplete(StoreUnavailable):
     """A load into this store was interrupted before anything was usable."""
 
 
+class NamesNotIndexed(StoreError):
+    """Entities of this store cannot be found by name. Everything else works."""
+
+
 class StoreCrashed(StoreError):
     """The engine died on this query. The query is not tried again."""
 

@@ -162,29 +162,29 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
 @command.command("index")
 @FOLDER
 @click.option("--graph-iri", required=True, metavar="IRI", help="The graph whose names are indexed.")
-@click.option(
-    "--predicate", "predicates", multiple=True, metavar="IRI", help="Predicate that leads to names; repeat it."
-)
-@click.option("--schema", metavar="NAME|FILE", help="Take the label and alias predicates of this schema.")
+@click.option("--schema", metavar="NAME|FILE", help="Schema that says which predicates lead to names. [detected]")
 @verbosity_options
-def index(folder: Path | None, graph_iri: str, predicates: tuple[str, ...], schema: str | None) -> None:
-    """Bring names and aliases into the server's full-text index, which linking and search use.
+def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
+    """Make the index of names that linking and search use on the server, or make it anew after names were added.
+
+    A graph of names is written beside the graph, which stays as it is.
 
     \b
     Example:
-      kgqa virtuoso index --graph-iri http://freebase.com --schema freebase
+      kgqa virtuoso index --graph-iri http://freebase.com
     """
+    from kgqa.graph.endpoint import EndpointStore
+    from kgqa.graph.opening import detect_schema
     from kgqa.schema import load_schema
+    from kgqa.virtuoso.name_graph import index_graph
     from kgqa.virtuoso.server import Server
 
-    chosen = list(predicates)
-    if schema:
-        found = load_schema(schema)
-        chosen += [*found.label, *found.alias]
-    if not chosen:
-        raise click.UsageError("Give --predicate or --schema.")
-    Server.at(folder).index_names(graph_iri, chosen)
-    print(f"{len(chosen)} predicates are indexed.")
+    server = Server.at(folder)
+    server.sql("select 1")  # says how to start it, and nothing else at its address is taken for it
+    with EndpointStore(server.url, graphs=(graph_iri,)) as store:
+        chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
+        names = index_graph(server, store, chosen, graph_iri)
+    print(f"{names:,} names are indexed." if names else "The graph has no names by this schema; nothing was indexed.")
 
 
 @command.command("password-file")

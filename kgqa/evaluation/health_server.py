@@ -10,13 +10,13 @@ from importlib.metadata import version
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.evaluation.health import Check, seconds_words
 from kgqa.evaluation.health_store import HurriedEndpoint, HurriedFolder
+from kgqa.graph.opening import user_graphs
 from kgqa.graph.profiles import Profile, profile_of
 from kgqa.graph.queries import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity
 from kgqa.settings import Settings
 
-MOST_GRAPHS = 100
 SHOWN_GRAPHS = 5
 IS_IT_SPARQL = "Give the address that takes SPARQL queries: Virtuoso's ends in /sparql."
 
@@ -92,7 +92,7 @@ def look_at_graphs(store: HurriedEndpoint | HurriedFolder, wanted: Sequence[str]
         InvalidTerm: what is wanted is no IRI. StoreUnavailable, QueryRejected: see `Store`.
     """
     profile = store.profile if isinstance(store, HurriedEndpoint) else None
-    there = _named_graphs(store, profile)
+    there = _named_graphs(store)
     if wanted:
         empty = [iri for iri in wanted if not _has_triples(store, (iri,))]
         return judge_wanted(wanted, empty, there)
@@ -128,13 +128,11 @@ def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, nee
     return Look(Check("graph", "ok", f"{_listed(there)}; the default graph is not looked at."), tuple(there))
 
 
-def _named_graphs(store: Store, profile: Profile | None) -> tuple[str, ...] | None:
+def _named_graphs(store: Store) -> tuple[str, ...] | None:
     try:
-        rows = store.select(render("named_graphs", limit=MOST_GRAPHS), fresh=True)
+        return user_graphs(store)
     except StoreTimeout:
         return None
-    own = profile.own_graphs if profile else ()
-    return tuple(sorted(row[0].iri for row in rows if isinstance(row[0], Entity) and row[0].iri not in own))
 
 
 def _has_triples(store: Store, view: Sequence[str]) -> bool:

@@ -23,6 +23,8 @@ _PLAIN_DATA = re.compile(
     re.IGNORECASE,
 )
 _ASCII_ESCAPE = re.compile(r"\\(?:u00[0-7]|U000000[0-7])")
+# half a character, or none: Virtuoso stores it and then cannot give the graph back
+_NO_CHARACTER = re.compile(r"\\(?:u[dD][89a-fA-F]|U0000[dD][89a-fA-F]|U(?!00(?:0[0-9a-fA-F]|10)))")
 
 
 def check_update(update: str, graph: str) -> None:
@@ -31,6 +33,8 @@ def check_update(update: str, graph: str) -> None:
     Raises:
         QueryRejected: not valid SPARQL, another graph, the default graph, or LOAD, CLEAR, DROP, COPY, ...
     """
+    if _NO_CHARACTER.search(update):
+        raise QueryRejected("The update has an escape (\\uD800 to \\uDFFF) that stands for no character.")
     plain = _PLAIN_DATA.fullmatch(update)
     if plain and plain["graph"] == f"<{graph}>":
         return

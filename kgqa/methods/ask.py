@@ -11,6 +11,7 @@ from kgqa.cache import Cache
 from kgqa.errors import (
     KgqaError,
     ModelUnavailable,
+    NamesNotIndexed,
     QuestionError,
     SchemaError,
     SettingsError,
@@ -179,7 +180,12 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
     # which of several namesakes is meant matters only where topics have to be found
-    mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
+    try:
+        mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
+    except NamesNotIndexed:
+        if not topics:
+            raise
+        mentions = []  # with the topics given, a server without an index of names can be asked all the same
     # names are taken out first: The Last Samurai is no superlative
     # a language model is asked whether a path answers the question; without one nothing would notice
     by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")

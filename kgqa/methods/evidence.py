@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.errors import StoreTimeout
+from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Evidence, Named, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
@@ -21,8 +21,8 @@ def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
 ) -> tuple[Evidence, ...]:
     """Walks to the first ends of a path, at most three each, and their triples; then the same for each path from
-    another topic that these walks meet. No walks where the graph has so many that finding them takes too long,
-    which the trace says."""
+    another topic that these walks meet. No walks where the graph has so many that finding them takes too long, or
+    cannot be asked about its ends, which the trace says."""
     path = candidate.path
     walks = _walks(
         graph, path, list(ends), trace, MAX_WALKS_AN_END, joins=candidate.joins, restricted=candidate.restricted
@@ -44,7 +44,8 @@ def _walks(
 ) -> list[tuple[Value, ...]]:
     try:
         every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
-    except (StoreTimeout, BudgetExhausted) as error:
+    except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
+        # rejected: some servers give values that they do not take in a query, Virtuoso xsd:time
         trace.event("no_walks", error=str(error))
         return []
     walks: list[tuple[Value, ...]] = []

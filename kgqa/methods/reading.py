@@ -15,6 +15,11 @@ from kgqa.trace import Trace
 DEFECT = "The exported query gave something else when it was run again."
 
 
+def _by_name(item: Named) -> tuple[str, str, str]:
+    # the value last: a year and a text may look the same, and their order must not be the engine's
+    return item.name.casefold(), item.id, str(item.value)
+
+
 def read_off(
     graph: KnowledgeGraph,
     candidate: Candidate,
@@ -43,12 +48,13 @@ def read_off(
     refuse_answers(sparql, values, [*(topic.value for topic in topics), *selected])
     worth = query_class(values, graph.run_exported(sparql), restricted=bool(candidate.restricted))
     trace.event("checked", query_class=worth or "none")
-    named = sorted(graph.named(values), key=lambda item: (item.name.casefold(), item.id))
+    named = sorted(graph.named(values), key=_by_name)
+    shown = [item.value for item in named]
     return Answer(
         Question(""),
         "answered",
         answers=tuple(named),
-        paths=gather_evidence(graph, candidate, score, [v for v in values if v in chosen] or values, trace),
+        paths=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
         sparql=sparql,
         query_class=worth or "none",
         grounding="graph",
@@ -71,7 +77,7 @@ def read_chosen(
         AnswerInQuery: a defect of ours. StoreError: the graph failed.
     """
     wanted = {item.value for item in chosen}
-    answers = tuple(sorted(chosen, key=lambda item: (item.name.casefold(), item.id)))
+    answers = tuple(sorted(chosen, key=_by_name))
     open_, evidence = set(wanted), []
     for candidate in candidates:
         try:

@@ -28,14 +28,25 @@ SCHEMA = parse_schema(
 )
 NODES = [Entity(f"http://e/n{n}") for n in range(6)]
 RELATIONS = [f"http://e/r{n}" for n in range(4)]
-VALUES = [Literal("x"), Literal("x", language="en"), Literal("5", "http://www.w3.org/2001/XMLSchema#integer"), Literal("5")]
+VALUES = [
+    Literal("x"),
+    Literal("x", language="en"),
+    Literal("5", "http://www.w3.org/2001/XMLSchema#integer"),
+    Literal("5"),
+]
 INVERSE_OF = "http://www.w3.org/2002/07/owl#inverseOf"
 
-EDGES = st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS), st.one_of(*[st.sampled_from(NODES)] * 4, st.sampled_from(VALUES)))
+EDGES = st.tuples(
+    st.sampled_from(NODES),
+    st.sampled_from(RELATIONS),
+    st.one_of(*[st.sampled_from(NODES)] * 4, st.sampled_from(VALUES)),
+)
 GRAPHS = st.lists(EDGES, max_size=25, unique=True)
 STEPS = st.builds(Step, st.sampled_from(RELATIONS), st.sampled_from(["out", "in"]))
 PATHS = st.builds(RelationPath, st.sampled_from(NODES), st.lists(STEPS, min_size=1, max_size=3).map(tuple))
-PAIRS = st.lists(st.tuples(st.sampled_from(RELATIONS), st.sampled_from(RELATIONS)).filter(lambda p: p[0] < p[1]), max_size=1)
+PAIRS = st.lists(
+    st.tuples(st.sampled_from(RELATIONS), st.sampled_from(RELATIONS)).filter(lambda p: p[0] < p[1]), max_size=1
+)
 
 
 def some(graphs: Graphs, *, share: float = 1.0) -> settings:
@@ -102,7 +113,12 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
                     continue
                 if rule == "topic-not-end" and final and index == len(path.steps) - 1 and node == path.topic:
                     continue
-                if rule == "no-return" and index and goes_back(step, path.steps[index - 1], inverse) and node == walk[-2]:
+                if (
+                    rule == "no-return"
+                    and index
+                    and goes_back(step, path.steps[index - 1], inverse)
+                    and node == walk[-2]
+                ):
                     continue
                 longer.append((*walk, node))
         found = longer
@@ -137,7 +153,12 @@ class TestEnds:
         """An inner node held to some entities: the ends of the walks through them."""
 
         @some(graphs)
-        @given(GRAPHS, PATHS.filter(lambda p: len(p) > 1), st.sets(st.sampled_from(NODES), min_size=1, max_size=3), st.data())
+        @given(
+            GRAPHS,
+            PATHS.filter(lambda p: len(p) > 1),
+            st.sets(st.sampled_from(NODES), min_size=1, max_size=3),
+            st.data(),
+        )
         def check(edges, path, chosen, data):
             index = data.draw(st.integers(1, len(path) - 1))
             graph = in_store(graphs, edges, walks="topic-not-end")
@@ -168,7 +189,12 @@ class TestNextSteps:
                     for node in onward(edges, walk[-1], step):
                         if rule in ("topic-not-end", "topic-never") and node == path.topic:
                             continue
-                        if rule == "no-return" and path.steps and goes_back(step, path.steps[-1], {}) and node == walk[-2]:
+                        if (
+                            rule == "no-return"
+                            and path.steps
+                            and goes_back(step, path.steps[-1], {})
+                            and node == walk[-2]
+                        ):
                             continue
                         expected.add(step)
             graph = in_store(graphs, edges, walks=rule)
@@ -201,7 +227,14 @@ class TestNextSteps:
         """With an inverse pair fully written out both ways, a folded step reaches what its twin would."""
 
         @some(graphs, share=0.5)
-        @given(st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS[:2]), st.sampled_from(NODES)), max_size=15, unique=True), st.sampled_from(NODES))
+        @given(
+            st.lists(
+                st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS[:2]), st.sampled_from(NODES)),
+                max_size=15,
+                unique=True,
+            ),
+            st.sampled_from(NODES),
+        )
         def check(edges, topic):
             twin = {RELATIONS[0]: RELATIONS[1], RELATIONS[1]: RELATIONS[0]}
             both = list(dict.fromkeys(edges + [(o, twin[r], s) for s, r, o in edges]))

@@ -261,7 +261,9 @@ class TestHubs:
         lines = [f"<http://e/start> <http://e/r> <http://e/n0_{i}> ." for i in range(40)]
         for layer in range(4):
             lines += [
-                f"<http://e/n{layer}_{i}> <http://e/r> <http://e/n{layer + 1}_{j}> ." for i in range(40) for j in range(40)
+                f"<http://e/n{layer}_{i}> <http://e/r> <http://e/n{layer + 1}_{j}> ."
+                for i in range(40)
+                for j in range(40)
             ]
         return graphs.make(lines, "rdfs", timeout=20)
 

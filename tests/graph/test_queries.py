@@ -39,6 +39,11 @@ FULL = {
     ],
     "count_predicate": [{"predicate": R}],
     "count_triples": [{}],
+    "doctor_both_ways": [{"inverse": R, "pairs": [(A, B), (B, A)]}],
+    "doctor_pairs": [{"relation": R, "limit": 20}],
+    "doctor_relations": [{"triples": 100}],
+    "doctor_rows": [{"limit": 10}],
+    "doctor_slow": [{"places": [0, 1]}],
     "declared": [{"declared_by": R, "kinds": [A, B]}],
     "declared_labels": [
         {"declared_by": R, "kinds": [A], "predicate": B, "languages": languages}
@@ -96,6 +101,7 @@ FULL = {
 UPDATES = {
     "insert_triples": {"graph": A, "triples": [(A, R, B), (B, R, Literal('" } DROP ALL #\n', language="en")), (B, R, Literal("7", R.iri))]},
     "clear_graph": {"graph": A},
+    "doctor_update": {"graph": A, "subject": A, "relation": R, "object": B},
 }  # fmt: skip
 CASES = [(name, values, view) for name, sets in FULL.items() for values in sets for view in ((), (Entity("http://e/g1"), Entity("http://e/g2")))]
 
@@ -103,6 +109,8 @@ CASES = [(name, values, view) for name, sets in FULL.items() for values in sets 
 class TestTemplates:
     def test_every_file_is_tried(self):
         names = {item.name.removesuffix(".rq") for item in files("kgqa.queries").iterdir() if item.name.endswith(".rq") and not item.name.startswith("_")}
+        # test_names_text tries those of names, test_endpoint_virtuoso the one that only Virtuoso understands
+        names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
         assert names == set(FULL) | set(UPDATES)
 
     @pytest.mark.parametrize("name, values", UPDATES.items(), ids=list(UPDATES))

@@ -200,3 +200,18 @@ def test_a_real_server_does_what_it_is_let(update, guarded):
     else:
         store.update(update)
     assert everything_else() == 1
+
+
+@pytest.mark.parametrize("escape", ["\\uD800", "\\udfff", "\\U0000D912", "\\U00110000", "\\UFFFFFFFF"])
+def test_escapes_that_stand_for_no_character(escape):
+    for update in (
+        f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}',
+        f'WITH <http://e/g> DELETE {{ ?s ?p "{escape}" }} WHERE {{ ?s ?p ?o }}',
+    ):
+        with pytest.raises(QueryRejected, match="no character"):
+            check_update(update, "http://e/g")
+
+
+@pytest.mark.parametrize("escape", ["\\uD7FF", "\\uE000", "\\U0001F600", "\\U0010FFFF"])
+def test_escapes_at_the_edges(escape):
+    check_update(f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}', "http://e/g")

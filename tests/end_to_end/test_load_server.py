@@ -1,0 +1,152 @@
+"""`kgqa graph load --into URL` as its users run it: in bulk into the server that kgqa runs, by updates into any other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.rdf_samples import TURTLE
+from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
+
+RDFS = "http://www.w3.org/2000/01/rdf-schema#label"
+LINES = [f'<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n<http://e/{n}> <{RDFS}> "Thing {n}"@en .' for n in range(20)]
+_graphs = itertools.count()
+
+
+@pytest.fixture
+def graph() -> str:
+    return f"urn:cli:{next(_graphs)}"
+
+
+@pytest.fixture
+def bulk(kgqa, virtuoso_server):
+    """Run `kgqa ... ` where the server is the one that kgqa runs."""
+    folder = str(virtuoso_server.folder.path)
+    return lambda *arguments, **more: kgqa(*arguments, **{"KGQA_VIRTUOSO_FOLDER": folder, **more})
+
+
+@pytest.fixture
+def elsewhere(kgqa, virtuoso_server, tmp_path):
+    """Run `kgqa ...` where it is anybody's server, as a user who may write to it."""
+    password = virtuoso_server.allow_updates("writer", "pass word-1").read_text().strip()
+    settings = {"KGQA_VIRTUOSO_FOLDER": str(tmp_path / "none"), "KGQA_ENDPOINT_USER": "writer"}
+
+    def run(*arguments, password=password, **more):
+        return kgqa(*arguments, **{**settings, "KGQA_ENDPOINT_PASSWORD": password, **more})
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    (tmp_path / "data.nt").write_text("\n".join(LINES) + "\n")
+    return tmp_path / "data.nt"
+
+
+@pytest.mark.parametrize("way", ["bulk", "elsewhere"])
+def test_load_then_look_then_search_then_load_more(way, request, data, graph, virtuoso_server, tmp_path):
+    run, url = request.getfixturevalue(way), virtuoso_server.url
+    done = run("graph", "load", data, "--into", url, "--graph-iri", graph)
+    assert done.returncode == 0, done.err
+    first, second, third = done.out.splitlines()
+    assert first.startswith("40 triples added from 40 lines in ") and first.endswith(f"; <{graph}> now has 40.")
+    names = " Names indexed: 20." if way == "bulk" else ""
+    assert second.startswith(f"Schema: RDF with labels.{names} Fingerprint: remote-")
+    assert third == f'Ask it: kgqa ask "..." --graph {url} --graph-iri {graph}'
+    again = json.loads(run("graph", "load", data, "--into", url, "--graph-iri", graph, "--json").out)
+    assert (again["added"], again["triples"], again["graph_iri"], again["bulk"]) == (0, 40, graph, way == "bulk")
+    info = json.loads(run("graph", "info", url, "--graph-iri", graph, "--json").out)
+    assert (info["triples"], info["fingerprint"]) == (40, again["fingerprint"])
+    found = run("graph", "search", "thing 7", "--graph", url, "--graph-iri", graph)
+    assert "Thing 7" in found.out, found.err
+    # what was asked before is not taken for the graph as it is now
+    (tmp_path / "more.ttl").write_text(TURTLE)
+    assert run("graph", "load", tmp_path / "more.ttl", "--into", url, "--graph-iri", graph).returncode == 0
+    after = json.loads(run("graph", "info", url, "--graph-iri", graph, "--json").out)
+    assert after["triples"] > info["triples"] and after["relations"] > info["relations"]
+    assert after["fingerprint"] != info["fingerprint"]
+
+
+@pytest.mark.parametrize("way", ["bulk", "elsewhere"])
+def test_malformed_lines(way, request, data, graph, virtuoso_server):
+    run, url = request.getfixturevalue(way), virtuoso_server.url
+    with open(data, "a") as file:
+        file.write("non\x1bsense\n")
+    done = run("graph", "load", data, "--into", url, "--graph-iri", graph)
+    assert done.returncode == 1 and "data.nt, line 41: " in done.err and "--on-error skip" in done.err
+    assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [("0",)]
+    done = run("graph", "load", data, "--into", url, "--graph-iri", graph, "--on-error", "skip")
+    assert done.returncode == 0 and "1 malformed lines were left out:\n  data.nt, line 41: " in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+def test_which_graph(bulk, data, virtuoso_server, prepared_folder, tmp_path):
+    from tests.virtuoso_server import copied, running_server
+
+    with running_server(copied(prepared_folder, tmp_path / "own")) as server:
+        settings = {"KGQA_VIRTUOSO_FOLDER": str(server.folder.path)}
+        done = bulk("graph", "load", data, "--into", server.url, **settings)
+        assert "Loading into the graph <urn:kgqa:graph> (--graph-iri names another)." in done.err
+        assert "<urn:kgqa:graph> now has 40." in done.out
+        assert json.loads(bulk("graph", "info", server.url, "--json", **settings).out)["triples"] == 40
+        bulk("graph", "load", data, "--into", server.url, "--graph-iri", "urn:other", **settings)
+        done = bulk("graph", "load", data, "--into", server.url, **settings)
+        assert done.returncode == 1 and "several graphs" in done.err and "urn:kgqa:graph, urn:other" in done.err
+
+
+def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
+    count = 60_000
+    (tmp_path / "big.nt").write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(count)))
+    process = started("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
+    chunks = virtuoso_server.import_folder / "graph-load"
+    deadline = time.monotonic() + 60
+    while not list(chunks.glob("*.nt")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130 and "Traceback" not in said
+    resume = f"kgqa graph load --resume --into {virtuoso_server.url}"
+    assert f"lines are in <{graph}> for good. Go on: {resume}" in said
+    told = int(re.search(r"([\d,]+) of 60,000 lines", said)[1].replace(",", ""))
+    assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(told),)]
+    refused = bulk("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
+    assert refused.returncode == 1 and "--resume" in refused.err
+    done = bulk(*resume.split()[1:])
+    assert done.returncode == 0 and f"{count:,} triples added from {count:,} lines" in done.out, done.err
+    done = bulk("graph", "load", "--discard", "--into", virtuoso_server.url)
+    assert done.returncode == 0 and "There is no interrupted load" in done.err
+
+
+class TestRefused:
+    def test_a_wrong_password_is_not_shown(self, elsewhere, data, graph, virtuoso_server):
+        done = elsewhere("graph", "load", data, "--into", virtuoso_server.url, "--graph-iri", graph, password="sesame-9")
+        assert done.returncode == 1 and "does not let you in" in done.err and "KGQA_ENDPOINT_PASSWORD" in done.err
+        assert "sesame" not in done.out + done.err
+
+    @pytest.mark.parametrize("option", [("--schema", "rdfs"), ("--walks", "free"), ("--mediator-hop", "free")])
+    def test_a_server_keeps_no_rules(self, kgqa, data, option):
+        done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql", *option)
+        assert done.returncode == 2 and "A server keeps no schema and no rules" in done.err and option[0] in done.err
+
+    def test_nothing_to_resume_by_updates(self, elsewhere, virtuoso_server):
+        for what in ("--resume", "--discard"):
+            done = elsewhere("graph", "load", what, "--into", virtuoso_server.url)
+            assert done.returncode == 2 and "Load the files again: what is in already does no harm" in done.err
+
+    @pytest.mark.parametrize("arguments, code, message", [
+        (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "urn:g"], 1, "Nothing answers at http://127.0.0.1:1/sparql"),
+        (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is no IRI of a graph"),
+        (["--into", "http://u:p@127.0.0.1:1/sparql"], 2, "must not hold a password"),
+        (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is for servers"),
+        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume goes on with the files"),
+    ])  # fmt: skip
+    def test_what_makes_no_sense(self, kgqa, data, arguments, code, message):
+        done = kgqa("graph", "load", data, *arguments)
+        assert done.returncode == code and message in done.err

@@ -1,0 +1,311 @@
+"""What goes wrong with a server: each is recognised, explained with the next step, and put right where that is safe."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import ServerError
+from kgqa.virtuoso.processes import free_port, listener
+from kgqa.virtuoso.programs import server_program
+from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.state import lock_owner
+from kgqa.virtuoso.troubles import TROUBLES, explain_log, telling_lines, trouble_in
+from tests.virtuoso_server import needs_virtuoso, running_server
+
+
+def refused(server: Server, **options) -> str:
+    """What `start` says when it refuses; the server does not run afterwards, and its database is as it was."""
+    database = server.folder.path / "virtuoso.db"
+    before = database.stat() if database.exists() else None
+    with pytest.raises(ServerError) as caught:
+        server.start(**{"http_port": free_port(), "sql_port": free_port(), "memory_share": 0.02, **options})
+    assert lock_owner(database.with_suffix(".lck")) is None
+    assert before is None or (database.stat().st_size, database.stat().st_mtime) == (before.st_size, before.st_mtime)
+    return str(caught.value)
+
+
+# ---- before it starts ----
+
+
+def test_not_installed(stopped_server, monkeypatch, tmp_path):
+    server = str(server_program())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert re.search(r"virtuoso-t\) is not installed.*kgqa virtuoso install.*VIRTUOSO_T=", refused(stopped_server))
+    monkeypatch.setenv("VIRTUOSO_T", server)
+    other = tmp_path / "isql"  # unixODBC has a program of this name too
+    other.write_text("#!/bin/sh\nexit 0\n")
+    other.chmod(0o755)
+    assert "isql-vt) is not installed" in refused(stopped_server)
+
+
+def test_a_named_program_that_is_none(stopped_server, monkeypatch):
+    monkeypatch.setenv("VIRTUOSO_T", "/nowhere/virtuoso-t")
+    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not a program" in refused(stopped_server)
+
+
+@pytest.mark.parametrize("which", ["http_port", "sql_port"])
+def test_a_taken_port(stopped_server, which):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        message = refused(stopped_server, **{which: port})
+    option = "--" + which.replace("_", "-")
+    assert re.search(rf"Port {port} is taken by .*\(process {os.getpid()}\).*{option} \d+", message)
+
+
+def test_another_virtuoso_on_the_port(virtuoso_server, stopped_server):
+    record = virtuoso_server.folder.record()
+    pid = virtuoso_server.status().pid
+    message = refused(stopped_server, sql_port=record.sql_port)
+    assert f"Port {record.sql_port} is taken by virtuoso-t (process {pid})" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"http_port": 0}, "0 is not a port"),
+        ({"sql_port": 70000}, "70000 is not a port"),
+        ({"http_port": 4000, "sql_port": 4000}, "cannot share port 4000"),
+        ({"memory_share": 0}, "not a share of the memory"),
+        ({"memory_share": 1.5}, "not a share of the memory"),
+        ({"row_cap": 0}, "must be 1 or more"),
+        ({"query_seconds": -1}, "must be 1 or more"),
+        ({"bind": "example.org"}, "not an IPv4 address"),
+        ({"bind": "127.0.0.1\nfoo = bar"}, "not an IPv4 address"),
+        ({"bind": "192.0.2.1"}, "cannot be had at 192.0.2.1"),
+    ],
+)
+def test_options_that_cannot_be(stopped_server, options, message):
+    assert message in refused(stopped_server, **options)
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    needs_virtuoso()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    mode = (tmp_path / "full").stat().st_mode
+    assert "has other files in it" in refused(Server.at(tmp_path / "full"))
+    assert (tmp_path / "full").stat().st_mode == mode
+    assert "cannot be made or written" in refused(Server.at(tmp_path / "full" / "letter.txt"))
+    assert "cannot hold a path with any of" in refused(Server.at(tmp_path / "a;b"))
+    for message in (refused(Server.at(tmp_path / "full")), refused(Server.at(tmp_path / "a,b"))):
+        assert "KGQA_VIRTUOSO_FOLDER=" in message
+
+
+def test_a_disk_that_may_not_be_written(prepared_folder, small_disk):
+    disk = small_disk(200)
+    server = Server.at(shutil.copytree(prepared_folder, disk / "server"))
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    assert "cannot be made or written (Read-only file system)" in refused(server)
+
+
+def test_a_full_disk_at_the_first_start(small_disk):
+    needs_virtuoso()
+    server = Server.at(small_disk(60) / "server")
+    assert re.search(r"The disk is full: \d+ MB are free at .*--folder", refused(server))
+
+
+def test_a_disk_that_fills_while_the_database_is_made(small_disk, monkeypatch):
+    needs_virtuoso()
+    monkeypatch.setattr("kgqa.virtuoso.starting.LEAST_FREE_BYTES", 0)
+    server = Server.at(small_disk(40) / "server")
+    message = refused(server)
+    assert re.search(r"did not start. The disk is full. \d+ MB are free at .*Its log says:.*(?i:out of disk)", message)
+    assert not server.folder.database.exists()  # half a database is none
+    assert not server.folder.password_file.exists() and not server.folder.making.exists()
+
+
+# ---- its files ----
+
+
+def test_a_stale_lock(stopped_server):
+    """The number in it belongs to a process that lives, but is no Virtuoso."""
+    stopped_server.folder.lock.write_text(f"VIRT_PID={os.getpid()}\n")
+    assert stopped_server.status().state == "crashed"
+    told = []
+    with running_server(stopped_server.folder.path, say=told.append):
+        assert lock_owner(stopped_server.folder.lock).pid != os.getpid()
+        assert told == ["The server was not ended properly last time; it recovers from its log of changes."]
+
+
+def test_a_killed_server_comes_back_with_what_was_committed(own_server):
+    own_server.sql("create table kept (a varchar primary key)")
+    own_server.sql("insert into kept values (?)", ["of value"])
+    os.kill(own_server.status().pid, signal.SIGKILL)
+    while own_server.status().state != "crashed":
+        time.sleep(0.02)
+    assert re.search(r"killed, or died.*kgqa virtuoso start", own_server.status().message)
+    assert own_server.stop() is False
+    assert own_server.start()
+    assert own_server.sql("select a from kept") == [("of value",)]
+
+
+def test_a_first_start_that_was_killed(tmp_path):
+    """What it left behind is removed, its hidden server too, and the database made anew."""
+    needs_virtuoso()
+    server = Server.at(tmp_path / "server")
+    script = f"from kgqa.virtuoso.server import Server; Server.at({str(server.folder.path)!r}).start(memory_share=0.02)"
+    starting = subprocess.Popen([os.sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    while not lock_owner(server.folder.lock):
+        time.sleep(0.01)
+    starting.kill()
+    starting.wait()
+    hidden = lock_owner(server.folder.lock).pid
+    with running_server(server.folder.path):
+        assert server.status().pid != hidden and not Path(f"/proc/{hidden}").exists()
+        assert server.sql("select 1") == [("1",)]
+        assert not server.folder.making.exists()
+
+
+def damage(file: Path, *, at: int, count: int) -> None:
+    with open(file, "r+b") as opened:
+        opened.seek(at)
+        opened.write(os.urandom(count))
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(stopped_server):
+    stopped_server.folder.database.write_text("my diary\n" * 1000)
+    assert "is not a Virtuoso database" in refused(stopped_server)
+    assert stopped_server.folder.database.read_text() == "my diary\n" * 1000
+
+
+def test_a_damaged_first_page(stopped_server):
+    damage(stopped_server.folder.database, at=0, count=8192)
+    assert re.search("first page is damaged; it was left as it is.*--folder", refused(stopped_server))
+
+
+def test_a_database_cut_short(stopped_server):
+    size = stopped_server.folder.database.stat().st_size
+    os.truncate(stopped_server.folder.database, size - 100)
+    assert "was cut short" in refused(stopped_server)
+
+
+def test_damaged_pages(stopped_server):
+    damage(stopped_server.folder.database, at=20 * 8192, count=400 * 8192)
+    message = refused(stopped_server)
+    assert re.search(r"did not start. The database file is damaged.*Its log says: ", message), message
+
+
+def test_a_damaged_log_of_changes(stopped_server):
+    changes = stopped_server.folder.database.with_suffix(".trx")
+    changes.write_bytes(os.urandom(3000))
+    assert re.search(rf"{changes} is damaged.*mv {changes} ", refused(stopped_server))
+
+
+def test_a_log_of_changes_without_its_database(stopped_server):
+    changes, lost = stopped_server.folder.database.with_suffix(".trx"), stopped_server.folder.database
+    content = b"byte_order_check and changes"
+    changes.write_bytes(content)
+    lost.unlink()
+    assert "but no database. Put the database back" in refused(stopped_server)
+    assert changes.read_bytes() == content
+
+
+def test_a_database_without_its_password(stopped_server):
+    stopped_server.folder.password_file.unlink()
+    assert re.search("There is no password file.*kgqa virtuoso adopt", refused(stopped_server))
+
+
+@pytest.mark.parametrize("name", ["server.json", "loading.json"])
+@pytest.mark.parametrize("content", ["{", "[]", '{"unheard": 1}'])
+def test_damaged_notes_of_ours(stopped_server, name, content):
+    (stopped_server.folder.path / name).write_text(content)
+    assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refused(stopped_server))
+
+
+def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
+    """By its lock, and, without one, by the file itself."""
+    folder, other = stopped_server.folder, virtuoso_server.folder
+    folder.database.unlink()
+    folder.database.hardlink_to(other.database)
+    message = refused(stopped_server)
+    assert f"is open in virtuoso-t (process {virtuoso_server.status().pid})" in message
+    assert "Two servers on one database destroy it" in message
+
+
+# ---- while it runs ----
+
+
+def test_a_wrong_password_file(own_server):
+    own_server.folder.password_file.write_text("wrong\n")
+    for attempt in (lambda: own_server.sql("select 1"), own_server.stop, lambda: own_server.status(count=True)):
+        with pytest.raises(ServerError, match="refuses the password in .*password. Put the password of its user dba"):
+            attempt()
+    assert own_server.status().state == "running"
+
+
+def test_another_server_answers_our_port(virtuoso_server, stopped_server):
+    folder = stopped_server.folder
+    from dataclasses import replace
+
+    folder.save_record(replace(folder.record(), sql_port=virtuoso_server.folder.record().sql_port))
+    folder.password_file.write_text("ours\n")
+    with pytest.raises(ServerError, match=r"Another server, virtuoso-t \(process \d+\), answers on port"):
+        stopped_server.sql("select 1")
+    assert listener(virtuoso_server.folder.record().sql_port).pid == virtuoso_server.status().pid
+
+
+def test_a_server_that_does_not_end_in_time(own_server):
+    pid = own_server.status().pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ServerError, match="not answered .* within 0.3 s. Look at it: kgqa virtuoso status"):
+            own_server.stop(timeout=0.3)
+        assert own_server.status().pid == pid
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+# ---- reading logs ----
+
+LOG = """
+\t\tSat Nov 21 2026
+14:58:40 OpenLink Virtuoso Universal Server
+14:58:40 Out of disk space for database
+\t\tSun Nov 22 2026
+15:03:29 OpenLink Virtuoso Universal Server
+15:03:29 Version 07.20.3229-pthreads for Linux as of Feb  8 2023
+15:03:29 {line}\x1b[31m
+15:03:29 virtuoso-t(+0x8f9f6) [0x55ac502499f6]
+15:03:29 Server exiting
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Out of disk space for database", "disk"),
+        ("PL LOG: File x.nt error 40003 SR173: Transaction out of disk", "disk"),
+        ("Failed HTTP listen at 127.0.0.1:8890.", "http port"),
+        ("Failed to start listening at SQL port '127.0.0.1:1111'", "sql port"),
+        ("Virtuoso is already runnning (pid 14751)", "open elsewhere"),
+        ("Unable to create file virtuoso.lck (Read-only file system).", "permission"),
+        ("The database you are opening was last closed with a server of version 3240.", "other version"),
+        ("The transaction log file has been produced by different server instance.", "other log"),
+        ("GPF: disk.c:1775 Reference past end of configured stripes", "damage"),
+    ],
+)
+def test_logs_are_understood(line, kind):
+    log = LOG.replace("{line}", line)
+    trouble = trouble_in(log.split("Universal Server")[-1])
+    assert trouble.kind == kind
+    explained = explain_log(log)
+    assert trouble.meaning in explained and trouble.remedy in explained and line in explained
+    assert "\x1b" not in explained and "0x8f9f6" not in explained and "Nov" not in explained
+
+
+def test_a_log_that_says_nothing_special():
+    assert explain_log("15:03:29 OpenLink Virtuoso Universal Server\n15:03:30 Server online at 1111 (pid 1)\n") == ""
+    assert telling_lines("15:03:29 Something failed\n15:03:30 Something failed\n") == "Something failed"
+    assert "Its log ends with: Something failed" in explain_log("15:03:29 Something failed\n")
+    assert all(
+        "kgqa" in trouble.remedy or trouble.remedy.endswith(".") or "--folder" in trouble.remedy for trouble in TROUBLES
+    )

@@ -1,0 +1,68 @@
+"""How the lines of a dump are laid out in chunk files, the same for any number of processes.
+
+    group 0                                          group 1
+    part 0   part 1   part 2   part 3   part 4 ...   part p ...
+    file 0   file 1   file 2   file 3   file 0 ...   file 0 of the next group
+
+A group is cleaned, loaded and written to disk as a whole. Its lines go into its files in turns, a part to each, so that
+several processes can work on one group, each on files of its own, and the files end up alike in size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+# two groups exist at a time, one being loaded and one being cleaned
+MAX_FILES = 8
+FILES_PER_GROUP = MAX_FILES // 2
+LINES_PER_PART = 1 << 16
+LINES_PER_CHUNK = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes in lines of the dump, before cleaning. `lines_per_chunk` is what was asked for; a file may hold a little
+    less, because parts are alike."""
+
+    lines_per_chunk: int = LINES_PER_CHUNK
+
+    @property
+    def parts_per_file(self) -> int:
+        return math.ceil(self.lines_per_chunk / LINES_PER_PART)
+
+    @property
+    def lines_per_part(self) -> int:
+        return max(1, self.lines_per_chunk // self.parts_per_file)
+
+    @property
+    def parts_per_group(self) -> int:
+        return self.parts_per_file * FILES_PER_GROUP
+
+    @property
+    def lines_per_group(self) -> int:
+        return self.lines_per_part * self.parts_per_group
+
+    def group_of(self, part: int) -> int:
+        return part // self.parts_per_group
+
+
+def file_of(part: int) -> int:
+    """Which of its group's files a part goes into, from 0."""
+    return part % FILES_PER_GROUP
+
+
+def files_of_worker(worker: int, workers: int) -> range:
+    """The files of each group that this one of so many processes writes."""
+    return range(worker, FILES_PER_GROUP, workers)
+
+
+def chunk_file(folder: Path, group: int, file: int) -> Path:
+    """Where a chunk is written; counted from 1, because people see it."""
+    return folder / f"freebase-{group * FILES_PER_GROUP + file + 1:06}.nt"
+
+
+def chunk_files(folder: Path) -> list[Path]:
+    """All chunk files of a folder, finished or not."""
+    return sorted(path for path in folder.glob("freebase-*.nt*") if path.name[9:15].isdigit())
