@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.errors import PartialResult, QueryRejected, StoreBusy, StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreBusy, StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.bulk import load_files
 from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.folder import GraphFolder
 from kgqa.graph.store import Store, open_store
 from kgqa.model import Entity, Literal
@@ -103,8 +104,10 @@ class TestAnswers:
         assert shared.meta.triples == len(LINES)
 
     def test_web_address(self):
-        with pytest.raises(StoreUnavailable, match="web address"):
-            open_store("http://localhost:8890/sparql")
+        with open_store("http://127.0.0.1:1/sparql") as store:
+            assert isinstance(store, EndpointStore) and store.place == "http://127.0.0.1:1/sparql"
+        with pytest.raises(SettingsError, match="has to be named"):
+            open_store("http://127.0.0.1:1/sparql", writable=True)
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
         """A module of that name in the working folder does not get into the worker."""

@@ -17,6 +17,8 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
+from kgqa.graph.opening import open_graph
+from kgqa.graph.remote_names import RemoteNames
 from kgqa.virtuoso import freebase
 from kgqa.virtuoso.dump_cleaning import Cleaner
 from kgqa.virtuoso.dump_layout import MAX_FILES
@@ -102,8 +104,10 @@ class TestWhole:
         line = '<http://rdf.freebase.com/ns/m.0%d>\t<http://rdf.freebase.com/ns/%s>\t"%s"@en\t.\n'
         file.write_text(line % (1, "type.object.name", "Blue Quokka") + line % (2, "common.topic.alias", "quokka king"))
         assert load_dump(virtuoso_server, file, options=options).names == 2
-        rows = ask(virtuoso_server, f"select ?s from <{options.graph_iri}> {{ ?s ?p ?o . ?o bif:contains 'quokka' }}")
-        assert sorted(row["s"]["value"][-4:] for row in rows) == ["m.01", "m.02"]
+        with open_graph(virtuoso_server.url, schema="freebase", view=[options.graph_iri]) as graph:
+            assert isinstance(graph.names, RemoteNames)
+            found = {match.entity.iri[-4:]: match.kind for match in graph.search("quokka")}
+        assert found == {"m.01": "label", "m.02": "alias"}
 
     def test_mended_and_unusual_lines_arrive_as_they_are_meant(self, virtuoso_server, tmp_path, options):
         file = tmp_path / "odd.nt"
