@@ -38,7 +38,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
     from kgqa.words import clean
 
     with _open(folder or graph_path, options) as graph:
-        relations = {r: n for r, n in graph.relations.items() if not graph.schema.is_noise(r)}
+        relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
         files = getattr(graph.store, "meta", None)
         found = {
             "place": graph.store.place,
@@ -46,7 +46,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
             "triples": graph.store.triples,
             "relations": len(graph.relations),
             "explored_relations": len(relations),
-            "labelled_entities": graph.names.labelled,
+            "labelled_entities": _labelled(graph),
             "names": graph.names.count,
             "mediator_relations": sum(
                 extent != "none" for side in graph.mediators.leads.values() for extent in side.values()
@@ -65,15 +65,27 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
         print(json_text(found, indent=2))
         return
     print(f"{clean(found['place'])}: {graph.schema.title}, walks {found['walks']}")
-    triples = "not counted in time" if found["triples"] is None else f"{found['triples']:,}"
-    print(f"  triples            {triples}")
+    print(f"  triples            {_counted(found['triples'])}")
     print(f"  relations          {found['relations']:,} ({found['explored_relations']:,} of them explored)")
-    print(f"  labelled entities  {found['labelled_entities']:,}")
+    print(f"  labelled entities  {_counted(found['labelled_entities'])}")
     print(f"  names and aliases  {found['names']:,}")
     print(f"  mediator relations {found['mediator_relations']:,}")
     print(f"  fingerprint        {found['fingerprint']}")
     for item in found["top_relations"]:
         print(f"    {item['edges']:>10,}  {clean(item['id'])}")
+
+
+def _labelled(graph: Any) -> int | None:
+    from kgqa.errors import StoreTimeout
+
+    try:
+        return graph.names.labelled
+    except StoreTimeout:  # a server has to go through all of them
+        return None
+
+
+def _counted(count: int | None) -> str:
+    return "not counted in time" if count is None else f"{count:,}"
 
 
 @command.command("search")

@@ -16,6 +16,7 @@ from kgqa.evaluation.health_store import QUERY_SECONDS, HurriedEndpoint, Hurried
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.labels import LABEL_BATCH, find_labels
 from kgqa.graph.names import NameIndex
+from kgqa.graph.names_unindexed import UnindexedNames
 from kgqa.graph.queries import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity, RelationPath
@@ -247,6 +248,8 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
 
 def index_kind(index: object) -> str:
     """What kind of index of names this is, for people."""
+    if isinstance(index, UnindexedNames):
+        return "no index"
     return "kgqa's own index (SQLite)" if isinstance(index, NameIndex) else "the server's own index"
 
 

@@ -208,7 +208,9 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
             if match.entity in names:
                 names[match.entity].append(mention.text)
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
-    return replace(found, method=name, notes=(*notes, *found.notes))
+    # what is not known of a large graph may be why an answer is missing
+    notes = list(dict.fromkeys((*notes, *found.notes, *graph.notes)))
+    return replace(found, method=name, notes=tuple(notes))
 
 
 def _checked(text: str) -> str:
