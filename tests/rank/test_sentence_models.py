@@ -60,12 +60,6 @@ def make_model(folder: Path, *, kind: str = "bert", pooling: str = "mean", promp
     return folder / "model"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _libraries():
-    for name in ("sentence_transformers", "onnx", "onnxruntime"):
-        pytest.importorskip(name, reason="pip install kgqa[minilm]")
-
-
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory) -> Path:
     return make_model(tmp_path_factory.mktemp("bert"), prompts={"query": "ask: ", "document": "", "other": "never"})
@@ -152,7 +146,7 @@ def test_a_default_prompt_is_not_put_before_paths(bert, tmp_path):
 # ---- int8 ----
 
 
-def test_int8_is_near_and_does_not_depend_on_the_company(minilm, encoder, encoder_cache):
+def test_int8_is_near_and_does_not_depend_on_the_company(encoder, encoder_cache):
     small = open_encoder(encoder_cache, precision="int8")
     texts = ["sports team mascot", "a text that is somewhat longer than the others here", "person place of birth"]
     together, exact = small._encoder.encode(texts), encoder._encoder.encode(texts)
@@ -268,7 +262,7 @@ def test_a_name_that_cannot_be_had(tmp_path):
     assert "nobody/nothing is not on this machine" in message and "offline" in message
 
 
-def test_the_packaged_model_has_its_key(minilm):
+def test_the_packaged_model_has_its_key():
     files = packaged_minilm()
     assert Path(files.source, "model.safetensors").is_file()
     assert files.key.startswith("all-minilm-l6-v2-") and files.fetched

@@ -30,7 +30,9 @@ STEPS = 60
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="pip install kgqa[minilm]")
+    import torch
+
+    return torch
 
 
 def turned_world(examples: int, seed: int = 0) -> tuple[list[Example], Vectors]:
