@@ -24,7 +24,7 @@ _PLAIN_DATA = re.compile(
 )
 _ASCII_ESCAPE = re.compile(r"\\(?:u00[0-7]|U000000[0-7])")
 # half a character, or none: Virtuoso stores it and then cannot give the graph back
-_NO_CHARACTER = re.compile(r"\\(?:u[dD][89a-fA-F]|U0000[dD][89a-fA-F]|U(?!00(?:0[0-9a-fA-F]|10)))")
+_NO_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*+\\(?:u[dD][89a-fA-F]|U0000[dD][89a-fA-F]|U(?!00(?:0[0-9a-fA-F]|10)))")
 
 
 def check_update(update: str, graph: str) -> None:
