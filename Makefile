@@ -29,11 +29,14 @@ demo: $(STAMP) ## answer questions on the bundled graph
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
 
+# a file at a time to each of two processes: what a file sets up is set up once
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+
 test: $(STAMP) virtuoso-for-tests ## run the tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 soak: $(STAMP) virtuoso-for-tests ## run the tests with the long ones in full
-	KGQA_SOAK=1 $(BIN)/python -m pytest
+	KGQA_SOAK=1 $(PYTEST)
 
 virtuoso-install: ## install the Virtuoso server (Debian, Ubuntu; elsewhere say what to do)
 	sh virtuoso/install.sh
