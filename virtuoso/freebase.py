@@ -5,7 +5,6 @@ the next one is cleaned, each noted when it is on disk, so that an interrupted l
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from typing import Any, Literal
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.endpoint import EndpointStore
 from kgqa.schema import bundled_schema
+from kgqa.virtuoso.background import BackgroundLoad
 from kgqa.virtuoso.dump_cleaning import Advance, Cleaner, Group
 from kgqa.virtuoso.dump_tally import Tally
 from kgqa.virtuoso.freebase_journal import NAME, FreebaseJournal, LoadOptions, forget
 from kgqa.virtuoso.load_journal import only_load
-from kgqa.virtuoso.loading import FileResult
 from kgqa.virtuoso.name_graph import index_graph
 from kgqa.virtuoso.refused import refused_lines
 from kgqa.virtuoso.server import Server
@@ -201,8 +200,9 @@ class _Load:
                     group = cleaner.wait(number, advance=self._advanced)
                     cleaned = time.monotonic()
                     self._settle()  # the files of the last group have to go before the next ones come
-                    self._under_way = _Loading(self._server, group, journal.options.graph_iri, self._loaders)
-                    self._under_way.cleaning_seconds = cleaned - begun
+                    files = [file for file in group.files if file.stat().st_size]
+                    load = BackgroundLoad(self._server, files, journal.options.graph_iri, loaders=self._loaders)
+                    self._under_way = _Loading(group, load, cleaned - begun)
                     if group.place is None:
                         break
                     number, begun = number + 1, time.monotonic()
@@ -219,10 +219,10 @@ class _Load:
         if loading is None:
             return
         self._tell("loading")
-        while not loading.ended(POLL_SECONDS):
+        while not loading.load.ended(POLL_SECONDS):
             self._tell("loading")
         self._under_way = None
-        tally, journal, results = loading.group.tally, self._journal, loading.results()
+        tally, journal, results = loading.group.tally, self._journal, loading.load.results()
         for result in results:
             if result.error is None:
                 result.file.unlink()  # halves of the others are written next, and files are few
@@ -232,7 +232,7 @@ class _Load:
         journal.tally.add(tally)
         journal.groups_done, journal.place = loading.group.number + 1, loading.group.place
         self._spend("cleaning", loading.cleaning_seconds)
-        self._spend("loading", loading.seconds)
+        self._spend("loading", loading.load.seconds)
         journal.save(self._server.folder)
         for file in loading.group.files:
             file.unlink(missing_ok=True)
@@ -268,34 +268,10 @@ class _Load:
         self._progress(Step(stage, self._bytes_read, self._journal.groups_done, lines))
 
 
+@dataclass
 class _Loading:
-    """A group that the server loads, in a thread of its own."""
+    """A group that the server loads, and how long its cleaning took."""
 
-    def __init__(self, server: Server, group: Group, graph_iri: str, loaders: int) -> None:
-        self.group = group
-        self.seconds = 0.0
-        self.cleaning_seconds = 0.0
-        self._outcome: list[FileResult] | BaseException = []
-        files = [file for file in group.files if file.stat().st_size]
-        # a daemon: whoever does not want to wait is not kept
-        self._thread = threading.Thread(target=self._load, args=(server, files, graph_iri, loaders), daemon=True)
-        self._thread.start()
-
-    def _load(self, server: Server, files: list[Path], graph_iri: str, loaders: int) -> None:
-        begun = time.monotonic()
-        try:
-            self._outcome = server.load(files, graph_iri, loaders=loaders)
-        except BaseException as error:
-            self._outcome = error
-        self.seconds = time.monotonic() - begun
-
-    def ended(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def results(self) -> list[FileResult]:
-        """What the server said of each file; raises what its load raised."""
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        return self._outcome
+    group: Group
+    load: BackgroundLoad
+    cleaning_seconds: float

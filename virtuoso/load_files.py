@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -22,10 +21,10 @@ from kgqa.graph.rdf_files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.remote_load import writable_graph
 from kgqa.graph.server_lines import ServerFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
+from kgqa.virtuoso.background import BackgroundLoad
 from kgqa.virtuoso.chunks import Chunk, write_chunks
 from kgqa.virtuoso.load_journal import NAME, LoadJournal, forget, only_load
 from kgqa.virtuoso.refused import refused_lines, unfit
-from kgqa.virtuoso.loading import FileResult, LoadProgress
 from kgqa.virtuoso.server import Server
 
 CHUNK_LINES = 250_000
@@ -204,7 +203,8 @@ class _BulkLoad:
         try:
             while group := list(islice(chunks, GROUP_CHUNKS)):
                 self._finish(under_way)
-                under_way = _Group(self._server, group, journal.graph, self._loaders)
+                files = [chunk.path for chunk in group]
+                under_way = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
             self._finish(under_way)
         except BaseException:
             # what the server is at will soon be loaded; a second Ctrl-C does not wait for it
@@ -215,11 +215,12 @@ class _BulkLoad:
         """Wait for a group, note that it is loaded, and remove its chunks; once, however often it is asked for."""
         if group is None or group.finished:
             return
-        while not group.ended(POLL_SECONDS):
-            self._tell(group.chunks[: group.files_done])
+        while not group.load.ended(POLL_SECONDS):
+            self._tell(group.chunks[: group.load.files_done])
         group.finished = True
-        for chunk, complaint in group.complaints():
-            self._settle(chunk, complaint)
+        for chunk, result in zip(group.chunks, group.load.results()):
+            if result.error:
+                self._settle(chunk)
         for chunk in group.chunks:
             for place in chunk.reached:
                 job = self._journal.files[place.file]
@@ -232,7 +233,7 @@ class _BulkLoad:
         for chunk in group.chunks:
             chunk.path.unlink(missing_ok=True)
 
-    def _settle(self, chunk: Chunk, complaint: str) -> None:
+    def _settle(self, chunk: Chunk) -> None:
         """Find the lines of a chunk that the server refuses, and load the others."""
         refused = refused_lines(self._server, chunk.path, self._journal.graph)
         places = self._source.find(refused, [place.file for place in chunk.reached])
@@ -254,45 +255,13 @@ class _BulkLoad:
                 self._progress(Progress(job.name, place.bytes_done, job.size, place.all_lines))
 
 
+@dataclass
 class _Group:
-    """Chunks that the server loads, in a thread of their own."""
+    """Chunks that the server loads."""
 
-    def __init__(self, server: Server, chunks: Sequence[Chunk], graph: str, loaders: int) -> None:
-        self.chunks = chunks
-        self.files_done = 0
-        self.finished = False
-        self._server = server
-        self._graph = graph
-        self._loaders = loaders
-        self._results: list[FileResult] = []
-        self._error: BaseException | None = None
-        # an event, because `join` that is interrupted by Ctrl-C takes a running thread for one that has ended
-        self._ended = threading.Event()
-        # a daemon: whoever does not want to wait is not kept
-        threading.Thread(target=self._load, daemon=True).start()
-
-    def _load(self) -> None:
-        def note(progress: LoadProgress) -> None:
-            self.files_done = progress.files_done
-
-        try:
-            self._results = self._server.load(
-                [chunk.path for chunk in self.chunks], self._graph, loaders=self._loaders, progress=note
-            )
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._ended.set()
-
-    def ended(self, seconds: float) -> bool:
-        """Whether the server is done, after waiting so long at most."""
-        return self._ended.wait(seconds)
-
-    def complaints(self) -> list[tuple[Chunk, str]]:
-        """The chunks that were not loaded whole. Raises what ended the load."""
-        if self._error:
-            raise self._error
-        return [(chunk, result.error) for chunk, result in zip(self.chunks, self._results) if result.error]
+    chunks: Sequence[Chunk]
+    load: BackgroundLoad
+    finished: bool = False
 
 
 def _name(journal: LoadJournal) -> str:

@@ -73,7 +73,8 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        if not error.args:  # else the command has said what was kept
+        # else the command has said what was kept; click puts an error of its own around it
+        if not error.args and not getattr(error.__cause__, "args", ()):
             _say("Stopped.")
         sys.exit(130)
     except BrokenPipeError:

@@ -16,6 +16,7 @@ from tests.virtuoso.test_freebase import count, groups_done, wait_until
 
 COUNT = 4000
 KEPT, TALLY = BlockJudge(LoadOptions().cleaning()).block(b"".join(dump_lines(COUNT, seed=9, broken=0.1)))
+TRIPLES = len(set(KEPT.splitlines()))
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +116,13 @@ def test_ctrl_c_says_how_to_go_on(kgqa, virtuoso_server, dump):
         assert wait_until(lambda: process.poll() is not None or groups_done(folder / f"{NAME}.json") >= 1, 60)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
-        assert process.returncode == 130 and "Traceback" not in error
+        assert process.returncode == 130 and "Traceback" not in error and error.count("Stopped.") == 1
         assert f"in <{graph}> for good. Go on: kgqa freebase load {dump} --resume" in " ".join(error.split())
         assert not list(virtuoso_server.import_folder.rglob("freebase-0*"))
         done = kgqa("freebase", "load", dump, "--resume", "--folder", folder, "--json")
         assert done.returncode == 0, done.err
         assert json.loads(done.stdout)["kept"] == TALLY.kept
+        assert count(virtuoso_server, graph) == TRIPLES and not (folder / "loading.json").exists()
     finally:
         process.kill()
         forget(virtuoso_server.folder)
