@@ -16,6 +16,9 @@ from functools import lru_cache
 from typing import Any
 
 LOOK_SECONDS = 0.1
+# at once, for as long as the system likes: Virtuoso sends the next part of a result of 45 kB or more when what it sent
+# has been acknowledged, which systems put off for 40 ms
+_ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
 _mine = threading.local()
 
 
@@ -111,6 +114,8 @@ def watched_pools() -> dict[str, Any]:
             watch: Watch | None = getattr(_mine, "watch", None)
             if watch is not None:
                 watch.hold(self.sock)
+            if _ACKNOWLEDGE is not None:
+                self.sock.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
             return super().getresponse()
 
     class WatchedTls(Watched, HTTPSConnection):
