@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,8 @@ FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Relations whose labels are better asked for in one query than batch by batch."""
+TRIED_AGAIN_SECONDS = 24 * 3600.0
+"""When to try a query over the whole graph again that took too long: the server may have been busy."""
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -34,7 +37,7 @@ class Derived:
     """Tables of one graph under one schema, each made when it is first asked for. Thread-safe.
 
     Where the graph is too large for a query over all of it, a table holds what the schema says by itself, and
-    `notes` what is missing for that reason; none of it is then kept in the cache.
+    `notes` what is missing for that reason; none of it is then kept in the cache, but that it was too large.
 
     Args:
         view: graph IRIs; empty for the default graph.
@@ -42,6 +45,7 @@ class Derived:
         cache: where the tables are kept between processes; None keeps them in memory only.
         timeout: seconds a query over the whole graph may take.
         scan: whether queries that look at every triple are tried at all.
+        most_scanned: triples up to which they are; None for any number.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Derived:
         cache: Cache | None,
         timeout: float = TIMEOUT,
         scan: bool = True,
+        most_scanned: int | None = None,
     ) -> None:
         self.store = store
         self.schema = schema
@@ -62,6 +67,7 @@ class Derived:
         self._cache = cache
         self._timeout = timeout
         self._may_scan = scan
+        self._most_scanned = most_scanned
         self._lock = threading.RLock()
         self._version = ""
         self._known: dict[str, Any] = {}
@@ -73,13 +79,20 @@ class Derived:
     def _scan(self, name: str, *, note: str, **values: Any) -> Rows | None:
         """As `select`, for a query that looks at every triple: None, and a note, where the graph is too large for it.
         Where one was too much, no other is tried."""
-        if not self._may_scan or self._too_large:
+        if not self._scans() or self._too_large:
             self._notes[note] = name
             return None
         rows = self._tried(name, note=note, **values)
         if rows is None:
             self._too_large.append(name)
+            if (sign := self._too_large_sign) and self._cache:
+                self._cache.write_text(sign, name)
         return rows
+
+    def _scans(self) -> bool:
+        if not self._may_scan or self._most_scanned is None:
+            return self._may_scan
+        return self.store.triples is not None and self.store.triples <= self._most_scanned
 
     def _tried(self, name: str, *, note: str, **values: Any) -> Rows | None:
         try:
@@ -95,7 +108,21 @@ class Derived:
 
     @property
     def _too_large(self) -> list[str]:
-        return self._once("too-large", list)
+        """The templates that were too much, in this process or in another one of the last hours."""
+
+        def find() -> list[str]:
+            try:
+                sign = self._too_large_sign
+                fresh = sign is not None and time.time() - sign.stat().st_mtime < TRIED_AGAIN_SECONDS
+                return [sign.read_text(encoding="utf-8")] if sign and fresh else []
+            except OSError:
+                return []
+
+        return self._once("too-large", find)
+
+    @property
+    def _too_large_sign(self) -> Path | None:
+        return self.folder / "too-large" if self.folder else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ class KnowledgeGraph:
         cache: where derived tables are kept; None keeps them in memory only.
         languages: those of the person who asks, before the schema's; see `kgqa.schema.language_list`.
         scan: whether queries that look at every triple are tried; without them what the schema says must do.
+        most_scanned: triples up to which they are tried; None for any number.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class KnowledgeGraph:
         cache: Cache | None = None,
         languages: Sequence[str] = (),
         scan: bool = True,
+        most_scanned: int | None = None,
     ) -> None:
         self.store = store
         self.schema = schema = schema.preferring(languages)
@@ -93,6 +95,7 @@ class KnowledgeGraph:
             cache=cache,
             timeout=max(timeout, derived.TIMEOUT),
             scan=scan,
+            most_scanned=most_scanned,
         )
         self._trace: Trace | None = None
 

@@ -75,20 +75,17 @@ def _by_instances(
     schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
 ) -> dict[str, dict[str, Extent]] | None:
     """What relations lead to, told by the nodes at their ends."""
-    found: dict[str, dict[str, int]] = {"out": {}, "in": {}}
-    rows = scan("mediator_relations", **_instance_rules(schema, marks))
-    if rows is None:
-        return None
-    for relation, enters, count in rows:
-        if relation is not None:
-            found["out" if enters.value == "true" else "in"][relation.iri] = int(count.value)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     for direction in ("out", "in"):
-        ends = scan("relation_ends", out=direction == "out") if found[direction] else ()
+        rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
+        if rows is None:
+            return None
+        found = {relation.iri: int(count.value) for relation, count in rows if relation is not None}
+        ends = scan("relation_ends", out=direction == "out") if found else ()
         if ends is None:
             return None
         totals = {relation.iri: int(count.value) for relation, count in ends}
-        for relation, count in found[direction].items():
+        for relation, count in found.items():
             leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
     return leads
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 
 import pytest
 
@@ -182,7 +184,7 @@ class TestTooLarge:
         (note,) = graph.notes
         assert "too large to count its relations" in note
         kept = [file for file in (tmp_path / "c").rglob("*") if file.is_file()]
-        assert kept == []
+        assert [file.name for file in kept] == ["too-large"]
         steps = graph.next_steps(_from(f"{WD}Q17")).steps
         assert steps == (Step(f"{PROP}P39"), Step(f"{PROP}direct/P36"))
         assert graph.on_mediator(_from(f"{WD}Q17").then(steps[0]))
@@ -211,6 +213,26 @@ class TestTooLarge:
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
         graph.prepare()
         assert store.refused == [] and len(graph.relations) == 12 and len(graph.notes) == 1
+
+    def test_what_was_too_much_is_not_tried_in_the_next_process(self, opened, tmp_path):
+        inner, cache = opened(WIKIDATA_LINES), Cache(tmp_path / "c")
+        KnowledgeGraph(Large(inner, ALL_TRIPLES), bundled_schema("wikidata"), cache=cache).prepare()
+        again = Large(inner, ALL_TRIPLES)
+        graph = KnowledgeGraph(again, bundled_schema("wikidata"), cache=cache)
+        graph.prepare()
+        assert again.refused == [] and len(graph.notes) == 1 and len(graph.relations) == 12
+        (sign,) = tmp_path.rglob("too-large")
+        day_before_yesterday = time.time() - 2 * 24 * 3600
+        os.utime(sign, (day_before_yesterday, day_before_yesterday))
+        later = KnowledgeGraph(inner, bundled_schema("wikidata"), cache=cache)
+        assert later.notes == () and sum(later.relations.values()) == 11
+
+    @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
+    def test_no_scan_is_tried_of_more_triples_than_wanted(self, opened, most, scans):
+        store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES)
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=most)
+        graph.prepare()
+        assert bool(store.refused) == scans and len(graph.relations) == 12
 
     def test_freebase_by_ranges_and_names(self, opened, tmp_path):
         def of(subject, predicate, value):

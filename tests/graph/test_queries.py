@@ -61,9 +61,9 @@ FULL = {
     ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [
-        {"prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+        {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "neighbours": [
         {"entity": A, "out": out, "limit": 10, "noise": noise, "kept": kept}
