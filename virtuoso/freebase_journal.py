@@ -16,6 +16,7 @@ from kgqa.virtuoso.dump_layout import LINES_PER_CHUNK
 from kgqa.virtuoso.dump_reader import Place, identity
 from kgqa.virtuoso.dump_rules import Cleaning
 from kgqa.virtuoso.dump_tally import Tally
+from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.freebase_rules import freebase_rules
 
@@ -126,3 +127,4 @@ class FreebaseJournal:
 def forget(folder: ServerFolder) -> None:
     """There is no load to go on with any more."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
+    journal.forget_made(folder, NAME)

@@ -16,6 +16,8 @@ from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.processes import alive, name_of
 
 SHOWN_FILES = 20
+GO_ON = {"freebase-load": "kgqa freebase load DUMP --resume", "graph-load": "kgqa graph load --resume --into URL"}
+"""How loads go on that make their files themselves, by the folder that these lie in."""
 
 
 def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
@@ -54,6 +56,17 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
     return lost
 
 
+def forget_made(folder: ServerFolder, name: str) -> None:
+    """Forget what was lost of the files that a load made itself, in this folder: it makes them anew, or is given up."""
+    journal = folder.journal()
+    if journal is not None and not journal["files"]:
+        lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
+        if lost:
+            _write(folder, {**journal, "lost": lost})
+        else:
+            folder.journal_file.unlink(missing_ok=True)
+
+
 def still_lost(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
     """The files that have to be loaded again, and the graph of each, given those the server calls loaded."""
     finished = set(done)
@@ -69,6 +82,10 @@ def advice(lost: Mapping[str, str]) -> str:
     """What to tell of files that have to be loaded again, given the graph of each; empty where there are none."""
     if not lost:
         return ""
+    folders = {Path(file).parent.name for file in lost}
+    if folders <= GO_ON.keys():
+        ways = " and ".join(GO_ON[folder] for folder in sorted(folders))
+        return f"A load into {', '.join(f'<{graph}>' for graph in sorted(set(lost.values())))} was interrupted. Go on: {ways}"
     graphs = sorted(set(lost.values()))
     parts = []
     for graph in graphs:

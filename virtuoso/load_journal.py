@@ -17,6 +17,7 @@ from typing import Any
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf_files import FileJob
 from kgqa.graph.store import OnError
+from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
 
 NAME = "graph-load"
@@ -74,6 +75,7 @@ class LoadJournal:
 def forget(folder: ServerFolder) -> None:
     """There is no load to go on with any more."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
+    journal.forget_made(folder, NAME)
 
 
 @contextmanager

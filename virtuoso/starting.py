@@ -24,8 +24,8 @@ from kgqa.virtuoso.loading import done_files
 from kgqa.virtuoso.processes import free_port, listen_error, listener
 from kgqa.virtuoso.programs import client_program, server_program
 from kgqa.virtuoso.session import Session
-from kgqa.virtuoso.state import listens, lock_owner
-from kgqa.virtuoso.troubles import free_bytes, free_space
+from kgqa.virtuoso.state import listens, lock_owner, log_tail
+from kgqa.virtuoso.troubles import free_bytes, free_space, since_last_start, trouble_in
 from kgqa.virtuoso.users import close_paths, new_password
 
 # a new database takes 55 MB, and as much again is needed to write its first checkpoints
@@ -74,7 +74,15 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, say: Say) -> bool
             say(f"SPARQL is served on {record.bind}: everybody who reaches this machine may query it.")
         folder.save_record(record)
         folder.write_private("virtuoso.ini", render(folder, record))
-        wait_until_online(folder, launch(folder, folder.ini), say=say)
+        try:
+            wait_until_online(folder, launch(folder, folder.ini), say=say)
+        except ServerError:
+            trouble = trouble_in(since_last_start(log_tail(folder.output)))
+            if trouble is None or trouble.kind != "checkpoint":
+                raise
+            say("It had been killed while it wrote a checkpoint; Virtuoso takes two starts to mend that.")
+            folder.lock.unlink(missing_ok=True)
+            wait_until_online(folder, launch(folder, folder.ini), say=say)
         _settle_load(folder, say)
     return True
 

@@ -84,6 +84,13 @@ TROUBLES = (
         "Give the server less: kgqa virtuoso start --memory-share 0.25",
     ),
     Trouble(
+        "checkpoint",
+        # of a long log only the end is looked at
+        re.compile(r"(?:killed during checkpoint|page with free remap)[\s\S]*(?:GPF|Broken index)"),
+        "The server had been killed while it wrote a checkpoint, and died of mending that.",
+        "It takes two starts: kgqa virtuoso start",
+    ),
+    Trouble(
         "damage",
         re.compile(
             r"GPF|corrupt|invalid blob|non-blob page|past end of|structure inconsistent|bad (?:page|parent)", re.I

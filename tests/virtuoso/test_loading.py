@@ -259,3 +259,21 @@ def test_the_journal_keeps_what_is_lost_of_several_graphs(stopped_server):
 def test_many_lost_files_are_not_all_named():
     lost = {f"/import/chunk{n:03}.nt": "http://g" for n in range(50)}
     assert "chunk019.nt and 30 more" in journal.advice(lost) and "chunk020" not in journal.advice(lost)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("freebase-load", "kgqa freebase load DUMP"), ("graph-load", "kgqa graph load")]
+)
+def test_loads_that_make_their_files_say_how_they_go_on(stopped_server, name, way):
+    folder = stopped_server.folder
+    made, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
+    journal.begin(folder, [made], "http://one", lost={})
+    lost = journal.settle(folder, [])
+    assert f"into <http://one> was interrupted. Go on: {way} --resume" in journal.advice(lost)
+    journal.begin(folder, [given], "http://two", lost=lost)
+    assert "2 files have" in journal.advice(journal.settle(folder, []))
+    journal.forget_made(folder, name)
+    assert folder.journal()["lost"] == {str(given): "http://two"}
+    journal.begin(folder, [], "", lost={str(made): "http://one"})
+    journal.forget_made(folder, name)
+    assert folder.journal() is None
