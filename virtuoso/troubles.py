@@ -19,7 +19,7 @@ _DATE = re.compile(r"^\t+\w{3} \w{3} \d+ \d{4}$")
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
 _TELLING = re.compile(
-    r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|produced by|last closed|exiting|invalid|signal",
+    r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|broken|produced by|last closed|exiting|invalid|signal",
     re.I,
 )
 
