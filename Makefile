@@ -68,6 +68,8 @@ bench: $(STAMP) ## measure loading, exploration, asking and ranking against thei
 	$(BIN)/python benchmarks/asking.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/tournament.py --trials 500
+	$(BIN)/python benchmarks/endpoint.py
+	$(BIN)/python benchmarks/dump.py
 
 accuracy: $(STAMP) ## how often kgqa is right on the question sets of KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200
