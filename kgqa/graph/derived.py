@@ -27,8 +27,10 @@ FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Relations whose labels are better asked for in one query than batch by batch."""
+SLOW_SECONDS = 20.0
 TRIED_AGAIN_SECONDS = 24 * 3600.0
-"""When to try a query over the whole graph again that took too long: the server may have been busy."""
+"""When a query over the whole graph that was given up after `SLOW_SECONDS` or more is tried again: the server may have
+been busy."""
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -82,10 +84,13 @@ class Derived:
         if not self._scans() or self._too_large:
             self._notes[note] = name
             return None
+        started = time.monotonic()
         rows = self._tried(name, note=note, **values)
         if rows is None:
             self._too_large.append(name)
-            if (sign := self._too_large_sign) and self._cache:
+            # what fails at once may well be tried again: nobody waits for it, or somebody was in a hurry
+            slow = time.monotonic() - started >= SLOW_SECONDS
+            if slow and self._cache and (sign := self._too_large_sign):
                 self._cache.write_text(sign, name)
         return rows
 
