@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.errors import ServerError
-from kgqa.graph.server_lines import too_long
+from kgqa.graph.server_lines import unsendable
 from kgqa.virtuoso.server import Server
 
 MOST_REFUSED = 100
@@ -27,7 +27,7 @@ def unfit(line: bytes) -> str | None:
         return "no integer, though it says so: the server would make 0 of it"
     if typed and typed[1] != b"integer":
         return "the server does not keep durations: it would make a number of this one"
-    return too_long(line)
+    return unsendable(line)
 
 
 def refused_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:

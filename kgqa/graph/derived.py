@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.gate import NoPlace
 from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
 from kgqa.graph.names_opening import open_names
 from kgqa.graph.queries import render
 from kgqa.graph.store import Row, Rows, Store
+from kgqa.graph.transport import BrokenOff
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
 
@@ -102,6 +104,8 @@ class Derived:
     def _tried(self, name: str, *, note: str, **values: Any) -> Rows | None:
         try:
             return self.select(name, **values)
+        except (NoPlace, BrokenOff):
+            raise  # the graph is not to blame for that
         except (StoreTimeout, PartialResult):
             self._notes[note] = name
             return None
@@ -139,8 +143,10 @@ class Derived:
         """Where what is derived from exactly this graph is kept, None without a cache."""
         if self._cache is None or not self.store.fingerprint:
             return None
+        # of a server's graph the fingerprint is made of counts, and those of another server may be the same
+        place = getattr(self.store, "identity", "")
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
-        return self._cache.entry("graphs", f"{self.store.fingerprint}-{self.schema.digest}{view}-{VERSION}")
+        return self._cache.entry("graphs", f"{self.store.fingerprint}{place}-{self.schema.digest}{view}-{VERSION}")
 
     @property
     def relations(self) -> dict[str, int]:

@@ -19,7 +19,7 @@ from kgqa.graph.result_cache import GraphResults, Overheard, ResultCache
 from kgqa.graph.server_limits import ServerLimits
 from kgqa.graph.sparql_text import check_remote
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
-from kgqa.graph.transport import Access, BrokenOff, Transport
+from kgqa.graph.transport import MOST_BROKEN, Access, BrokenOff, Transport
 from kgqa.graph.update_guard import check_update
 from kgqa.graph.verdict import broken_result, check_whole, judge
 from kgqa.graph.watch import Watch
@@ -30,6 +30,7 @@ PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 MAX_RESULT_BYTES = 2 << 30
 MAX_QUERY_CHARS = 1 << 20
 MAX_REMEMBERED = 10_000
+LONGEST_SECONDS = 1e7
 MUCH_MORE = 1.5
 """How much more time than it had a query that ran out of it has to be given to be asked again."""
 
@@ -176,7 +177,9 @@ class EndpointStore:
 
     def forget(self) -> None:
         """Forget the fingerprint and what it led to: the graph has changed."""
-        self.keep_fact("counts", None)
+        if self._cache:
+            # what others know of it, who look at more graphs or are other users, is of before
+            self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
             self._updates += 1
             self._start_over()
@@ -187,12 +190,26 @@ class EndpointStore:
 
     def kept_fact(self, name: str, *, younger: float) -> str | None:
         """A short text kept about this view of this endpoint, if it is younger than so many seconds."""
-        return self._cache.fact(self._fact_key(name), younger=younger) if self._cache else None
+        if self._cache is None:
+            return None
+        changed = self._cache.fact(self._changed_key, younger=younger)
+        if changed is not None:
+            younger = min(younger, time.time() - float(changed))
+        return self._cache.fact(self._fact_key(name), younger=younger)
 
     def keep_fact(self, name: str, text: str | None) -> None:
         """Keep a short text about this view of this endpoint; None forgets it."""
         if self._cache:
             self._cache.put_fact(self._fact_key(name), text)
+
+    @property
+    def _changed_key(self) -> bytes:
+        return hashlib.blake2b(f"changed\n{self.url}".encode(), digest_size=16).digest()
+
+    @property
+    def identity(self) -> str:
+        """Eight hex digits of the address and the user, for what is kept of what this server says to this user."""
+        return "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
 
     def _fact_key(self, name: str) -> bytes:
         parts = (name, self.url, self._user, *self.graphs)
@@ -212,11 +229,12 @@ class EndpointStore:
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask about less at once.")
         query = check_remote(query, reads="ASK" if asks else "SELECT")
-        limit = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
-        kept = None if fresh else self._kept_results(limit)
+        limit = min(self.timeout if timeout is None else timeout, LONGEST_SECONDS)
+        # the first query measures what the graph is now, which is not to cost it its own time
+        kept, updates = None if fresh else self._kept_results(limit), self._updates
         if kept and (body := kept.get(query)) is not None:
             return read([body], {})
+        deadline = time.monotonic() + limit
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
         if limit < MUCH_MORE * self._late.get(key, 0.0):
             raise StoreTimeout(
@@ -232,13 +250,13 @@ class EndpointStore:
             except StoreTimeout:
                 self._remember(key, watch.given)
                 raise
-        if kept and body is not None:
+        if kept and body is not None and updates == self._updates:  # else it may be of the graph as it is now
             kept.put(query, body)
         return result
 
     def _asked(self, query: str, read: Reader[T], *, asks: bool, watch: Watch, keeps: bool) -> tuple[T, bytes | None]:
         """The result, and its body where that may be kept. A connection that breaks is given a second try."""
-        for last in (False, True):
+        while True:
             with self._transport.reply(query, asks=asks, watch=watch) as reply:
                 profile = self._transport.profile
                 said = b"" if reply.status == 200 else b"".join(reply.parts)
@@ -254,9 +272,8 @@ class EndpointStore:
                     found = broken_result(problem, heard.tail, profile)
                     if found is not problem:
                         raise found from problem
-                    if last or not isinstance(problem, BrokenOff):
+                    if watch.broken >= MOST_BROKEN or not isinstance(problem, BrokenOff):
                         raise
-        raise AssertionError("not reached")
 
     def _kept_results(self, limit: float) -> GraphResults | None:
         """The cached results of the graph as it is now; None without a cache or where its state is not known."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kgqa.cache import Cache
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint import PASSWORD_VARIABLE, EndpointStore
+from kgqa.graph.endpoint import PASSWORD_VARIABLE, EndpointStore, check_address
 from kgqa.graph.result_cache import ResultCache
 from kgqa.graph.store import is_address
 from kgqa.graph.transport import Access
@@ -40,6 +40,7 @@ class EndpointOptions:
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
         place = settings["graph.path"] or ""
         if (user or password) and is_address(place) and "graph.path" in settings.local:
+            place = check_address(place)
             raise SettingsError(
                 f"A {FILE_NAME} in the working folder names the server {clean(place)[:200]}, which is not sent your password for "
                 "that. If you want this, name the server yourself: --graph, or KGQA_GRAPH_PATH."

@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 
-from kgqa.errors import StoreUnavailable
+from kgqa.errors import SettingsError, StoreUnavailable
 
 _HASHES = {"md5": hashlib.md5, "sha": hashlib.sha1, "sha-256": hashlib.sha256}
 
@@ -20,6 +20,8 @@ class Login:
     """
 
     def __init__(self, url: str, user: str, password: str) -> None:
+        if not user.isprintable() or not password.isprintable():
+            raise SettingsError("A user or password of an endpoint has no control characters: see endpoint.user.")
         self._url, self._user, self._password = url, user, password
         self._lock = threading.Lock()
         self._scheme = ""
@@ -47,8 +49,8 @@ class Login:
             self._scheme, self._challenge, self._count = "digest" if known else "basic", digest, 0
         return True
 
-    def header(self, method: str, target: str) -> str | None:
-        """The Authorization header of a request, None as long as the server has not asked for one.
+    def header(self, method: str, target: str) -> bytes | None:
+        """The Authorization header of a request, in UTF-8; None as long as the server has not asked for one.
 
         Args:
             target: the path of the address with its query, as it stands in the request.
@@ -56,9 +58,9 @@ class Login:
         with self._lock:
             if self._scheme != "digest":
                 pair = f"{self._user}:{self._password}".encode()
-                return "Basic " + base64.b64encode(pair).decode("ascii") if self._scheme else None
+                return b"Basic " + base64.b64encode(pair) if self._scheme else None
             self._count += 1
-            return self._digest(self._challenge, method, target, self._count)
+            return self._digest(self._challenge, method, target, self._count).encode("utf-8")
 
     def _digest(self, challenge: dict[str, str], method: str, target: str, count: int) -> str:
         realm, nonce, algorithm = (challenge.get(name, "") for name in ("realm", "nonce", "algorithm"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.errors import PartialResult, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.endpoint_options import EndpointOptions
@@ -85,11 +85,15 @@ def user_graphs(store: Store) -> tuple[str, ...]:
     """The named graphs that hold data: neither the server's own, nor the graphs of names that kgqa keeps beside data.
 
     Raises:
-        StoreTimeout, PartialResult, StoreUnavailable: as `select` does.
+        StoreTimeout, StoreUnavailable: as `select` does. PartialResult: there are more than MAX_NAMED_GRAPHS.
     """
     own = store.profile.own_graphs if isinstance(store, EndpointStore) else ()
     # left out here: a FILTER makes a server look at every triple
-    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS), fresh=True)
+    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
+    if len(rows) > MAX_NAMED_GRAPHS:
+        raise PartialResult(
+            f"{store.place} has more than {MAX_NAMED_GRAPHS} named graphs. Say which to look at: --graph-iri."
+        )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))
 

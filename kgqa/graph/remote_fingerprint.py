@@ -25,6 +25,7 @@ SLOW_SECONDS = 2.0
 KEPT_SECONDS = 86_400.0
 COUNT_SECONDS = 40.0
 ALL_COUNTS_SECONDS = 90.0
+MANY = 10_000_000
 
 
 class RemoteFingerprint:
@@ -75,9 +76,15 @@ class RemoteFingerprint:
         counts: dict[str, int | None] = {"triples": self._count(last, "count_triples", view=view)}
         for predicate in telling_predicates():
             counts[predicate] = self._count(last, "count_predicate", view=view, predicate=Entity(predicate))
-        if time.monotonic() - started > SLOW_SECONDS:
+        # without the triples it may have been the server, not the graph: that is not to last for a day
+        if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or self._is_large(counts)):
             self._store.keep_fact("counts", json.dumps(counts))
         return counts
+
+    @staticmethod
+    def _is_large(counts: dict[str, int | None]) -> bool:
+        """Whether single predicates could be counted, and found to be many, where all triples together could not."""
+        return sum(count or 0 for count in counts.values()) > MANY
 
     def _kept(self) -> dict[str, int | None] | None:
         text = self._store.kept_fact("counts", younger=KEPT_SECONDS)

@@ -19,7 +19,7 @@ from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, St
 from kgqa.graph.opening import user_graphs
 from kgqa.graph.queries import render, render_term
 from kgqa.graph.rdf_files import FileJob, MalformedLines, file_job
-from kgqa.graph.server_lines import Sendable, ServerFiles, too_long
+from kgqa.graph.server_lines import Sendable, ServerFiles, unsendable
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.model import Entity, Literal
 from kgqa.words import clean
@@ -146,7 +146,9 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        source = ServerFiles(jobs, graph, staging=Path(staging), malformed=malformed, unfit=too_long, progress=progress)
+        source = ServerFiles(
+            jobs, graph, staging=Path(staging), malformed=malformed, unfit=unsendable, progress=progress
+        )
         try:
             source.check()
         except KeyboardInterrupt:

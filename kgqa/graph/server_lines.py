@@ -6,6 +6,7 @@ short, or a line that belongs to another graph shows while the server's graph is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -162,8 +163,13 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
     return line[:end] + b" .\n", line[end + 2 : -4]
 
 
-def too_long(line: bytes) -> str | None:
-    """Why a line cannot be sent: an IRI of it is longer than servers keep."""
+_NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*+\\(?:u0000|U00000000)").search
+
+
+def unsendable(line: bytes) -> str | None:
+    """Why a line cannot be sent: an IRI of it is longer than servers keep, or a character of it ends texts there."""
+    if _NUL(line):
+        return "the character NUL, which servers take for the end of the text"
     if len(line) <= LONGEST_IRI_BYTES:
         return None
     subject, predicate, rest = line.split(b" ", 2)

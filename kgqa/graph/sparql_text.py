@@ -132,6 +132,8 @@ def check_local(sparql: str) -> None:
 
 
 _KEYWORD_IN_NAME = re.compile(r"(?i)service|silent|load")
+_NEEDS_CHECKING = ("service", "load", "define", "bif:", "sql:", "\\u")
+_HARMLESS_FUNCTIONS = ("bif:contains",)
 _NEEDS_READING = ("prefix", "service", "load", "\\u")
 
 
@@ -150,6 +152,14 @@ def prepare(sparql: str) -> str:
         if token.kind == "name" and _KEYWORD_IN_NAME.search(token.text):
             raise QueryRejected(f"The prefix of {token.text[:80]} must be declared with a full IRI.")
     return expanded
+
+
+def _refuse_functions(sparql: str) -> None:
+    """Virtuoso's own functions read files, fetch from other places and run SQL, in a query of anybody."""
+    for token in tokens(sparql):
+        text = token.text.lower().lstrip("<") if token.kind in ("iri", "name") else ""
+        if text.startswith(("bif:", "sql:")) and text.rstrip(">") not in _HARMLESS_FUNCTIONS:
+            raise QueryRejected(f"{token.text[:60]} is not allowed: functions of the server can do more than read.")
 
 
 def _refuse_half_characters(sparql: str) -> None:
@@ -177,11 +187,12 @@ def check_remote(sparql: str, *, reads: str = "") -> str:
     """
     _refuse_half_characters(sparql)
     lower = sparql.lower()
-    if any(word in lower for word in ("service", "load", "define", "\\u")):
+    if any(word in lower for word in _NEEDS_CHECKING):
         sparql = decode_codepoints(sparql)
         check_local(sparql)
         if any(token.kind == "word" and token.text.upper() == "DEFINE" for token in tokens(sparql)):
             raise QueryRejected("DEFINE is not allowed: it would change what the server does with a query.")
+        _refuse_functions(sparql)
     if reads:
         match = _READS_AT_ONCE.match(sparql)
         kind = match[1].upper() if match else _kind(sparql)

@@ -218,7 +218,7 @@ class Transport:
         from urllib3.exceptions import HTTPError
 
         busy = BUSY_BEFORE_WORK if is_update else BUSY
-        give_up, pause, broken, logged_in = 0.0, FIRST_PAUSE, 0, False
+        give_up, pause, logged_in = 0.0, FIRST_PAUSE, False
         while True:
             self._gate.turn(self.rate, watch.deadline, self._closed)
             try:
@@ -226,8 +226,8 @@ class Transport:
             except (HTTPError, HTTPException, OSError) as error:
                 self._refuse_ended(watch, error)
                 failure = failure_of(error, self.url, is_update=is_update)
-                broken += not never_sent(error)
-                if broken >= MOST_BROKEN or not worth_another_try(error, is_update=is_update):
+                watch.broken += not never_sent(error)
+                if watch.broken >= MOST_BROKEN or not worth_another_try(error, is_update=is_update):
                     raise failure from error
             else:
                 self._answers = True
@@ -292,6 +292,7 @@ class Transport:
             raise PartialResult("The server's answer cannot be unpacked: it is damaged. Try again.") from error
         except HTTPError as error:
             self._refuse_ended(watch, error)
+            watch.broken += 1
             raise BrokenOff(
                 f"The connection to {self.url} broke off in the middle of an answer. Nothing of it is used. Try again."
             ) from error

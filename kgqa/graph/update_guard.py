@@ -38,6 +38,9 @@ def check_update(update: str, graph: str) -> None:
     plain = _PLAIN_DATA.fullmatch(update)
     if plain and plain["graph"] == f"<{graph}>":
         return
+    if "\r" in update.replace("\r\n", ""):
+        # rdflib ends a comment at a line feed, SPARQL at a carriage return as well
+        raise QueryRejected("The update has a carriage return without a line feed. End lines with a line feed.")
     if _ASCII_ESCAPE.search(update):
         raise QueryRejected(
             "The update has escapes (\\u00..) for plain characters. Write these characters as they are."

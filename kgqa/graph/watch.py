@@ -31,6 +31,8 @@ class Watch:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._ended = False
+        self.broken = 0
+        """How often a connection broke that the request had been sent on."""
 
     @property
     def late(self) -> bool:
@@ -112,19 +114,29 @@ def watched_pools() -> dict[str, Any]:
     class Watched(HTTPConnection):
         def getresponse(self) -> Any:
             watch: Watch | None = getattr(_mine, "watch", None)
+            # urllib3's TLS within TLS, of a proxy, wraps the socket
+            connection = getattr(self.sock, "socket", self.sock)
             if watch is not None:
-                watch.hold(self.sock)
+                watch.hold(connection)
             if _ACKNOWLEDGE is not None:
-                self.sock.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
+                connection.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
             return super().getresponse()
 
     class WatchedTls(Watched, HTTPSConnection):
         pass
 
-    class Pool(HTTPConnectionPool):
+    class LettingGo:
+        def _put_conn(self, connection: Any) -> None:
+            # somebody else's from here on
+            watch: Watch | None = getattr(_mine, "watch", None)
+            if watch is not None:
+                watch.hold(None)
+            super()._put_conn(connection)  # type: ignore[misc]
+
+    class Pool(LettingGo, HTTPConnectionPool):
         ConnectionCls = Watched
 
-    class TlsPool(HTTPSConnectionPool):
+    class TlsPool(LettingGo, HTTPSConnectionPool):
         ConnectionCls = WatchedTls
 
     return {"http": Pool, "https": TlsPool}

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf_files import MalformedLines, file_job
-from kgqa.graph.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, too_long
+from kgqa.graph.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
 from tests.graph.test_rdf_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
@@ -22,7 +22,7 @@ DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
 def reading(tmp_path):
     """`reading(text, ending="nt", on_error="skip") -> ServerFiles` on one file, for the graph urn:mine."""
 
-    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=too_long) -> ServerFiles:
+    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=unsendable) -> ServerFiles:
         file = tmp_path / f"data.{ending}"
         file.write_text(text, encoding="utf-8")
         return ServerFiles(
