@@ -1,7 +1,7 @@
 # kgqa: `make demo` and `make test` need nothing before them.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test soak bench accuracy oracle clean
-.PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase
+.PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-asked
 
 PYTHON ?= python3
 VENV   := .venv
@@ -10,6 +10,13 @@ STAMP  := $(VENV)/.installed
 
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
+# other tools have variables of these names
+ifneq ($(origin DUMP),command line)
+  DUMP :=
+endif
+ifneq ($(origin DB),command line)
+  DB :=
+endif
 # as variables of the environment they reach the shell as they are, whatever characters are in them
 export DUMP DB
 
@@ -56,11 +63,16 @@ virtuoso-status: $(STAMP) ## how your Virtuoso server is
 virtuoso-stop: $(STAMP) ## stop your Virtuoso server
 	$(BIN)/kgqa virtuoso stop
 
-freebase: $(STAMP) ## load Freebase into it: DUMP=freebase-rdf-latest.gz, or use a ready DB=virtuoso.db
+freebase: freebase-asked $(STAMP) ## load Freebase into it: DUMP=freebase-rdf-latest.gz [RESUME=1], or use a ready DB=virtuoso.db
+	@if test -n "$$DB"; then \
+	  $(BIN)/kgqa virtuoso stop && { $(BIN)/kgqa virtuoso adopt -- "$$DB"; adopted=$$?; $(BIN)/kgqa virtuoso start && exit $$adopted; }; \
+	else $(BIN)/kgqa freebase load $(if $(RESUME),--resume) -- "$$DUMP"; fi
+
+# before anything is installed or stopped
+freebase-asked:
 	@test -n "$$DUMP$$DB" || { echo "Say what to load: make freebase DUMP=freebase-rdf-latest.gz, or DB=virtuoso.db for a ready database"; exit 1; }
-	if test -n "$$DB"; then \
-	  $(BIN)/kgqa virtuoso stop && $(BIN)/kgqa virtuoso adopt -- "$$DB" && $(BIN)/kgqa virtuoso start; \
-	else $(BIN)/kgqa freebase load -- "$$DUMP"; fi
+	@test -z "$$DUMP" || test -z "$$DB" || { echo "Give either DUMP or DB"; exit 1; }
+	@test -f "$$DUMP$$DB" || { echo "There is no file $$DUMP$$DB"; exit 1; }
 
 bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits
 	$(BIN)/python benchmarks/loading.py

@@ -14,7 +14,9 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph import derived
 from kgqa.graph.derived import Derived
 from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.gate import NoPlace
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.transport import BrokenOff
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace
@@ -316,3 +318,23 @@ class TestTooLarge:
             large.too_much = re.compile("(?!)")
             store.update("INSERT DATA { " + " ".join(MORE) + " }")
             assert "http://e/likes" in graph.relations and graph.notes == ()
+
+
+def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
+    def on(identity: str) -> Derived:
+        store = Large(opened(LINES), "no such query")
+        store.identity = identity
+        return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).derived
+
+    assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder
+
+
+@pytest.mark.parametrize("error", [NoPlace, BrokenOff])
+def test_a_broken_connection_does_not_make_a_graph_large(opened, error):
+    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=error)
+    graph = KnowledgeGraph(store, bundled_schema("wikidata"))
+    with pytest.raises(error):
+        graph.prepare()
+    store.too_much = re.compile("no such query")
+    graph.prepare()
+    assert graph.notes == () and sum(graph.relations.values()) == 11

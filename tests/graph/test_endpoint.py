@@ -212,6 +212,11 @@ def test_a_query_that_waited_for_others_is_asked_again(serve, store_of):
         ("select", "SELECT ?x WHERE { SERVICE <http://e/> { ?x ?p ?o } }"),
         ("select", "SELECT ?x WHERE { \\u0053ERVICE <http://e/> { ?x ?p ?o } }"),
         ("select", "DEFINE get:soft 'replace' SELECT ?x FROM <http://e/> WHERE { ?x ?p ?o }"),
+        ("select", 'SELECT (<bif:http_get>("http://127.0.0.1:9/") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'SELECT (bif:file_to_string("/etc/passwd") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'PREFIX x: <bif:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'PREFIX x: <\\u0062if:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'SELECT (SQL:x("") AS ?x) WHERE { ?s ?p ?o }'),
         ("select", "SELECT ?x WHERE { ?x ?p '" + "x" * (1 << 20) + "' }"),
         ("update", "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
     ],
@@ -344,3 +349,24 @@ def test_a_closed_store_says_so_and_nothing_hangs(serve, store_of):
 def test_headers_are_given_whatever_the_verdict(serve, store_of):
     server = serve(faults.virtuoso_row_cap(BODY, 50))
     assert store_of(server).headers(QUERY)["x-sparql-maxrows"] == "50"
+
+
+def test_a_query_whose_connection_breaks_is_sent_twice_in_all(serve, store_of):
+    server = serve([faults.dropped(), Sent(body=BODY[:-10], missing=10), faults.dropped(), TABLE])
+    with pytest.raises(PartialResult):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+
+
+def test_any_time_may_be_given(serve, store_of):
+    assert len(store_of(serve(TABLE)).select(QUERY, timeout=float("inf"))) == 50
+
+
+def test_what_tells_graphs_on_servers_apart_is_address_and_user():
+    stores = [
+        EndpointStore("http://127.0.0.1:1/sparql"),
+        EndpointStore("http://127.0.0.1:2/sparql"),
+        EndpointStore("http://127.0.0.1:1/sparql", access=Access(user="u", password="p")),
+    ]
+    assert len({store.identity for store in stores}) == 3
+    assert stores[0].identity == EndpointStore("http://127.0.0.1:1/sparql").identity

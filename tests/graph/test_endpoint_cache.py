@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa.errors import PartialResult
+from kgqa.graph import remote_fingerprint
 from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.transport import Access
 from kgqa.model import Entity
@@ -98,3 +99,38 @@ def test_threads_share_connections_and_results(serve, store_of, cache):
         rows = list(threads.map(lambda n: len(store.select(f"{QUERY} # {n % 10}")), range(200)))
     assert rows == [50] * 200
     assert server.connections <= 4 + 1 and 10 <= len(asked_queries(server)) <= 160
+
+
+def test_what_others_know_of_a_graph_is_forgotten_with_an_update(serve, store_of, cache, monkeypatch):
+    monkeypatch.setattr(remote_fingerprint, "SLOW_SECONDS", 0.0)  # counts are kept
+    answers, kept = {}, cache()
+    server = serve(counting(answers))
+    both = {"graphs": ["http://e/g", "http://e/h"], "cache": kept}
+    assert len(store_of(server, **both).select(QUERY)) == 50
+    writer = store_of(server, graphs=["http://e/g"], writable="http://e/g", cache=kept, access=Access(user="w"))
+    server.enqueue(Sent(204))
+    writer.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    answers.update({"COUNT": number(8), "<http://e/p>": table(["x"], [])})
+    assert len(store_of(server, **both).select(QUERY)) == 0
+
+
+def test_a_result_that_an_update_overtook_is_not_kept(serve, store_of, cache):
+    store = None
+
+    def script(request):
+        if request.update:
+            return Sent(204)
+        if "COUNT" in request.query:
+            return number(7)
+        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+        return TABLE
+
+    server = serve(script)
+    store = store_of(server, cache=cache(), writable="http://e/g")
+    assert len(store.select(QUERY)) == len(store.select(QUERY)) == 50
+    assert [query for query in asked_queries(server) if query] == [QUERY, QUERY]
+
+
+def test_the_first_query_has_all_of_its_time_for_itself(serve, store_of, cache):
+    server = serve(lambda request: number(7, seconds=0.05) if "COUNT" in request.query else TABLE)
+    assert len(store_of(server, cache=cache(), timeout=0.4).select(QUERY)) == 50

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.errors import SettingsError
-from kgqa.graph.endpoint import PASSWORD_VARIABLE
+from kgqa.errors import PartialResult, SettingsError
+from kgqa.graph.endpoint import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.endpoint_options import EndpointOptions
+from kgqa.graph.opening import user_graphs
 from kgqa.model import Entity, Literal
 from kgqa.settings import resolve
-from kgqa.testing.sparql_server import SparqlServer, table
+from kgqa.testing.sparql_server import SparqlServer, table, truth
 
 TABLE = table(["x"], [[Entity("http://e/1")]])
 QUERY = "SELECT ?x WHERE { ?x ?p ?o }"
@@ -62,6 +63,30 @@ def test_a_file_in_the_working_folder_gets_no_password_sent_anywhere(home, monke
     assert "geheim" not in str(caught.value)
     monkeypatch.setenv("KGQA_GRAPH_PATH", "http://mine.example/sparql")
     assert EndpointOptions.of(resolve()).access.password == "geheim"
+
+
+def test_a_password_in_an_address_is_not_shown(home, monkeypatch):
+    (home / "kgqa.toml").write_text('[graph]\npath = "http://bob:hunter2@evil.example/sparql"\n')
+    monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
+    with pytest.raises(SettingsError) as caught:
+        EndpointOptions.of(resolve())
+    assert "hunter2" not in str(caught.value) and "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "fits"), [(100, True), (101, False)])
+def test_many_named_graphs_are_named_by_the_user(tmp_path, count, fits):
+    def script(request):
+        if "?graph" not in request.query:
+            return truth(False) if request.query.startswith("ASK") else table(["x"], [])
+        most = int(request.query.split("LIMIT")[1])
+        return table(["graph"], [[Entity(f"http://e/{number}")] for number in range(count)][:most])
+
+    with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
+        if fits:
+            assert len(user_graphs(store)) == count
+        else:
+            with pytest.raises(PartialResult, match="--graph-iri"):
+                user_graphs(store)
 
 
 def opened_twice(server, tmp_path, **options) -> int:

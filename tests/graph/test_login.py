@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from kgqa.errors import StoreUnavailable
+from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.login import Login
 
 URL = "http://e/sparql-auth"
@@ -26,7 +26,7 @@ def fields(header):
 
 
 def test_nothing_is_sent_before_the_server_asks():
-    assert login().header("GET", "/sparql").decode() is None
+    assert login().header("GET", "/sparql") is None
 
 
 @pytest.mark.parametrize("challenges", [[], ['Bearer realm="x"']])
@@ -98,3 +98,12 @@ def test_basic_is_taken_where_the_digest_is_not_known():
 
 def test_nothing_shows_the_password():
     assert PASSWORD not in repr(login())
+
+
+def test_a_name_of_any_letters():
+    mine = Login("http://e/", "Łukasz", "p")
+    assert mine.take(['Digest realm="r", nonce="n"'])
+    assert b'username="\xc5\x81ukasz"' in mine.header("GET", "/")
+    for user, password in (("a\nb", "p"), ("a", "p\r\nX: y")):
+        with pytest.raises(SettingsError, match="control characters"):
+            Login("http://e/", user, password)

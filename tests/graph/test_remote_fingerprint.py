@@ -151,3 +151,13 @@ def test_threads_measure_once_and_wait_no_longer_than_their_query_may_take(graph
         measuring.join(5)
         assert store.fingerprint
         assert sum("COUNT" in query for query in server.queries) == 1 + len(telling_predicates())
+
+
+def test_a_server_that_said_nothing_is_asked_again(graph_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_fingerprint, "SLOW_SECONDS", 0.0)
+    silent = True
+    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+        store, server = graph_of(lambda query: LATE if silent else number(7), cache=cache)
+        assert store.fingerprint == ""
+        silent = False
+        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint

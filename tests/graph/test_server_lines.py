@@ -109,3 +109,10 @@ def test_what_is_staged_is_read_once(reading, tmp_path: Path):
     source.check()
     (tmp_path / "data.ttl").write_text("no Turtle any more")
     assert len(sent(source)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"), [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)]
+)
+def test_nul_is_not_sent(text, sent):
+    assert (unsendable(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent

@@ -217,3 +217,23 @@ def test_escapes_that_stand_for_no_character(escape):
 @pytest.mark.parametrize("escape", ["\\uD7FF", "\\uE000", "\\U0001F600", "\\U0010FFFF"])
 def test_escapes_at_the_edges(escape):
     check_update(f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}', "http://e/g")
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        f"INSERT DATA {{ GRAPH <{OWN}> {{ {S} }} }} #\r; INSERT DATA {{ GRAPH <{OTHER}> {{ {S} }} }}",
+        f"DELETE DATA {{ GRAPH <{OWN}> {{ {S} }} }} # a\r\n#\r; DROP GRAPH <{OTHER}>",
+    ],
+)
+def test_a_carriage_return_ends_a_comment_for_some(update):
+    with pytest.raises(QueryRejected, match="carriage return"):
+        check_update(update, OWN)
+
+
+def test_functions_of_the_server_are_refused(guarded):
+    store, everything_else = guarded
+    call = f'<bif:exec>("sparql insert into <{OTHER}> {{ <u:x> <u:y> <u:z> }}")'
+    with pytest.raises(QueryRejected, match="bif:exec"):
+        store.update(f"INSERT {{ GRAPH <{OWN}> {{ <u:a> <u:b> ?x }} }} WHERE {{ BIND({call} AS ?x) }}")
+    assert everything_else() == 1

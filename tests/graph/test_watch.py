@@ -7,8 +7,10 @@ import threading
 import time
 
 import pytest
+from urllib3 import PoolManager
 
-from kgqa.graph.watch import Watch, watching
+from kgqa.graph.watch import Watch, watched_pools, watching
+from kgqa.testing.sparql_server import SparqlServer, truth
 
 
 @pytest.fixture
@@ -78,3 +80,14 @@ def test_many_at_once_end_each_at_its_own_time():
         thread.join(5)
     assert all(number / 20 <= ended[number] < number / 20 + 1 for number in range(1, 11))
     assert sum(thread.name == "kgqa-watch" for thread in threading.enumerate()) == 1
+
+
+def test_a_connection_that_was_given_back_is_not_cut():
+    with SparqlServer(truth(True)) as server, watching(time.monotonic() + 60) as watch:
+        manager = PoolManager()
+        manager.pool_classes_by_scheme = watched_pools()
+        assert manager.request("GET", f"{server.url}?query=ASK{{}}").status == 200
+        watch.end()  # of somebody whose reply has been read
+        with watching(time.monotonic() + 60):
+            assert manager.request("GET", f"{server.url}?query=ASK{{}}").status == 200
+        assert server.connections == 1

@@ -159,17 +159,24 @@ def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
     kgqa_stub.parent.mkdir()
     kgqa_stub.write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> "{tmp_path}/calls"; echo >> "{tmp_path}/calls"\n')
     kgqa_stub.chmod(0o755)
-    hostile = "a dump; touch \"x\" 'y' `z`.gz"
+    hostile = str(tmp_path / "a dump; touch \"x\" 'y' `z`.gz")
+    Path(hostile).touch()
 
     def make(**variables: str) -> subprocess.CompletedProcess:
         command = ["make", "--no-print-directory", "-o", ".venv/.installed", f"BIN={tmp_path}/bin", "freebase"]
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True)
+        command += [f"{name}={value}" for name, value in variables.items()]
+        # variables of the environment with these names belong to others
+        environment = {**os.environ, "DB": "/nowhere", "DUMP": "/nowhere"}
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
     assert make(DUMP=hostile).returncode == 0
+    assert make(DUMP=hostile, RESUME="1").returncode == 0
     assert make(DB=hostile).returncode == 0
     assert "make freebase DUMP=" in make().stdout
+    assert "no file" in make(DB="/nowhere").stdout and "either" in make(DB=hostile, DUMP=hostile).stdout
     assert (tmp_path / "calls").read_text().splitlines() == [
         f"<freebase><load><--><{hostile}>",
+        f"<freebase><load><--resume><--><{hostile}>",
         "<virtuoso><stop>",
         f"<virtuoso><adopt><--><{hostile}>",
         "<virtuoso><start>",
