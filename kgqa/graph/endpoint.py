@@ -181,6 +181,7 @@ class EndpointStore:
             # what others know of it, who look at more graphs or are other users, is of before
             self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
+            self._late.clear()
             self._updates += 1
             self._start_over()
 

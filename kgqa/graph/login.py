@@ -46,7 +46,9 @@ class Login:
                 f"{self._url} wants a login of a kind that is not known here. Let it accept HTTP Basic or Digest with MD5."
             )
         with self._lock:
-            self._scheme, self._challenge, self._count = "digest" if known else "basic", digest, 0
+            if digest.get("nonce") != self._challenge.get("nonce"):
+                self._count = 0  # each of a nonce's counts may be used once
+            self._scheme, self._challenge = "digest" if known else "basic", digest
         return True
 
     def header(self, method: str, target: str) -> bytes | None:

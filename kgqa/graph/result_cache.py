@@ -52,6 +52,7 @@ class ResultCache:
         for _ in range(2):  # a damaged file is removed, and made anew
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch(mode=0o600)  # results may be of a server that needs a password
                 self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False, isolation_level=None)
                 self._connection.executescript(_SCHEMA)
                 self._trim()

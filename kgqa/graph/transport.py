@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
 from kgqa.graph.failures import failure_of, never_sent, turned_away, worth_another_try
@@ -199,7 +199,8 @@ class Transport:
         self.meet(seconds)
         url = self.url
         if self.profile.update_path:
-            url = urlsplit(url)._replace(path=self.profile.update_path).geturl()
+            parts = urlsplit(url)
+            url = parts._replace(path=parts.path.rpartition("/")[0] + self.profile.update_path).geturl()
         with self.place(deadline) as watch:
             response, said = self._answered(lambda: self._requests.update(text, url=url), watch, text, is_update=True)
             response.close()
@@ -225,6 +226,8 @@ class Transport:
                 response = self._sent(worded(), watch)
             except (HTTPError, HTTPException, OSError) as error:
                 self._refuse_ended(watch, error)
+                # it may come back with other limits, and told a longer one than its own it would cut results
+                self.limits, self._met = UNKNOWN, False
                 failure = failure_of(error, self.url, is_update=is_update)
                 watch.broken += not never_sent(error)
                 if watch.broken >= MOST_BROKEN or not worth_another_try(error, is_update=is_update):
@@ -318,9 +321,17 @@ def _pool(url: str, *, local: bool) -> tuple[Any, bool]:
     parts = urlsplit(url)
     options = {"maxsize": IDLE_CONNECTIONS, "block": False}
     proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-    manager = ProxyManager(proxy, **options) if proxy else PoolManager(**options)
+    manager = ProxyManager(proxy, proxy_headers=_proxy_login(proxy), **options) if proxy else PoolManager(**options)
     manager.pool_classes_by_scheme = watched_pools()
     return (manager, True) if proxy else (manager.connection_from_url(url), False)
+
+
+def _proxy_login(proxy: str) -> dict[str, str]:
+    from urllib3.util import make_headers
+
+    parts = urlsplit(proxy)
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return make_headers(proxy_basic_auth=pair) if parts.username else {}
 
 
 def _beginning(response: Any) -> bytes:

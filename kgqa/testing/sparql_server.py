@@ -257,14 +257,15 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
             with scripted.counted():
                 sent = scripted.reply_to(request)
                 scripted.closing.wait(sent.seconds)
-                if sent.status == 0 or scripted.closing.is_set():
-                    self.close_connection = True
-                    return
-                try:
-                    self._send(sent)
-                except OSError:
-                    scripted.was_cut()
-                    self.close_connection = True
+            # what is sent is no longer under way: the next request may come before we know that this one has left
+            if sent.status == 0 or scripted.closing.is_set():
+                self.close_connection = True
+                return
+            try:
+                self._send(sent)
+            except OSError:
+                scripted.was_cut()
+                self.close_connection = True
 
         def _send(self, sent: Sent) -> None:
             pieces = iter([sent.body]) if isinstance(sent.body, bytes) else sent.body()
