@@ -39,10 +39,12 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
       kgqa doctor --llm http://127.0.0.1:8000/v1 --json
 
     \b
-    Exit codes: 0 an evaluation may be trusted, 1 some check failed, 2 wrong usage, 130 stopped by Ctrl-C.
+    Exit codes: 0 an evaluation may be trusted, 1 it cannot be, 2 wrong usage, 130 stopped by Ctrl-C.
     """
     from kgqa.evaluation.health_run import Examination
 
+    if graph_path is not None and not graph_path.strip():
+        raise click.UsageError("--graph is empty: give a folder or an address, or leave it out for the demo graph.")
     line = _Line()
     examination = Examination(settings_from(options, graph_path), model=not no_model, watch=line.show, say=line.say)
     try:
@@ -127,6 +129,8 @@ def _summary(health) -> str:
         verdict = "The examination was stopped, so nothing can be said on the whole"
     elif health.trusted:
         verdict = "An evaluation on this may be trusted"
+        verdict += ", but the model was not looked at" if "model" in health.left_out else ""
     else:
         verdict = "An evaluation on this cannot be trusted"
+        verdict += f", as nothing is known of {', '.join(health.unseen)}" if health.unseen else ""
     return f"{verdict}: {counts} ({health.seconds:.1f} s)."

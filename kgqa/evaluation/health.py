@@ -11,6 +11,11 @@ from kgqa.errors import KgqaError, PartialResult, StoreTimeout, StoreUnavailable
 from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
+ESSENTIAL = ("reachable", "graph", "schema", "labels", "latency")
+"""Checks without which nothing is known of a graph: one that could not be made is failed, and none may be skipped."""
+LEFT_OUT = "Left out."
+"""Why a check was skipped that somebody did not want."""
+AGAIN = "Run kgqa doctor again when the server has less to do."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,19 @@ class Health:
 
     @property
     def trusted(self) -> bool:
-        """Whether an evaluation on this may be trusted: nothing failed, and all was looked at."""
-        return self.complete and not any(check.verdict == "failed" for check in self.checks)
+        """Whether an evaluation on this may be trusted: nothing failed, and what is essential was looked at."""
+        return self.complete and not self.unseen and not self.count("failed")
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The essential checks that were not made."""
+        made = {check.name for check in self.checks if check.verdict != "skipped"}
+        return tuple(name for name in ESSENTIAL if name not in made)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The checks that somebody did not want."""
+        return tuple(check.name for check in self.checks if (check.verdict, check.found) == ("skipped", LEFT_OUT))
 
     def count(self, verdict: Verdict) -> int:
         """How many checks ended so."""
@@ -48,7 +64,8 @@ class Health:
 
 
 def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
-    """The result of a check; an error of kgqa's becomes one as well.
+    """The result of a check; an error of kgqa's becomes one as well. An answer that came late or in part is a warning, but
+    for an essential check: what everything else hangs on is then not known.
 
     Args:
         remedy: where the error's own message names no next step that fits.
@@ -56,9 +73,12 @@ def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
     try:
         return run()
     except StoreTimeout as error:
-        return Check(name, "warning", str(error), remedy or "Run kgqa doctor again when the server has less to do.")
+        if name in ESSENTIAL:  # its remedy is for other errors: what is late is not mended by it
+            return Check(name, "failed", str(error), AGAIN)
+        return Check(name, "warning", str(error), remedy or AGAIN)
     except PartialResult as error:
-        return Check(name, "warning", *_with(what_and_next(str(error)), remedy))
+        verdict: Verdict = "failed" if name in ESSENTIAL else "warning"
+        return Check(name, verdict, *_with(what_and_next(str(error)), remedy))
     except StoreUnavailable as error:
         return Check(name, "failed", *_with(what_and_next(str(error)), remedy))
     except KgqaError as error:

@@ -31,7 +31,11 @@ FAST_COUNT = 1.0
 """Seconds that counting the triples may take so that the fingerprint, which counts some ten times, is measured too."""
 NO_GRAPH = "There is no graph to look at."
 GONE = "The graph could not be reached any more."
-NO_SAMPLE = "There are no edges to look at."
+NOT_SEEN = "The graph could not be looked at."
+NO_SCHEMA = "No schema could be chosen."
+MISFIT = "The schema does not fit."
+NO_EDGES = "There are no edges between entities to look at, so there is nothing to explore."
+NO_SAMPLE = "There is no sample of edges to look at."
 PUBLIC = "This is a public service: what would be a burden to it is not tried."
 OWN_IDS = "The bundled graph has ids of its own."
 
@@ -112,20 +116,21 @@ class GraphExamination:
 
     def _look_at(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Entity, ...] | None:
         wanted = (self.settings["graph.iri"] or "").split()
-        found: list[tuple[str, ...] | None] = [None]
+        looked: list[health_server.Look] = []
 
         def look() -> Check:
-            looked = health_server.look_at_graphs(store, wanted)
-            found[0] = looked.view
-            return looked.check
+            looked.append(health_server.look_at_graphs(store, wanted))
+            return looked[0].check
 
         self._make("graph", look, remedy="Give full IRIs: --graph-iri IRI.")
-        if found[0] is None:
+        found = looked[0].view if looked else None
+        if found is None:
+            self._skip(OF_GRAPH, NO_GRAPH if looked else NOT_SEEN)
             return None
         if isinstance(store, HurriedEndpoint):
-            store.looking_at(found[0])
-        self.id = GraphId(store.place, found[0])
-        return tuple(map(Entity, found[0]))
+            store.looking_at(found)
+        self.id = GraphId(store.place, found)
+        return tuple(map(Entity, found))
 
     def _count(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity], *, public: bool) -> None:
         def count() -> Check:
@@ -152,10 +157,9 @@ class GraphExamination:
             return health_graph.judge_schema(chosen[0], fits, origin=origin)
 
         check = self._make("schema", choose, remedy=health_graph.DOCS)
-        if not chosen:
-            return None
         if check.verdict == "failed":  # what is read by a wrong schema tells nothing of the graph
-            self._skip(["tables", *health_graph.READ_BY_SCHEMA, *health_speed.NAMES], "The schema does not fit.")
+            why = MISFIT if chosen else NO_SCHEMA
+            self._skip(["tables", *health_graph.READ_BY_SCHEMA, *health_speed.NAMES], why)
             return None
         assert self.id is not None
         self.id = GraphId(self.id.place, self.id.iris, self.id.fingerprint, self.id.triples, chosen[0].name)
@@ -213,15 +217,20 @@ class GraphExamination:
             self._make("latency", lambda: self._time(graph, sample))
 
     def _draw(self, graph: KnowledgeGraph) -> Sample | None:
+        """A sample with edges; without one there is nothing to look for labels at, which is what fails then."""
         try:
             sample = draw_sample(graph)
+            if sample.missed and not sample.edges:
+                raise sample.missed
         except (StoreTimeout, PartialResult) as error:
-            self._skip([*health_graph.OF_SAMPLE, *health_speed.NAMES], f"No sample could be drawn: {error}")
-            return None
-        if not sample.edges:
-            self._skip([*health_graph.OF_SAMPLE, *health_speed.NAMES], NO_SAMPLE)
-            return None
-        return sample
+            self._make("labels", partial(_fail, error))
+        else:
+            if sample.edges:
+                return sample
+            remedy = "Load the facts as well: triples that lead from one entity to another."
+            self._make("labels", lambda: Check("labels", "failed", NO_EDGES, remedy))
+        self._skip([*health_graph.OF_SAMPLE, *health_speed.NAMES], NO_SAMPLE)
+        return None
 
     def _time(self, graph: KnowledgeGraph, sample: Sample) -> Check:
         check, latency = health_speed.check_latency(graph, sample)

@@ -7,19 +7,19 @@ import math
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
-from kgqa.errors import PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.evaluation.health import Check, seconds_words
 from kgqa.evaluation.health_store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.endpoint import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.json_results import decode_rows
 from kgqa.graph.profiles import Profile
 from kgqa.graph.queries import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, Store
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Store
 from kgqa.graph.transport import Access, Transport
-from kgqa.graph.verdict import judge
+from kgqa.graph.verdict import LOGIN, judge
 from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
@@ -31,8 +31,16 @@ MOST_SECONDS = 3 * SLOW_SECONDS
 TRIPLES_COMBINED = 12
 """Decimal digits of the number of combinations that no server counts within SLOW_SECONDS."""
 MOST_FACTORS = 6
+RIGHTS = "update rights"
 BUSY = "See what keeps the server busy, and run kgqa doctor again."
-CAP_REMEDY = "Raise the server's cap (Virtuoso: ResultSetMaxRows in the section [SPARQL] of virtuoso.ini) to 1000000."
+ELSEWHERE = "on a server not started by kgqa:"
+CAP_REMEDY = (
+    "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap 1000000; "
+    f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
+)
+_LIMIT = f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {{seconds:.0f}}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
+LOGIN_REMEDY = f"Look at endpoint.user, and at the password in {PASSWORD_VARIABLE}."
+_LOGIN_REFUSED = "does not let you in (HTTP 401)"
 
 
 def check_row_cap(
@@ -211,14 +219,19 @@ def judge_time_limit(
             name,
             "warning",
             f"{ours} here, but the server goes on with it, {told_words}.",
-            "Give the server a limit of its own (Virtuoso: MaxQueryExecutionTime in virtuoso.ini).",
+            f"Give the server a limit of its own. {limit_remedy(granted)}",
         )
     found = f"{ours}; the server ends it by itself after {seconds_words(heard.seconds)}: {heard.how}"
     if own is not None and own < granted:
         found += f" By itself it grants a query {own:g} s, the settings {granted:g} s (graph.timeout)."
-        remedy = "Have the server grant more (Virtuoso: MaxQueryExecutionTime in virtuoso.ini), or lower graph.timeout."
+        remedy = f"Lower graph.timeout, or have the server grant more. {limit_remedy(granted)}"
         return Check(name, "warning", found, remedy)
     return Check(name, "ok", found + (f" Its own limit is {own:g} s." if own and math.isfinite(own) else ""))
+
+
+def limit_remedy(seconds: float) -> str:
+    """How a server is given a limit of so many seconds."""
+    return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
 
 
 def _kept_by_us(store: Store, query: str) -> Ended:
@@ -272,28 +285,55 @@ def _count(rows) -> int | None:
 
 def check_update_rights(store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Check:
     """Whether somebody who has not logged in may change the graph, by an update that changes nothing wherever it is
-    carried out.
-
-    Raises:
-        StoreUnavailable, StoreTimeout: see `Store`.
-    """
-    name = "update rights"
+    carried out; and, where the settings have a login, whether the server takes that."""
     if isinstance(store, HurriedFolder):
-        return Check(name, "ok", "A folder is open for reading only; kgqa graph load alone writes to it.")
+        return Check(RIGHTS, "ok", "A folder is open for reading only; kgqa graph load alone writes to it.")
     graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
     graph = view[0] if view else graph
     update = render("doctor_update", graph=graph, subject=subject, relation=relation, object=object_)
+
+    def tried(profile: str, access: Access) -> StoreError | None:
+        with EndpointStore(store.url, writable=graph.iri, profile=profile, access=access) as other:
+            try:
+                other.update(update, timeout=MOST_SECONDS)
+            except StoreError as error:
+                return error
+        return None
+
     # the plain profile has no address of its own for updates: it is the address open to all that matters
-    anonymous = EndpointStore(store.url, writable=graph.iri, profile="generic", access=Access(patience=0.0))
-    try:
-        anonymous.update(update, timeout=MOST_SECONDS)
-    except (QueryRejected, StoreUnavailable):
-        return Check(name, "ok", "Without a login updates are refused.")
-    finally:
-        anonymous.close()
-    return Check(
-        name,
-        "warning",
-        f"Anybody who reaches {store.url} may change the graph: an update without a login was taken (it changed nothing).",
-        'Take the right from the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind to 127.0.0.1.',
-    )
+    anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
+    if not store.access.user:
+        return anonymous
+    return judge_login(anonymous, tried(store.profile.name, replace(store.access, patience=0.0)), store.access.user)
+
+
+def judge_anonymous(url: str, error: StoreError | None) -> Check:
+    """The verdict on an update without a login: `error` is what became of it, None where it was taken."""
+    if error is None:
+        found = (
+            f"Anybody who reaches {url} may change the graph: an update without a login was taken (it changed nothing)."
+        )
+        remedy = 'Take the right from the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind to 127.0.0.1.'
+        return Check(RIGHTS, "warning", found, remedy)
+    if is_refusal(error):
+        return Check(RIGHTS, "ok", "Without a login updates are refused.")
+    return Check(RIGHTS, "skipped", f"An update could not be tried: {error}")
+
+
+def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
+    """The verdict on the same update with a login, added to that without one."""
+    who = f"the login of {user} (endpoint.user)"
+    if error is None:
+        return replace(anonymous, found=f"{anonymous.found} With {who} updates are taken.")
+    if _LOGIN_REFUSED in str(error):
+        remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
+        return Check(RIGHTS, "warning", f"The server refuses {who}. {anonymous.found}", remedy)
+    if is_refusal(error):
+        return replace(anonymous, found=f"{anonymous.found} With {who} updates are refused: {error}")
+    found = f"{anonymous.found} With {who} an update could not be tried: {error}"
+    return replace(anonymous, verdict="warning", found=found)
+
+
+def is_refusal(error: StoreError) -> bool:
+    """Whether an update was refused for what it is or who sent it; otherwise nobody knows what would become of it."""
+    return isinstance(error, QueryRejected) or LOGIN in str(error)

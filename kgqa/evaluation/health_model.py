@@ -49,10 +49,9 @@ def check_model(settings: Settings) -> list[Check]:
     Returns:
         One check for each of NAMES.
     """
-    if (settings["llm.model"] or "none").strip() == "none":
-        return [skipped(name, NO_MODEL) for name in NAMES]
-    if settings["llm.replay_only"] == "on":
-        return [skipped(name, "Replies come from a file (llm.replay_only): no model is asked.") for name in NAMES]
+    why = why_none(settings)
+    if why:
+        return [skipped(name, why) for name in NAMES]
     try:
         models = open_models(_in_a_hurry(settings))
         prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
@@ -64,6 +63,15 @@ def check_model(settings: Settings) -> list[Check]:
         return _asked(models, prompts)
     finally:
         models.close()
+
+
+def why_none(settings: Settings) -> str:
+    """Why there is no model to ask by these settings; empty where there is one."""
+    if (settings["llm.model"] or "none").strip() == "none":
+        return NO_MODEL
+    if settings["llm.replay_only"] == "on":
+        return "Replies come from a file (llm.replay_only): no model is asked."
+    return ""
 
 
 def _in_a_hurry(settings: Settings) -> Settings:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from kgqa.evaluation import health_model, health_settings
-from kgqa.evaluation.health import Check, Health, checked, skipped
+from kgqa.evaluation.health import LEFT_OUT, Check, Health, checked, skipped
 from kgqa.evaluation.health_graph_run import OF_GRAPH, GraphExamination
 from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
@@ -50,11 +50,11 @@ class Examination:
         """
         self._graph.run()
         self._watch("model")
-        if self._asks_model:
+        if self._asks_model or health_model.why_none(self._settings):
             for check in health_model.check_model(self._settings):
                 self._checks[check.name] = check
         else:
-            self._skip(health_model.NAMES, "Left out.")
+            self._skip(health_model.NAMES, LEFT_OUT)
         self._make("embeddings", lambda: health_settings.check_embeddings(self._settings, self._cache, say=self._say))
         self._make("cache", lambda: health_settings.check_cache(self._cache))
         self._make("settings", self._check_settings, remedy="See kgqa config show.")

@@ -28,12 +28,14 @@ class Sample:
     """Some of a graph.
 
     `edges`: by relation, pairs of subject and object, neither of them a mediator. `topics`: entities among them.
-    `hubs`: entities with HUB_DEGREE edges or more, and how many they have.
+    `hubs`: entities with HUB_DEGREE edges or more, and how many they have. `missed`: why some edges are not among them,
+    None where all came that were asked for.
     """
 
     edges: dict[str, tuple[tuple[Entity, Entity], ...]]
     topics: tuple[Entity, ...]
     hubs: tuple[tuple[Entity, int], ...]
+    missed: StoreTimeout | PartialResult | None = None
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -45,15 +47,22 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
     """Draw a sample: the same one of the same graph on the same server.
 
     Raises:
-        StoreUnavailable, QueryRejected: see `Store`. What takes too long is left out.
+        StoreUnavailable, QueryRejected: see `Store`. StoreTimeout, PartialResult: the relations did not come; edges that
+            do not are left out.
     """
     relations = sampled_relations(graph)
-    edges = {relation: _pairs(graph, relation, EDGES) for relation in relations}
+    missed: StoreTimeout | PartialResult | None = None
+    edges = {}
+    for relation in relations:
+        try:
+            edges[relation] = _pairs(graph, relation, EDGES)
+        except (StoreTimeout, PartialResult) as error:
+            missed = error
     edges = {relation: pairs for relation, pairs in edges.items() if pairs}
     nodes = sorted({node.iri for pairs in edges.values() for pair in pairs for node in pair})
     random.Random(0).shuffle(nodes)
     topics = tuple(Entity(iri) for iri in nodes[:TOPICS])
-    return Sample(edges, topics, _hubs(graph, relations[:FREQUENT]))
+    return Sample(edges, topics, _hubs(graph, relations[:FREQUENT]), missed)
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
@@ -78,10 +87,7 @@ def _at_mediators(graph: KnowledgeGraph, relation: str) -> bool:
 
 def _pairs(graph: KnowledgeGraph, relation: str, limit: int) -> tuple[tuple[Entity, Entity], ...]:
     query = render("doctor_pairs", view=graph.view, relation=Entity(relation), limit=limit)
-    try:
-        rows = graph.store.select(query, fresh=True)
-    except (StoreTimeout, PartialResult):
-        return ()
+    rows = graph.store.select(query, fresh=True)
     return tuple((s, o) for s, o in rows if isinstance(s, Entity) and isinstance(o, Entity))
 
 
@@ -89,12 +95,15 @@ def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity
     """Entities at which many edges of frequent relations end."""
     candidates: list[Entity] = []
     for relation in relations:
-        pairs = _pairs(graph, relation, HUB_EDGES)
+        try:
+            pairs = _pairs(graph, relation, HUB_EDGES)
+        except (StoreTimeout, PartialResult):
+            continue
         for side in (0, 1):
             candidates += [node for node, count in Counter(pair[side] for pair in pairs).most_common(2) if count > 1]
     try:
         degrees = graph.degrees(dict.fromkeys(candidates))
-    except StoreTimeout:
+    except (StoreTimeout, PartialResult):
         return ()
     found = sorted(degrees.items(), key=lambda item: (-item[1], item[0].iri))
     return tuple((node, degree) for node, degree in found if degree >= HUB_DEGREE)[:HUBS]

@@ -18,6 +18,7 @@ from kgqa.model import Entity
 from kgqa.settings import Settings
 
 SHOWN_GRAPHS = 5
+NOT_LISTED = "Which graphs there are could not be told: the list did not come, or not as a whole."
 IS_IT_SPARQL = "Give the address that takes SPARQL queries: Virtuoso's ends in /sparql."
 
 
@@ -105,7 +106,7 @@ def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[st
     """The verdict on graphs that were asked for, some of which may have no triple; `there`: all that have any, None
     where that is not known."""
     if empty:
-        known = "Which graphs there are could not be told in time." if there is None else _names(there)
+        known = NOT_LISTED if there is None else _names(there)
         found = f"There is no triple in {_listed(empty)}. {known}"
         return Look(Check("graph", "failed", found, "Name one that is there: --graph-iri IRI (setting graph.iri)."))
     others = [iri for iri in there or () if iri not in wanted]
@@ -115,9 +116,7 @@ def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[st
 def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> Look:
     """The verdict where nobody says which graph is meant and the default graph does not do."""
     if there is None:
-        return Look(
-            Check("graph", "failed", "Which graphs there are could not be told in time.", "Name one: --graph-iri IRI.")
-        )
+        return Look(Check("graph", "failed", NOT_LISTED, "Name one: --graph-iri IRI."))
     if not there:
         what, into = ("The graph is empty.", f"--into {place}") if is_folder else (
             "There is no graph in it but the server's own.", f"--into {place} --graph-iri IRI",
@@ -131,7 +130,7 @@ def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, nee
 def _named_graphs(store: Store) -> tuple[str, ...] | None:
     try:
         return user_graphs(store)
-    except StoreTimeout:
+    except (StoreTimeout, PartialResult):
         return None
 
 

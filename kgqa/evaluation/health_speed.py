@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kgqa.errors import KgqaError, StoreTimeout
-from kgqa.evaluation.health import Check, percentile, seconds_words
+from kgqa.evaluation.health import AGAIN, Check, percentile, seconds_words
 from kgqa.evaluation.health_sample import Sample
 from kgqa.evaluation.health_store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.graph.graph import KnowledgeGraph
@@ -30,10 +30,15 @@ HUBS_SECONDS = 2.0
 ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds of an ordinary operation, p50 and p95, from which exploring a question becomes a matter of patience."""
+SLOW_REMEDY = (
+    "A question sends dozens of these: give it more time (budget.seconds), or the server more memory. Virtuoso: kgqa virtuoso "
+    "start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
+)
 THREADS = (8, 16)
 ROUND_SECONDS = 0.7
 ERROR_PAUSE = 0.05
 """Seconds that a thread waits after an error: what turns us away should not be hammered."""
+NOTHING_ANSWERED = "See what the server logs when many ask at once, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
 """Of a graph with more triples an index of names takes too long to build in an examination."""
 
@@ -41,10 +46,11 @@ INDEX_TRIPLES = 2_000_000
 @dataclass
 class Latency:
     """Seconds of each operation, as they were measured, by operation; nothing is measured after `until`, a time of
-    time.monotonic()."""
+    time.monotonic(). `late`: how many of the operations ran out of time."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
     until: float = math.inf
+    late: int = 0
 
     def time(self, operation: str, run: Callable[[], T]) -> T | None:
         """Run and measure. A timeout counts as the time it took, and gives None; so does what comes too late."""
@@ -54,6 +60,7 @@ class Latency:
         try:
             return run()
         except StoreTimeout:
+            self.late += 1
             return None
         finally:
             self.seconds[operation].append(time.perf_counter() - started)
@@ -113,12 +120,13 @@ def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: 
     name = "latency"
     if not ordinary.all:
         return Check(name, "skipped", "There is no entity to explore from.")
+    if ordinary.late == len(ordinary.all):
+        return Check(name, "failed", f"None of {ordinary.late} queries was answered in time.", AGAIN)
     found = f"p50/p95 over {topics} topics: {ordinary}."
     if hubs.all:
         found += f" Hubs (up to {most_edges:,} edges): {hubs}."
     if percentile(ordinary.all, 0.5) > SLOW_MEDIAN or percentile(ordinary.all, 0.95) > SLOW_TAIL:
-        remedy = "A question sends dozens of these: give the server more memory (Virtuoso: NumberOfBuffers), or time: budget.seconds."
-        return Check(name, "warning", found, remedy)
+        return Check(name, "warning", found, SLOW_REMEDY)
     return Check(name, "ok", found)
 
 
@@ -187,33 +195,40 @@ def check_concurrency(store: HurriedEndpoint | HurriedFolder, view: Sequence[Ent
     """How many requests at once the store bears."""
     if isinstance(store, HurriedFolder):
         return judge_concurrency([measure_round(store, view, threads) for threads in THREADS], configured=None)
-    rounds = []
-    for threads in THREADS:
+
+    def measured(threads: int) -> Round:
         # more than are sent otherwise, and no error is mended by trying again
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
         with HurriedEndpoint(store.url, access=wide, profile=store.profile.name) as other:
-            rounds.append(measure_round(other, view, threads))
-    return judge_concurrency(rounds, configured=store.access.concurrency or store.profile.concurrency)
+            return measure_round(other, view, threads)
+
+    rounds = [measured(threads) for threads in THREADS]
+    configured = store.access.concurrency or store.profile.concurrency
+    if configured < THREADS[0] and rounds[0].errors:
+        rounds.insert(0, measured(configured))  # it may bear as many as are sent, and that is enough
+    return judge_concurrency(rounds, configured=configured)
 
 
 def judge_concurrency(rounds: Sequence[Round], *, configured: int | None) -> Check:
-    """The verdict on concurrency: errors are one, fewer answers with more threads are worth a word."""
+    """The verdict on concurrency. Only so many threads are borne as were measured without an error; `rounds` go from few
+    threads to many."""
     name = "concurrency"
     told = [
         f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds
     ]
     found = "; ".join(told) + "."
-    good = [each.threads for each in rounds if not each.errors]
-    bad = [each for each in rounds if each.errors]
+    bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
         return Check(name, "ok", found + (f" At most {configured} are sent at once." if configured else ""))
-    found += f" One of the errors: {bad[0].error[:160]}"
-    borne = max((threads for threads in good if threads < bad[0].threads), default=bad[0].threads // 2)
-    if configured is not None and configured <= borne:
+    found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
+    if not any(each.answered for each in rounds):
+        return Check(name, "failed", f"Nothing was answered. {found}", NOTHING_ANSWERED)
+    borne = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
+    if borne and configured is not None and configured <= borne:
         return Check(name, "ok", f"{found} At most {configured} are sent at once, which it bears.")
-    return Check(
-        name, "warning", found, f"Set endpoint.concurrency = {borne}, or let the server take more connections."
-    )
+    number = f"= {borne}" if borne else f"below {bad[0].threads}"
+    remedy = f"Set endpoint.concurrency {number}, or let the server take more connections."
+    return Check(name, "warning", found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
 
 
 def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) -> Check:

@@ -77,6 +77,8 @@ class TestDemo:
             (["--graph", "http://me:secret@h.example/sparql"], "must not hold a password"),
             (["--graph", "http:///sparql"], "no address"),
             (["--profile", "nothing"], "--profile"),
+            (["--graph", ""], "--graph is empty"),
+            (["--graph", " "], "--graph is empty"),
             (["--nothing"], "--nothing"),
         ],
     )
@@ -118,6 +120,12 @@ class TestModel:
             done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--no-model", "--json", **QUICK)
             assert server.calls == server.listings == 0
         assert verdicts(done.out)[1]["model"] == {"name": "model", "verdict": "skipped", "found": "Left out.", "remedy": ""}
+
+    def test_the_last_line_says_that_it_was_not_looked_at(self, kgqa):
+        done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
+        assert done.returncode == 0
+        assert "\nAn evaluation on this may be trusted, but the model was not looked at: " in done.out
+        assert "may be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
 
     def test_a_method_without_its_model(self, kgqa):
         done = kgqa("doctor", *self.GRAPH, "--method", "tog", COLUMNS="120", **QUICK)

@@ -14,7 +14,18 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.evaluation.health import Check, Health, checked, percentile, seconds_words, what_and_next
+from kgqa.evaluation.health import (
+    AGAIN,
+    ESSENTIAL,
+    LEFT_OUT,
+    Check,
+    Health,
+    checked,
+    percentile,
+    seconds_words,
+    skipped,
+    what_and_next,
+)
 from kgqa.evaluation.health_graph import (
     Fit,
     Probe,
@@ -27,7 +38,6 @@ from kgqa.evaluation.health_graph import (
 )
 from kgqa.evaluation.health_limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
 from kgqa.evaluation.health_server import judge_found, judge_profile, judge_wanted
-from kgqa.evaluation.health_speed import Latency, Round, judge_concurrency, judge_latency
 from kgqa.graph.profiles import profile_named
 from kgqa.schema import BUNDLED, bundled_schema
 
@@ -39,7 +49,11 @@ class TestChecks:
         "message, what, next_step",
         [
             ("Nothing answers at http://h/s. Is it running?", "Nothing answers at http://h/s.", "Is it running?"),
-            ("http://h does not let you in (HTTP 401): set the user.", "http://h does not let you in (HTTP 401).", "Set the user."),
+            (
+                "http://h does not let you in (HTTP 401): set the user.",
+                "http://h does not let you in (HTTP 401).",
+                "Set the user.",
+            ),
             ("It fails (HTTP 500). It says: no. Try again.", "It fails (HTTP 500). It says: no.", "Try again."),
             ("It fails (HTTP 500). It says: no", "It fails (HTTP 500). It says: no", ""),
             ("Nothing more to say", "Nothing more to say", ""),
@@ -67,6 +81,16 @@ class TestChecks:
         assert (check.name, check.verdict) == ("x", verdict)
         assert check.remedy and check.found.startswith(str(error).split(".")[0])
 
+    @pytest.mark.parametrize("name", ESSENTIAL)
+    @pytest.mark.parametrize("error", [StoreTimeout("Late."), PartialResult("Cut. Ask for less.")])
+    def test_an_essential_check_that_could_not_be_made_is_failed(self, name, error):
+        def run():
+            raise error
+
+        check = checked(name, run, remedy="Give full IRIs.")
+        assert check.verdict == "failed"
+        assert check.remedy == (AGAIN if isinstance(error, StoreTimeout) else "Ask for less.")
+
     def test_a_defect_is_no_verdict(self):
         with pytest.raises(ZeroDivisionError):
             checked("x", lambda: 1 / 0)
@@ -82,9 +106,20 @@ class TestChecks:
     )
     def test_an_evaluation_is_trusted_unless_something_failed(self, verdicts, complete, trusted):
         checks = tuple(Check(str(place), verdict, "x") for place, verdict in enumerate(verdicts))
-        health = Health(checks, None, 1.0, complete)
+        health = Health((*(Check(name, "ok", "x") for name in ESSENTIAL), *checks), None, 1.0, complete)
         assert health.trusted is trusted
-        assert health.count("ok") == verdicts.count("ok")
+        assert health.count("ok") == verdicts.count("ok") + len(ESSENTIAL)
+
+    @pytest.mark.parametrize("missing", ESSENTIAL)
+    def test_nothing_essential_may_be_skipped(self, missing):
+        made = [Check(name, "warning", "x") for name in ESSENTIAL if name != missing]
+        for checks in (made, [*made, skipped(missing, "Why not.")]):
+            health = Health(tuple(checks), None, 1.0, True)
+            assert not health.trusted and health.unseen == (missing,)
+
+    def test_what_somebody_did_not_want(self):
+        checks = skipped("model", LEFT_OUT), skipped("row cap", "Too small."), Check("graph", "ok", LEFT_OUT)
+        assert Health(checks, None, 1.0, True).left_out == ("model",)
 
     @pytest.mark.parametrize(
         "values, share, expected",
@@ -97,7 +132,9 @@ class TestChecks:
         with pytest.raises(ValueError):
             percentile([], 0.5)
 
-    @pytest.mark.parametrize("seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")])
+    @pytest.mark.parametrize(
+        "seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")]
+    )
     def test_times_for_people(self, seconds, words):
         assert seconds_words(seconds) == words
 
@@ -115,7 +152,7 @@ class TestGraphs:
         assert look.check == Check("graph", "ok", "<http://right>. There are also <http://other>.")
 
     def test_what_could_not_be_listed_is_said(self):
-        assert "could not be told in time" in judge_wanted(["http://x"], ["http://x"], None).check.found
+        assert "could not be told" in judge_wanted(["http://x"], ["http://x"], None).check.found
         assert judge_wanted(["http://x"], [], None).view == ("http://x",)
 
     @pytest.mark.parametrize(
@@ -168,7 +205,12 @@ def fits(**hits: int) -> list[Fit]:
 class TestSchemas:
     @pytest.mark.parametrize(
         "found, best",
-        [({"freebase": 2}, "freebase"), ({"wikidata": 4, "freebase": 1}, "wikidata"), ({"rdfs": 3}, "rdfs"), ({}, "rdfs")],
+        [
+            ({"freebase": 2}, "freebase"),
+            ({"wikidata": 4, "freebase": 1}, "wikidata"),
+            ({"rdfs": 3}, "rdfs"),
+            ({}, "rdfs"),
+        ],
     )
     def test_the_best_one(self, found, best):
         assert best_schema(fits(**found)).name == best
@@ -243,7 +285,8 @@ class TestLimits:
     @pytest.mark.parametrize(
         "cap, noticed, verdict, word",
         [
-            (10_000, True, "warning", "ResultSetMaxRows"),
+            (10_000, True, "warning", "kgqa virtuoso start --row-cap 1000000"),
+            (10_000, True, "warning", "not started by kgqa: ResultSetMaxRows"),
             (1_000_000, True, "ok", ""),
             (10_000, False, "failed", "endpoint.row_cap = 10000"),
             (500_000, False, "failed", "endpoint.row_cap = 500000"),
@@ -281,7 +324,8 @@ class TestLimits:
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
-        "triples, factors", [(None, 3), (0, 7), (1, 7), (2, 40), (100, 6), (9_000, 4), (10_000, 3), (10**6, 2), (10**9, 2)]
+        "triples, factors",
+        [(None, 3), (0, 7), (1, 7), (2, 40), (100, 6), (9_000, 4), (10_000, 3), (10**6, 2), (10**9, 2)],
     )
     def test_how_many_triples_are_combined(self, triples, factors):
         assert factors_of(triples) == factors
@@ -307,45 +351,24 @@ class TestLimits:
 
     @pytest.mark.parametrize(
         "own, verdict, word",
-        [(None, "ok", ""), (60.0, "ok", "Its own limit is 60 s."), (float("inf"), "ok", ""), (10.0, "warning", "grants a query 10 s")],
+        [
+            (None, "ok", ""),
+            (60.0, "ok", "Its own limit is 60 s."),
+            (float("inf"), "ok", ""),
+            (10.0, "warning", "grants a query 10 s"),
+        ],
     )
     def test_the_limit_of_the_server(self, own, verdict, word):
         ended = Ended("client", 1.0), Ended("server", 1.4, "so.")
         check = judge_time_limit(*ended, everything=10**12, told=True, own=own, granted=60.0)
         assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own == 60)
 
+    @pytest.mark.parametrize("heard, own", [(Ended("client", 4.0), None), (Ended("server", 1.4, "so."), 10.0)])
+    def test_how_a_server_is_given_another_limit(self, heard, own):
+        check = judge_time_limit(Ended("client", 1.0), heard, everything=10**12, told=True, own=own, granted=90.0)
+        assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
+        assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
+
     def test_a_count_that_nobody_can_vouch_for_is_none(self):
         check = judge_time_limit(Ended("finished", 0.5, count=7), None, everything=None, told=True)
         assert check.verdict == "failed"
-
-
-class TestSpeed:
-    def test_latency_in_words(self):
-        latency = Latency({"next steps": [0.001, 0.002, 0.030], "labels": []})
-        assert str(latency) == "next steps 2.0/30 ms"
-
-    @pytest.mark.parametrize(
-        "seconds, verdict", [([0.01] * 20, "ok"), ([0.2] * 20, "warning"), ([0.01] * 18 + [2.0] * 2, "warning"), ([], "skipped")]
-    )
-    def test_latency(self, seconds, verdict):
-        check = judge_latency(Latency({"ends": seconds}), Latency(), topics=len(seconds), most_edges=0)
-        assert check.verdict == verdict
-
-    def test_hubs_are_told_apart_and_judged_by_nobody(self):
-        check = judge_latency(Latency({"ends": [0.01]}), Latency({"ends": [3.0]}), topics=1, most_edges=84_000)
-        assert check.verdict == "ok" and "Hubs (up to 84,000 edges): ends 3,000/3,000 ms" in check.found
-
-    @pytest.mark.parametrize(
-        "errors, configured, verdict, word",
-        [
-            ((0, 0), 8, "ok", "At most 8"),
-            ((0, 0), None, "ok", "16 threads"),
-            ((0, 3), 8, "ok", "which it bears"),
-            ((0, 3), 16, "warning", "endpoint.concurrency = 8"),
-            ((2, 3), 8, "warning", "endpoint.concurrency = 4"),
-        ],
-    )
-    def test_concurrency(self, errors, configured, verdict, word):
-        rounds = [Round(n, 100, e, 1.0, "No." if e else "") for n, e in zip((8, 16), errors)]
-        check = judge_concurrency(rounds, configured=configured)
-        assert check.verdict == verdict and word in check.found + check.remedy

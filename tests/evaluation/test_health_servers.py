@@ -4,20 +4,25 @@ have; and of a real Virtuoso at its limits."""
 from __future__ import annotations
 
 import socket
+import threading
+import time
 
+import pyoxigraph as ox
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.evaluation.health_graph_run import NO_GRAPH, OF_GRAPH, GraphExamination
-from kgqa.evaluation.health import checked, skipped
+from kgqa.evaluation.health import Health, checked, skipped
+from kgqa.evaluation.health_graph_run import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
 from kgqa.evaluation.health_limits import check_row_cap, check_time_limit, check_update_rights
 from kgqa.evaluation.health_server import check_reachable, look_at_graphs
-from kgqa.evaluation.health_speed import measure_round
+from kgqa.evaluation.health_speed import check_concurrency, measure_round
 from kgqa.evaluation.health_store import HurriedEndpoint
 from kgqa.graph.transport import Access
 from kgqa.model import Entity
 from kgqa.settings import resolve
+from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response
+from kgqa.testing.sparql_server import Sent, table, truth
 from tests.sparql_server import RESULTS, TRIPLES, SparqlServer
 from tests.virtuoso_server import needs_virtuoso, running_server
 
@@ -109,6 +114,12 @@ class TestUpdates:
         _, store = serve()
         assert check_update_rights(store, ()).verdict == "ok"
 
+    def test_nobody_answers_any_more(self, serve):
+        server, store = serve()
+        assert store.profile
+        server.close()
+        assert check_update_rights(store, ()).verdict == "skipped"
+
 
 class TestUnreachable:
     @pytest.mark.parametrize(
@@ -118,7 +129,11 @@ class TestUnreachable:
             (Response(200, b'{"hello": 1}', "application/json"), "", "."),
             (Response(401, b"", "text/plain"), "401", "KGQA_ENDPOINT_PASSWORD"),
             (Response(404, b"", "text/html"), "404", "/sparql"),
-            (Response(301, b"", "text/html", headers=(("Location", "http://new.example/sparql"),)), "new.example", "new address"),
+            (
+                Response(301, b"", "text/html", headers=(("Location", "http://new.example/sparql"),)),
+                "new.example",
+                "new address",
+            ),
             (Response(500, b"no\x1b[31m way", "text/plain"), "500", "SPARQL"),
             (Response(400, b"What?", "text/plain"), "What?", "SPARQL"),
             (Response(dropped=True), "", "."),
@@ -180,6 +195,88 @@ class TestGraphs:
         assert set(server.store) and not server.updates
 
 
+def trusted(checks) -> bool:
+    return Health(tuple(checks.values()), None, 1.0, complete=True).trusted
+
+
+class TestNothingToGoBy:
+    """Where little or nothing could be examined, an evaluation cannot be trusted."""
+
+    def test_a_tiny_row_cap(self, tmp_path, serve):
+        server, _ = serve(cap=2, slow="finished")
+        server.store.extend(
+            [ox.Quad(q.subject, q.predicate, q.object, ox.NamedNode("http://e/graph")) for q in server.store]
+        )
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph", "endpoint.row_cap": 2})
+        assert checks["graph"].verdict == "ok" and checks["labels"].verdict == "failed"
+        assert "cut" in checks["labels"].found and checks["latency"].found == NO_SAMPLE
+        assert not trusted(checks)
+
+    def test_a_server_that_hangs_after_a_while(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.evaluation.health_store.QUERY_SECONDS", 0.3)
+
+        def reply(request):
+            if "<http" in request.query:
+                return Sent(seconds=60.0)
+            return table(["g"], []) if "SELECT" in request.query else truth(True)
+
+        with scripted.SparqlServer(reply) as server:
+            checks, _ = examine(tmp_path, server.url)
+        assert checks["graph"].verdict == "ok"
+        assert checks["schema"].verdict == "failed" and "again" in checks["schema"].remedy
+        assert {checks[name].found for name in ("tables", "labels", "latency")} == {NO_SCHEMA}
+        assert not trusted(checks)
+
+    def test_a_server_that_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.evaluation.health_store.QUERY_SECONDS", 0.3)
+
+        def reply(request):
+            hangs = "<http" in request.query or "SELECT" in request.query
+            return Sent(seconds=60.0) if hangs else truth(True)
+
+        with scripted.SparqlServer(reply) as server:
+            checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
+        assert checks["graph"].verdict == "failed" and not trusted(checks)
+        assert checks["schema"].found == "The graph could not be looked at."
+
+    def test_a_graph_of_labels_only(self, tmp_path, serve):
+        server, _ = serve(slow="finished")
+        server.store.clear()
+        label = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
+        server.store.extend(
+            [ox.Quad(ox.NamedNode(f"http://e/s{n}"), label, ox.Literal(f"Name {n}")) for n in range(50)]
+        )
+        checks, _ = examine(tmp_path, server.url)
+        assert checks["schema"].verdict == "ok" and checks["labels"].verdict == "failed"
+        assert checks["labels"].found == NO_EDGES and checks["latency"].verdict == "skipped"
+        assert not trusted(checks)
+
+
+def test_a_server_that_bears_only_as_many_as_are_sent():
+    lock, under_way = threading.Lock(), []
+
+    def reply(request):
+        with lock:
+            under_way.append(request)
+            busy = len(under_way) > 2
+        time.sleep(0.005)
+        with lock:
+            under_way.remove(request)
+        return Sent(503) if busy else truth(True)
+
+    access = Access(patience=0.0, concurrency=2)
+    with scripted.SparqlServer(reply) as server, HurriedEndpoint(server.url, access=access) as store:
+        check = check_concurrency(store, ())
+    assert check.verdict == "ok" and check.found.startswith("2 threads") and "8 threads" in check.found, check
+
+
+def test_a_server_that_answers_nothing_to_many():
+    with scripted.SparqlServer(lambda request: truth(True)) as server, HurriedEndpoint(server.url, access=ACCESS) as store:
+        assert store.profile
+        server.enqueue(*[Sent(503)] * 10_000)
+        assert check_concurrency(store, ()).verdict == "failed"
+
+
 @pytest.mark.parametrize("requests", [1, 3, 6, 12, 30])
 def test_a_server_that_goes_away(tmp_path, serve, requests):
     server, _ = serve(requests=requests)
@@ -216,13 +313,30 @@ class TestVirtuoso:
         with HurriedEndpoint(low_cap.url, access=Access()) as store:
             check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
         assert check.verdict == "warning" and f"cut at {LITTLE:,} rows, which kgqa notices" in check.found
-        assert "ResultSetMaxRows" in check.remedy
+        assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
 
     def test_it_ends_what_takes_too_long(self, low_cap):
         with HurriedEndpoint(low_cap.url, access=Access()) as store:
             check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
             assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
         assert check.verdict == "ok", check
+
+    def test_a_login(self, low_cap):
+        low_cap.allow_updates("doctor", "secret")
+        for password, verdict, word in (("secret", "ok", "updates are taken"), ("wrong", "warning", "refuses the login")):
+            with HurriedEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
+                check = check_update_rights(store, self.VIEW)
+            assert check.verdict == verdict and word in check.found, check
+
+    def test_nothing_can_be_read_of_a_graph(self, tmp_path):
+        needs_virtuoso()
+        with running_server(tmp_path / "server", row_cap=2) as server:
+            file = server.import_folder / "facts.nt"
+            file.write_text("".join(f"<http://e/s{n % 7}> <http://e/r{n % 5}> <http://e/o{n}> .\n" for n in range(99)))
+            server.load([file], "http://e/graph")
+            checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
+        assert checks["graph"].verdict == "ok" and checks["labels"].verdict == "failed", checks
+        assert not trusted(checks)
 
     def test_who_may_write(self, low_cap):
         with HurriedEndpoint(low_cap.url, access=Access()) as store:
