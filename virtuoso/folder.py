@@ -3,6 +3,7 @@
 ~/.local/share/kgqa/virtuoso/    only its owner may enter
   server.json        how the server was last started; replaced atomically
   password           of the user dba; only its owner may read it
+  password.own       that of the folder's own database, while an adopted one is in use
   virtuoso.ini       written anew at every start
   virtuoso.db ...    the server's own files (elsewhere where a database was adopted)
   virtuoso.log       what the server says; output.log what it said before it had a log
@@ -16,12 +17,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from dataclasses import asdict, dataclass
+import shlex
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ServerError
 from kgqa.virtuoso.memory import DEFAULT_SHARE
+from kgqa.words import clean
 
 VARIABLE = "KGQA_VIRTUOSO_FOLDER"
 HTTP_PORT = 8890
@@ -51,6 +54,19 @@ class ServerRecord:
     database: str = ""
 
 
+def _is_journal(data: dict[str, Any]) -> bool:
+    """Whether this has the form of loading.json."""
+    graph, files, lost, clients = (data.get(name) for name in ("graph", "files", "lost", "clients"))
+    return (
+        isinstance(graph, str)
+        and isinstance(files, list)
+        and isinstance(lost, dict)
+        and isinstance(clients, list)
+        and all(isinstance(text, str) for text in (*files, *lost.values()))
+        and all(type(pid) is int for pid in clients)
+    )
+
+
 def default_folder() -> Path:
     """KGQA_VIRTUOSO_FOLDER, or a folder among the user's application data."""
     named = os.environ.get(VARIABLE)
@@ -66,6 +82,11 @@ class ServerFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).absolute()
+
+    @property
+    def option(self) -> str:
+        """What a command for this server needs behind it: nothing where it is the default one."""
+        return "" if self.path == default_folder().absolute() else f" --folder {shlex.quote(str(self.path))}"
 
     @property
     def import_folder(self) -> Path:
@@ -86,6 +107,16 @@ class ServerFolder:
     @property
     def password_file(self) -> Path:
         return self.path / "password"
+
+    @property
+    def own_database(self) -> Path:
+        """The folder's own database file, in use or not; without links, so that it can be compared."""
+        return self.path.resolve() / "virtuoso.db"
+
+    @property
+    def own_password_file(self) -> Path:
+        """The password of the folder's own database while another one is in use."""
+        return self.path / "password.own"
 
     @property
     def making(self) -> Path:
@@ -146,12 +177,20 @@ class ServerFolder:
         if data is None:
             return ServerRecord()
         try:
-            return ServerRecord(**data)
+            record = ServerRecord(**data)
         except TypeError:
             raise ServerError(
                 f"{self.path / 'server.json'} was written by another version of kgqa. "
-                f"Remove that file and start again: kgqa virtuoso start"
+                f"Remove that file and start again: kgqa virtuoso start{self.option}"
             ) from None
+        for each in fields(record):
+            value, kind = getattr(record, each.name), type(each.default)
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                raise ServerError(
+                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}). Remove that file "
+                    f"and start again: kgqa virtuoso start{self.option}"
+                )
+        return record
 
     def save_record(self, record: ServerRecord) -> None:
         self.write_private("server.json", json.dumps(asdict(record), indent=1))
@@ -163,7 +202,7 @@ class ServerFolder:
             ServerError: it cannot be read or is damaged.
         """
         data = self._read_json(self.journal_file)
-        if data is not None and {"graph", "files", "lost", "clients"} - data.keys():
+        if data is not None and not _is_journal(data):
             raise ServerError(
                 f"{self.journal_file} was written by another version of kgqa. Remove it: what it says has to be loaded "
                 f"again is then forgotten."
@@ -181,7 +220,7 @@ class ServerFolder:
         except FileNotFoundError:
             raise ServerError(
                 f"There is no password file at {self.password_file}. Put the password of dba into it (and nothing "
-                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}"
+                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}{self.option}"
             ) from None
         except OSError as error:
             raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error

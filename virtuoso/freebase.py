@@ -4,6 +4,7 @@ the next one is cleaned, each noted when it is on disk, so that an interrupted l
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -11,19 +12,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.endpoint_options import EndpointOptions
+from kgqa.graph.remote_load import writable_graph
 from kgqa.schema import bundled_schema
+from kgqa.virtuoso import load_token
 from kgqa.virtuoso.background import BackgroundLoad
 from kgqa.virtuoso.dump_cleaning import Advance, Cleaner, Group
+from kgqa.virtuoso.dump_judge import OTHER_LANGUAGE
+from kgqa.virtuoso.dump_rules import NOISE
 from kgqa.virtuoso.dump_tally import Tally
 from kgqa.virtuoso.freebase_journal import NAME, FreebaseJournal, LoadOptions, forget
+from kgqa.virtuoso.journal import sentence
 from kgqa.virtuoso.load_journal import only_load
 from kgqa.virtuoso.name_graph import index_graph
 from kgqa.virtuoso.refused import refused_lines
 from kgqa.virtuoso.server import Server
+from kgqa.words import clean
 
 REFUSED_BY_SERVER = "refused by the server"
+# reasons that the user can choose not to drop lines for
+CHOSEN = (NOISE, OTHER_LANGUAGE)
 LOADERS = 2
 POLL_SECONDS = 0.2
 ORPHAN_SECONDS = 3600.0
@@ -90,16 +101,29 @@ def load_dump(
         KeyboardInterrupt: Ctrl-C, after the group that was being loaded; its argument says how to go on.
     """
     if server.status().state not in ("running", "loading"):
-        raise ServerError(f"The server in {server.folder.path} does not run. Start it: kgqa virtuoso start")
+        raise ServerError(
+            f"The server in {server.folder.path} does not run. Start it: kgqa virtuoso start{server.folder.option}"
+        )
     with only_load(server.folder):
         journal = _begun(server, dump, options, resume, restart)
+        _check_graph(server, journal.options.graph_iri)
         load = _Load(server, dump, journal, workers, loaders, progress or (lambda step: None))
         try:
             return load.run()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_how_far(journal)) from None
+            raise KeyboardInterrupt(_how_far(journal, server)) from None
         except KgqaError as error:
-            raise type(error)(f"{error} {_how_far(journal)}") from error
+            if load.nothing_in and not (resume and journal.groups_done == 0):
+                # there is nothing to go on with, and nothing is in the way of another attempt
+                forget(server.folder)
+                raise
+            raise type(error)(f"{sentence(error)} {_how_far(journal, server)}") from error
+
+
+def _check_graph(server: Server, graph_iri: str) -> None:
+    """Refuse a graph that could not be asked about or belongs to the server, before hours go into it."""
+    with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
+        writable_graph(store)
 
 
 def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool) -> FreebaseJournal:
@@ -108,6 +132,7 @@ def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool
         if journal is None:
             raise LoadError(f"There is no interrupted load to go on with. Begin one: kgqa freebase load {dump}")
         journal.check(dump, options)
+        load_token.check(server, journal.token, journal.groups_done)
         return journal
     if journal is not None:
         raise LoadError(
@@ -120,10 +145,27 @@ def _done(journal: FreebaseJournal) -> str:
     return f"{journal.tally.lines:,} of its lines are done ({journal.groups_done} groups)"
 
 
-def _how_far(journal: FreebaseJournal) -> str:
+def _how_far(journal: FreebaseJournal, server: Server) -> str:
     return (
-        f"What was interrupted is safe: {_done(journal)} and in <{journal.options.graph_iri}> for good. Go on: "
-        f"kgqa freebase load {journal.dump} --resume"
+        f"What was done is safe: {_done(journal)} and in <{journal.options.graph_iri}> for good. Go on: "
+        f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.option}"
+    )
+
+
+def _nothing_kept(dump: Path, tally: Tally) -> str:
+    """What to say of a dump with not a line to load: most likely the file is something else."""
+    if not tally.lines:
+        return f"{dump} is empty. Fetch it again, or check the path."
+    by_choice = sum(count for reason, count in tally.dropped.items() if reason.startswith(CHOSEN))
+    if by_choice:
+        return (
+            f"Nothing of {dump} is left to load: {by_choice:,} of its {tally.lines:,} lines are noise or in other "
+            f"languages. Keep more of it: --languages, --keep-noise"
+        )
+    _, first = min(example for shown in tally.examples.values() for example in shown)
+    return (
+        f"{dump} is no dump of Freebase: not one of its {tally.lines:,} lines is a triple. The first one is: "
+        f"{clean(first)[:100]!r}. Fetch it again, or check the path."
     )
 
 
@@ -148,6 +190,12 @@ class _Load:
         self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
         self._under_way: _Loading | None = None
+        self._sent = False
+
+    @property
+    def nothing_in(self) -> bool:
+        """Whether neither this run nor an earlier one that was noted gave the server any line."""
+        return not self._sent and self._journal.tally.kept == 0
 
     def run(self) -> FreebaseReport:
         begun = time.monotonic()
@@ -160,8 +208,13 @@ class _Load:
             self._spend("total", time.monotonic() - begun)
             self._journal.save(self._server.folder)
             shutil.rmtree(self._folder, ignore_errors=True)
+        if self.nothing_in:
+            raise LoadError(_nothing_kept(self._dump, self._journal.tally))
         report = self._index()
+        with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
+            store.forget()  # what kgqa has kept of the graph is of before
         forget(self._server.folder)
+        load_token.forget(self._server, self._journal.token)
         return report
 
     def _wait_for_orphans(self) -> None:
@@ -201,6 +254,7 @@ class _Load:
                     cleaned = time.monotonic()
                     self._settle()  # the files of the last group have to go before the next ones come
                     files = [file for file in group.files if file.stat().st_size]
+                    self._sent = self._sent or bool(files)
                     load = BackgroundLoad(self._server, files, journal.options.graph_iri, loaders=self._loaders)
                     self._under_way = _Loading(group, load, cleaned - begun)
                     if group.place is None:
@@ -229,6 +283,7 @@ class _Load:
         for result in results:
             if result.error is not None:
                 self._find_refused(result.file, tally)
+        load_token.note(self._server, journal.token, loading.group.number + 1)
         journal.tally.add(tally)
         journal.groups_done, journal.place = loading.group.number + 1, loading.group.place
         self._spend("cleaning", loading.cleaning_seconds)

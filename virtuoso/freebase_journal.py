@@ -19,6 +19,7 @@ from kgqa.virtuoso.dump_tally import Tally
 from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.freebase_rules import freebase_rules
+from kgqa.virtuoso.load_token import new_token
 
 NAME = "freebase-load"
 GRAPH_IRI = "http://freebase.com"
@@ -48,7 +49,7 @@ class LoadOptions:
 class FreebaseJournal:
     """The state of a load.
 
-    `groups_done` counts the groups that are loaded and on disk, `place` is where the next one can be read from, None
+    `token` is what the database knows the load by. `groups_done` counts the groups that are loaded and on disk, `place` is where the next one can be read from, None
     when the dump is at its end. `tally` and `seconds`, by stage, are of the groups that are done.
     """
 
@@ -56,6 +57,7 @@ class FreebaseJournal:
     identity: dict[str, Any]
     options: LoadOptions
     rules: str
+    token: str = ""
     groups_done: int = 0
     place: Place | None = Place()
     tally: Tally = field(default_factory=Tally)
@@ -64,7 +66,7 @@ class FreebaseJournal:
     @classmethod
     def begin(cls, dump: Path, options: LoadOptions) -> FreebaseJournal:
         """The journal of a load that has not begun. Raises LoadError where the dump cannot be read."""
-        return cls(str(dump.absolute()), identity(dump), options, options.cleaning().digest)
+        return cls(str(dump.absolute()), identity(dump), options, options.cleaning().digest, new_token())
 
     @classmethod
     def read(cls, folder: ServerFolder) -> FreebaseJournal | None:

@@ -7,6 +7,7 @@ journal holds the names of all files, because the list may have lost them.
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,11 @@ from typing import Any
 
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.processes import alive, name_of
+from kgqa.words import clean
 
 SHOWN_FILES = 20
+LOAD_LOCK = "graph-load.lock"
+"""Is held by whoever makes files and loads them, of either kind."""
 GO_ON = {"freebase-load": "kgqa freebase load DUMP --resume", "graph-load": "kgqa graph load --resume --into URL"}
 """How loads go on that make their files themselves, by the folder that these lie in."""
 
@@ -78,6 +82,12 @@ def loader_runs(journal: Mapping[str, Any]) -> bool:
     return any(alive(pid) and name_of(pid).startswith("isql") for pid in journal["clients"])
 
 
+def sentence(message: object) -> str:
+    """A message that others follow: one that ends with a command gets a full stop."""
+    text = str(message)
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def advice(lost: Mapping[str, str]) -> str:
     """What to tell of files that have to be loaded again, given the graph of each; empty where there are none."""
     if not lost:
@@ -97,6 +107,45 @@ def advice(lost: Mapping[str, str]) -> str:
         f"A load was interrupted: {number} to be loaded again (what is in already does no harm): {'; '.join(parts)}. "
         f"To forget about it, remove loading.json in the server's folder."
     )
+
+
+def left_to_do(folder: ServerFolder, lost: Mapping[str, str]) -> str:
+    """`advice`, and the same of loads that make their files themselves: between two groups nothing is lost, and yet
+    half of the graph is missing. Of those, nothing is said while one is going on."""
+    if not lost and not any((folder.path / f"{name}.json").exists() for name in GO_ON):
+        return ""  # the lock is not touched without need
+    going_on = _going_on(folder)
+    left = {file: graph for file, graph in lost.items() if not going_on or Path(file).parent.name not in GO_ON}
+    parts = [advice(left)] if left else []
+    for name, way in GO_ON.items():
+        graph = None if going_on else _half_loaded(folder, name)
+        if graph is not None and not any(way in part for part in parts):
+            option = folder.option if name == "freebase-load" else ""  # the other finds its server by the URL
+            parts.append(f"A load into <{graph}> was interrupted. Go on: {way}{option}")
+    return " ".join([*map(sentence, parts[:-1]), *parts[-1:]])
+
+
+def _half_loaded(folder: ServerFolder, name: str) -> str | None:
+    """The graph that an interrupted load was into, None where there is no such load."""
+    try:
+        data = json.loads((folder.path / f"{name}.json").read_text(encoding="utf-8"))
+        return clean(str(data["graph"] if "graph" in data else data["options"]["graph_iri"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, TypeError, KeyError):
+        return "unknown: what was noted is damaged"
+
+
+def _going_on(folder: ServerFolder) -> bool:
+    """Whether a kgqa makes and loads files right now, by its lock."""
+    try:
+        with open(folder.path / LOAD_LOCK, "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _write(folder: ServerFolder, entry: Mapping[str, Any]) -> None:

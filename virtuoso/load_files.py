@@ -21,9 +21,12 @@ from kgqa.graph.rdf_files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.remote_load import writable_graph
 from kgqa.graph.server_lines import ServerFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
+from kgqa.virtuoso import load_token
 from kgqa.virtuoso.background import BackgroundLoad
 from kgqa.virtuoso.chunks import Chunk, write_chunks
 from kgqa.virtuoso.load_journal import NAME, LoadJournal, forget, only_load
+from kgqa.virtuoso.journal import sentence
+from kgqa.virtuoso.load_token import new_token
 from kgqa.virtuoso.refused import refused_lines, unfit
 from kgqa.virtuoso.server import Server
 
@@ -72,19 +75,21 @@ def load_files(
         journal = LoadJournal.read(server.folder)
         if resume:
             journal = _taken_up(journal, store, graph)
+            load_token.check(server, journal.token, journal.chunks)
             _wait_for_orphans(server)
         elif journal is not None and not restart:
             raise LoadError(
                 f"An earlier load into {store.url} was interrupted. Go on with it: --resume. Forget it: --restart."
             )
         else:
-            journal = LoadJournal(graph, store.url, on_error, chunk_lines, jobs)
+            journal = LoadJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
             journal.before = count_triples(server, graph)
             journal.save(server.folder)
         _BulkLoad(server, journal, loaders, progress).run()
         store.forget()
         triples = count_triples(server, graph)
         forget(server.folder)
+        load_token.forget(server, journal.token)
     return LoadReport(
         files=len(journal.files),
         lines=journal.lines,
@@ -168,7 +173,7 @@ class _BulkLoad:
                 # nothing was loaded, so there is nothing to go on with
                 forget(self._server.folder)
                 raise
-            raise ServerError(f"{error} {self._how_far()}") from error
+            raise ServerError(f"{sentence(error)} {self._how_far()}") from error
         finally:
             shutil.rmtree(self._work, ignore_errors=True)
         self._progress(Progress("", 0, 0, self._journal.lines, "finishing"))
@@ -221,6 +226,7 @@ class _BulkLoad:
         for chunk, result in zip(group.chunks, group.load.results()):
             if result.error:
                 self._settle(chunk)
+        load_token.note(self._server, self._journal.token, group.chunks[-1].number + 1)
         for chunk in group.chunks:
             for place in chunk.reached:
                 job = self._journal.files[place.file]

@@ -27,7 +27,7 @@ NAME = "graph-load"
 class LoadJournal:
     """The state of a load.
 
-    `chunk_lines` is where chunks are cut, `chunks` how many are loaded, `before` the triples that were in the graph.
+    `token` is what the database knows the load by. `chunk_lines` is where chunks are cut, `chunks` how many are loaded, `before` the triples that were in the graph.
     `doubtful` numbers the files whose lines need the engine's parser; it, `lines`, `malformed` and `examples` are known
     once all files are `checked`.
     """
@@ -37,6 +37,7 @@ class LoadJournal:
     on_error: OnError
     chunk_lines: int
     files: list[FileJob]
+    token: str = ""
     before: int = 0
     checked: bool = False
     doubtful: list[int] = field(default_factory=list)
@@ -85,7 +86,7 @@ def only_load(folder: ServerFolder) -> Iterator[None]:
     Raises:
         ServerError: another process holds it.
     """
-    descriptor = os.open(folder.path / f"{NAME}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(folder.path / journal.LOAD_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -72,7 +72,7 @@ def load_files(
             lost = _abandon(session)
             if not isinstance(error, KgqaError):
                 raise
-            raise ServerError(f"{error} {journal.advice(lost)}".rstrip()) from error
+            raise ServerError(f"{journal.sentence(error)} {journal.advice(lost)}" if lost else str(error)) from error
         results = _results(session, paths)
         _forget(session)
         journal.settle(folder, [str(result.file) for result in results])
@@ -95,7 +95,7 @@ def _checked(folder: ServerFolder, file: Path) -> Path:
 def _only_load(folder: ServerFolder) -> Iterator[None]:
     """Hold the lock of loads, which vanishes with this process; clients left by a killed one count too."""
     if not folder.path.is_dir():
-        raise ServerError("The server does not run. Start it: kgqa virtuoso start")
+        raise ServerError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}")
     descriptor = os.open(folder.path / "loading.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -111,9 +111,12 @@ class Server:
         """What `start` with these options would run, and the settings file it would write; nothing is written."""
         from kgqa.virtuoso.configuration import render
         from kgqa.virtuoso.launching import command
+        from kgqa.virtuoso.starting import check_record
 
         changes = {name: value for name, value in options.items() if value is not None}
-        return command(self.folder.ini), render(self.folder, replace(self.folder.record(), **changes))
+        record = replace(self.folder.record(), **changes)
+        check_record(record)
+        return command(self.folder.ini), render(self.folder, record)
 
     def adopt(
         self, database: Path, *, password: Callable[[], str] | None = None, say: Callable[[str], None] | None = None
@@ -158,7 +161,7 @@ class Server:
         entry = self.folder.journal()
         if status.state == "running" and entry and entry["files"]:  # a kgqa was killed while it loaded
             lost = journal.still_lost(entry, done_files(self._session))
-            status = replace(status, message=journal.advice(lost))
+            status = replace(status, message=journal.left_to_do(self.folder, lost))
         if count and status.state in ("running", "loading"):
             status = replace(status, triples=self.triples())
         return status

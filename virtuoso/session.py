@@ -21,7 +21,9 @@ class Session:
     def address(self) -> SqlAddress:
         """Raises ServerError where there is no server yet, no client, or no password file."""
         if not self.folder.password_file.exists() and not self.folder.database.exists():
-            raise ServerError(f"There is no server in {self.folder.path} yet. Start one: kgqa virtuoso start")
+            raise ServerError(
+                f"There is no server in {self.folder.path} yet. Start one: kgqa virtuoso start{self.folder.option}"
+            )
         return SqlAddress(client_program(), self.folder.record().sql_port, self.folder.password())
 
     def sql(

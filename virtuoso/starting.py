@@ -47,13 +47,13 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, say: Say) -> bool
     folder.make()
     with only_start(folder):
         if folder.making.exists():
-            _discard_unfinished(folder)
+            discard_unfinished(folder)
         if _runs_already(folder, say):
             return False
         record = replace(folder.record(), **changes)
         folder.journal()  # not to be surprised by it once the server is up
-        _check_record(record)
-        _check_ports(record)
+        check_record(record)
+        _check_ports(folder, record)
         _check_space(folder)
         if folder.database.exists():
             check_database(folder.database)
@@ -111,7 +111,8 @@ def only_start(folder: ServerFolder) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _check_record(record: ServerRecord) -> None:
+def check_record(record: ServerRecord) -> None:
+    """Raises ServerError for what no server could be started with."""
     for name, port in (("--http-port", record.http_port), ("--sql-port", record.sql_port)):
         if not 1 <= port <= 65535:
             raise ServerError(f"{port} is not a port. Give {name} a number from 1 to 65535.")
@@ -133,7 +134,7 @@ def _check_record(record: ServerRecord) -> None:
     )
 
 
-def _check_ports(record: ServerRecord) -> None:
+def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
     for option, port, host in (
         ("--http-port", record.http_port, record.bind),
         ("--sql-port", record.sql_port, "127.0.0.1"),
@@ -146,7 +147,9 @@ def _check_ports(record: ServerRecord) -> None:
                 time.sleep(0.05)
                 continue
             reason = f"is taken by {owner}" if owner else f"cannot be had at {host} ({error.strerror})"
-            raise ServerError(f"Port {port} {reason}. Choose another: kgqa virtuoso start {option} {free_port()}")
+            raise ServerError(
+                f"Port {port} {reason}. Choose another: kgqa virtuoso start {option} {free_port()}{folder.option}"
+            )
 
 
 def _check_space(folder: ServerFolder) -> None:
@@ -170,7 +173,7 @@ def _make_database(folder: ServerFolder, record: ServerRecord) -> None:
             shut_down(replace(address, password=password))
         folder.write_private("password", password + "\n")
     except BaseException:
-        _discard_unfinished(folder)
+        discard_unfinished(folder)
         raise
     folder.making.unlink()
 
@@ -200,8 +203,12 @@ def secure(address: SqlAddress, password: str) -> None:
     run_sql(address, "USER_SET_PASSWORD(?, ?)", ("dba", password))
 
 
-def _discard_unfinished(folder: ServerFolder) -> None:
-    """Remove a database whose making was interrupted: nobody knows its password, and there is nothing in it."""
+def discard_unfinished(folder: ServerFolder) -> None:
+    """Remove a database whose making was interrupted: nobody knows its password, and there is nothing in it. Where a
+    database was adopted, files and password are that one's, and stay."""
+    if folder.record().database:
+        folder.making.unlink(missing_ok=True)
+        return
     owner = lock_owner(folder.path / "virtuoso.lck")
     if owner:
         end_process(owner.pid, by=signal.SIGKILL)

@@ -52,20 +52,19 @@ def state_of(folder: ServerFolder, url: str) -> Status:
 
 
 def _state(folder: ServerFolder, owner: Process | None, journal) -> tuple[State, str]:
-    from kgqa.virtuoso.journal import advice, loader_runs, still_lost
+    from kgqa.virtuoso.journal import left_to_do, loader_runs, still_lost
     from kgqa.virtuoso.troubles import explain_log
 
-    lost = advice(still_lost(journal, ())) if journal else ""
+    lost = left_to_do(folder, still_lost(journal, ()) if journal else {})
     if owner is None:
         if not folder.lock.exists():
             return "stopped", lost
         parts = [
             "The server did not end properly: it was killed, or died.",
             explain_log(log_tail(folder.log)),
-            "Start it again, it recovers by itself: kgqa virtuoso start",
+            "Files that were being loaded may have to be loaded again: the start says which." if journal else lost,
+            f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
         ]
-        if journal:
-            parts.append("Files that were being loaded may have to be loaded again: the start says which.")
         return "crashed", " ".join(part for part in parts if part)
     if not listens(folder.record().sql_port):
         return "starting", "It is still reading its database or the log of changes, or is about to end."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.isql import BAD_LOGIN, LOST_CONNECTION, NO_CONNECTION
 from kgqa.virtuoso.processes import listener
-from kgqa.virtuoso.state import lock_owner, log_tail
+from kgqa.virtuoso.state import listens, lock_owner, log_tail
 from kgqa.words import clean
 
 QUOTED_LINES = 4
+SHUT_DOWN = "Server shutdown complete"
+ENDING_SECONDS = 0.5
 _DATE = re.compile(r"^\t+\w{3} \w{3} \d+ \d{4}$")
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
@@ -151,8 +154,11 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
     if error.state == NO_CONNECTION:
         owner = lock_owner(folder.lock)
         if owner:
-            return SqlError(f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status", state=error.state)
-        return SqlError("The server does not run. Start it: kgqa virtuoso start", state=error.state)
+            return SqlError(
+                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.option}",
+                state=error.state,
+            )
+        return SqlError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}", state=error.state)
     if error.state == LOST_CONNECTION:
         return SqlError(
             " ".join(
@@ -160,7 +166,7 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
                 for part in (
                     "The server ended in the middle of this.",
                     explain_log(log_tail(folder.log), place=folder.database.parent),
-                    "Start it again, it recovers by itself: kgqa virtuoso start",
+                    f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
                 )
                 if part
             ),
@@ -176,13 +182,30 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
     return SqlError(f"The server refused an SQL statement: {error}", state=error.state)
 
 
+def _is_ending(folder: ServerFolder) -> bool:
+    """Whether the server goes down or is gone: it refuses every login while it does."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while lock_owner(folder.lock) and listens(folder.record().sql_port):
+        if SHUT_DOWN in since_last_start(log_tail(folder.log)):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def _bad_login(folder: ServerFolder) -> ServerError:
     port = folder.record().sql_port
     owner, answers = lock_owner(folder.lock), listener(port)
     if answers and (owner is None or answers.pid != owner.pid):
         return SqlError(
             f"Another server, {answers}, answers on port {port}. Start yours on a port of its own: "
-            f"kgqa virtuoso start --sql-port N",
+            f"kgqa virtuoso start --sql-port N{folder.option}",
+            state=BAD_LOGIN,
+        )
+    if _is_ending(folder):
+        return SqlError(
+            f"The server was stopped in the middle of this. Start it: kgqa virtuoso start{folder.option}",
             state=BAD_LOGIN,
         )
     return SqlError(

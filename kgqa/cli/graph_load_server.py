@@ -92,6 +92,7 @@ def _load(store: Any, server: Any, files: tuple[Path, ...], progress: Any, **opt
 def _index_names(server: Any, store: Any, schema: Any, graph: str) -> int:
     """Bring the names into the server's full-text index; the files are loaded whatever becomes of this."""
     from kgqa.errors import KgqaError, ServerError
+    from kgqa.virtuoso.journal import sentence
     from kgqa.virtuoso.name_graph import index_graph
 
     later = f"Index them later: kgqa virtuoso index --graph-iri {graph} --schema {schema.name}"
@@ -102,7 +103,9 @@ def _index_names(server: Any, store: Any, schema: Any, graph: str) -> int:
         say(f"\nkgqa: Stopped. The files are loaded, their names are not indexed. {later}")
         raise KeyboardInterrupt("said") from None
     except KgqaError as error:
-        raise ServerError(f"The files are loaded, but their names are not indexed. {error} {later}") from error
+        raise ServerError(
+            f"The files are loaded, but their names are not indexed. {sentence(error)} {later}"
+        ) from error
 
 
 def _in_rounds(bars: Bars) -> Any:

@@ -78,10 +78,9 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
     elif started:
         print(f"Virtuoso {clean(status.version)} is online: {status.url}")
     else:
-        given = [name for name, value in options.items() if value is not None]
         print(f"It runs already (process {status.pid}): {status.url}")
-        if given:
-            say("kgqa: The options were not used. Stop it first: kgqa virtuoso stop")
+    if not started and any(value is not None for value in options.values()):
+        say(f"kgqa: The options were not used. Stop it first: kgqa virtuoso stop{clean(server.folder.option)}")
     if status.message:
         say(f"kgqa: {clean(status.message)}")
 
@@ -146,7 +145,8 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
     from kgqa.virtuoso.server import Server
     from kgqa.words import clean
 
-    done = Server.at(folder).adopt(database, password=_ask_password, say=_told)
+    server = Server.at(folder)
+    done = server.adopt(database, password=_ask_password, say=_told)
     if as_json:
         _print_json(
             {
@@ -156,7 +156,7 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
             }
         )
     else:
-        print(f"{clean(str(done.database))} is adopted. Start it: kgqa virtuoso start")
+        print(f"{clean(str(done.database))} is adopted. Start it: kgqa virtuoso start{clean(server.folder.option)}")
 
 
 @command.command("index")
@@ -173,14 +173,21 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
     Example:
       kgqa virtuoso index --graph-iri http://freebase.com
     """
+    from kgqa.errors import StoreError
     from kgqa.graph.endpoint import EndpointStore
     from kgqa.graph.opening import detect_schema
     from kgqa.schema import load_schema
     from kgqa.virtuoso.name_graph import index_graph
     from kgqa.virtuoso.server import Server
+    from kgqa.words import clean
 
     server = Server.at(folder)
-    server.sql("select 1")  # says how to start it, and nothing else at its address is taken for it
+    # by SQL: that says how to start it, and nothing else at its address is taken for it
+    if not server.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)):
+        raise StoreError(
+            f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load it: "
+            f"kgqa graph load FILES --into {server.url} --graph-iri IRI"
+        )
     with EndpointStore(server.url, graphs=(graph_iri,)) as store:
         chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
         names = index_graph(server, store, chosen, graph_iri)

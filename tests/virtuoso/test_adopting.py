@@ -101,6 +101,44 @@ def test_a_database_in_the_servers_own_folder(prepared_folder, tmp_path):
     assert server.folder.password() == password
 
 
+def test_the_password_of_the_folders_own_database_is_kept(prepared_folder, database, tmp_path):
+    server = Server.at(copied(prepared_folder, tmp_path / "mine"))
+    own, kept = server.folder.password(), server.folder.path / "password.own"
+    server.adopt(database)
+    assert server.folder.password() != own
+    assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (own, 0o600)
+    another = database.with_name("another.db")
+    shutil.copy(database, another)
+    server.adopt(another, password=server.folder.password)
+    assert kept.read_text().strip() == own
+    server.adopt(server.folder.path / "virtuoso.db")
+    assert server.folder.password() == own and not kept.exists()
+    with running_server(server.folder.path):
+        assert server.sql("select 1") == [("1",)]
+
+
+def test_after_an_interrupted_first_start(database, tmp_path):
+    """What that left is removed, and nothing that was adopted."""
+    server = Server.at(tmp_path / "mine")
+    server.folder.make()
+    server.folder.making.touch()
+    (server.folder.path / "virtuoso.db").write_text("half")
+    inside = Path(shutil.copy(database, server.folder.path / "freebase.db"))
+    for file in (inside, server.folder.path / "virtuoso.db"):
+        with pytest.raises(ServerError, match="was interrupted.*move it to another folder and adopt it there"):
+            server.adopt(file)
+    assert inside.exists() and server.folder.making.exists()
+    server.adopt(database)
+    assert not server.folder.making.exists() and not (server.folder.path / "virtuoso.db").exists()
+    # a marker beside an adopted database, as earlier versions of kgqa left it
+    server.adopt(inside)
+    password = server.folder.password()
+    server.folder.making.touch()
+    with running_server(server.folder.path):
+        assert server.sql("select a from theirs") == [("treasure",)]
+    assert server.folder.password() == password and not server.folder.making.exists()
+
+
 def test_new_passwords_differ():
     assert len({new_password() for _ in range(20)}) == 20
     assert all(word.isalnum() and len(word) == 40 for word in (new_password() for _ in range(5)))

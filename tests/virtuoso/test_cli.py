@@ -46,6 +46,8 @@ def test_from_start_to_stop(kgqa, folder):
     assert again.returncode == 0 and again.out.startswith("It runs already (process ")
     assert "Stop it first: kgqa virtuoso stop" in again.err
     assert json.loads(run("start", "--json").out)["started"] is False
+    unused = run("start", "--row-cap", "5", "--json")
+    assert json.loads(unused.out)["started"] is False and "The options were not used" in unused.err
 
     status = run("status", "--json", "--triples")
     data = json.loads(status.out)
@@ -58,6 +60,8 @@ def test_from_start_to_stop(kgqa, folder):
     indexed = run("index", "--graph-iri", "http://names")
     assert (indexed.returncode, indexed.out) == (0, "1 names are indexed.\n"), indexed.err
     assert run("index").returncode == 2
+    missing = run("index", "--graph-iri", "http://nothing")
+    assert missing.returncode == 1 and "There is no graph <http://nothing> on the server" in missing.err
 
     printed = run("password-file")
     assert printed.out.strip() == str(folder / "password")
@@ -74,8 +78,13 @@ def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
     refused = kgqa("virtuoso", "start", "--folder", folder, "--http-port", "99999")
     assert (refused.returncode, refused.out) == (1, "")
     assert refused.err == "kgqa: 99999 is not a port. Give --http-port a number from 1 to 65535.\n"
+    for share in ("nan", "0"):
+        shown = kgqa("virtuoso", "start", "--folder", folder, "--show", "--memory-share", share)
+        assert shown.returncode == 1 and "not a share of the memory" in shown.err
     nothing = kgqa("virtuoso", "index", "--folder", tmp_path / "none", "--graph-iri", "http://g")
-    assert nothing.returncode == 1 and "kgqa virtuoso start" in nothing.err
+    assert nothing.returncode == 1 and f"kgqa virtuoso start --folder {tmp_path / 'none'}" in " ".join(
+        nothing.err.split()
+    )
     assert kgqa("virtuoso", "password-file", "--folder", tmp_path / "none").returncode == 1
     hostile = tmp_path / "\x1b[31mred.db"
     hostile.write_text("x")

@@ -8,17 +8,19 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from kgqa.errors import ServerError
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.isql import BAD_LOGIN
 from kgqa.virtuoso.processes import free_port, listener
 from kgqa.virtuoso.programs import server_program
 from kgqa.virtuoso.server import Server
 from kgqa.virtuoso.state import lock_owner
-from kgqa.virtuoso.troubles import TROUBLES, explain_log, telling_lines, trouble_in
+from kgqa.virtuoso.troubles import TROUBLES, explain_log, explain_sql, telling_lines, trouble_in
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 
@@ -221,6 +223,28 @@ def test_damaged_notes_of_ours(stopped_server, name, content):
     assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refused(stopped_server))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("server.json", '{"http_port": "8890"}'),
+        ("server.json", '{"sql_port": null}'),
+        ("server.json", '{"memory_share": true}'),
+        ("server.json", '{"database": 7}'),
+        ("server.json", '{"bind": []}'),
+        ("loading.json", '{"graph": 1, "files": [], "lost": {}, "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": 5, "lost": {}, "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": [{}], "lost": {}, "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": [], "lost": ["f"], "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": [], "lost": {}, "clients": ["1"]}'),
+    ],
+)
+def test_notes_of_ours_with_other_types(stopped_server, name, content):
+    (stopped_server.folder.path / name).write_text(content)
+    for attempt in (stopped_server.start, stopped_server.status):
+        with pytest.raises(ServerError, match=rf"{name} (is damaged|was written by another version).*Remove"):
+            attempt()
+
+
 def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
     """By its lock, and, without one, by the file itself."""
     folder, other = stopped_server.folder, virtuoso_server.folder
@@ -240,6 +264,39 @@ def test_a_wrong_password_file(own_server):
         with pytest.raises(ServerError, match="refuses the password in .*password. Put the password of its user dba"):
             attempt()
     assert own_server.status().state == "running"
+
+
+def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
+    """A server that goes down refuses every login, which is not about the password."""
+    bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
+    monkeypatch.setattr("kgqa.virtuoso.troubles.ENDING_SECONDS", 0)
+    assert "refuses the password" in str(explain_sql(bad_login, own_server.folder))
+    own_server.stop()
+    explained = str(explain_sql(bad_login, own_server.folder))
+    start = f"kgqa virtuoso start --folder {own_server.folder.path}"
+    assert explained == f"The server was stopped in the middle of this. Start it: {start}"
+    monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(own_server.folder.path))
+    assert str(explain_sql(bad_login, own_server.folder)).endswith("Start it: kgqa virtuoso start")
+
+
+def test_asked_without_pause_while_it_is_stopped(own_server):
+    refusals: list[str] = []
+
+    def ask() -> None:
+        deadline = time.monotonic() + 30
+        while not refusals and time.monotonic() < deadline:
+            try:
+                own_server.sql("select 1")
+            except ServerError as error:
+                refusals.append(str(error))
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    own_server.stop()
+    for thread in asking:
+        thread.join()
+    assert refusals and not [text for text in refusals if "password" in text], refusals
 
 
 def test_another_server_answers_our_port(virtuoso_server, stopped_server):

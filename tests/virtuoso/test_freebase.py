@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -26,6 +27,7 @@ from kgqa.virtuoso.dump_lines import BlockJudge
 from kgqa.virtuoso.dump_tally import Tally
 from kgqa.virtuoso.freebase import REFUSED_BY_SERVER, load_dump
 from kgqa.virtuoso.freebase_journal import NAME, FreebaseJournal, LoadOptions, forget
+from kgqa.virtuoso.load_token import TABLE
 from kgqa.virtuoso.server import Server
 from kgqa.virtuoso.state import lock_owner
 from tests.conftest import SOAK
@@ -37,6 +39,7 @@ KEPT, TALLY = BlockJudge(LoadOptions().cleaning()).block(b"".join(dump_lines(COU
 TRIPLES = {quad.triple for quad in ox.parse(KEPT, format=ox.RdfFormat.N_TRIPLES)}
 NAMES = sum(triple.predicate.value.endswith(("type.object.name", "topic.alias")) for triple in TRIPLES)
 _graphs = itertools.count()
+_there: set[str] = set()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,8 @@ def dump(tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _each_for_itself(virtuoso_server):
-    """A test that fails leaves no interrupted load to the next one."""
+    """A test that fails leaves no interrupted load to the next one; what other tests left is not looked at."""
+    _there.update(str(path) for path in virtuoso_server.import_folder.rglob("*"))
     yield
     forget(virtuoso_server.folder)
 
@@ -75,7 +79,7 @@ def counts(tally: Tally) -> dict:
 def left_behind(server: Server) -> list[str]:
     """What a load has left in the server's folder."""
     journals = [name for name in (f"{NAME}.json", "loading.json") if (server.folder.path / name).exists()]
-    return journals + [str(path) for path in server.import_folder.rglob("*")]
+    return journals + [str(path) for path in server.import_folder.rglob("*") if str(path) not in _there]
 
 
 class TestWhole:
@@ -165,6 +169,40 @@ class TestRefusedAtOnce:
             load_dump(virtuoso_server, tmp_path / "nothing.gz", options=options)
         assert left_behind(virtuoso_server) == []
 
+    @pytest.mark.parametrize(
+        ("graph", "message"),
+        [
+            ("no iri", "no iri is no IRI of a graph"),
+            ("freebase", "is no IRI"),
+            ("urn:a>b", "is no IRI"),
+            ("http://www.openlinksw.com/schemas/virtrdf#", "belongs to the server itself"),
+        ],
+    )
+    def test_a_graph_that_cannot_be(self, virtuoso_server, dump, graph, message):
+        steps = []
+        with pytest.raises(LoadError, match=message):
+            load_dump(virtuoso_server, dump, options=LoadOptions(graph), progress=steps.append)
+        assert steps == [] and left_behind(virtuoso_server) == []
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"", "is empty"),
+            (b"\x1f\x8b" + b"x" * 50, "freebase.gz"),
+            (b"<!DOCTYPE html>\x1b[2J\n<p>404</p>\n", r"not one of its 2 lines is a triple.*'<!DOCTYPE html>\[2J'"),
+            (b'<urn:s>\t<urn:p>\t"hallo"@de\t.\n', "1 of its 1 lines are noise or in other languages.*--languages"),
+        ],
+    )
+    def test_what_is_no_dump(self, virtuoso_server, options, tmp_path, content, message):
+        """It says so, and is not in the way of the right one."""
+        file = tmp_path / "freebase.gz"
+        file.write_bytes(content)
+        with pytest.raises(LoadError, match=message) as caught:
+            load_dump(virtuoso_server, file, options=options)
+        assert "--resume" not in str(caught.value) and left_behind(virtuoso_server) == []
+        file.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
+        assert load_dump(virtuoso_server, file, options=options).triples == 1
+
     def test_nothing_to_resume(self, virtuoso_server, dump):
         with pytest.raises(LoadError, match="no interrupted load.*kgqa freebase load"):
             load_dump(virtuoso_server, dump, resume=True)
@@ -196,11 +234,22 @@ class TestInterrupted:
         # the group that was being loaded has been waited for
         assert journal.groups_done in (2, 3) and journal.tally.lines == journal.groups_done * 4 * CHUNK
         assert 0 < count(virtuoso_server, options.graph_iri) < len(TRIPLES)
+        told = virtuoso_server.status()
+        assert told.state == "running" and told.message == (
+            f"A load into <{options.graph_iri}> was interrupted. Go on: kgqa freebase load DUMP --resume"
+            f" --folder {virtuoso_server.folder.path}"
+        )
         with pytest.raises(LoadError, match="was interrupted; .* lines are done.*--resume.*--restart"):
             load_dump(virtuoso_server, dump, options=options)
-        report = load_dump(virtuoso_server, dump, resume=True)
+        messages = set()
+
+        def look(step) -> None:
+            messages.add(virtuoso_server.status().message)
+
+        report = load_dump(virtuoso_server, dump, resume=True, progress=look)
         assert counts(report.tally) == counts(TALLY) and report.triples == len(TRIPLES)
-        assert left_behind(virtuoso_server) == []
+        assert left_behind(virtuoso_server) == [] and virtuoso_server.status().message == ""
+        assert not [text for text in messages if "freebase load" in text]  # it is going on
 
     def test_restart_begins_anew(self, virtuoso_server, dump, options):
         self.interrupt(virtuoso_server, dump, options)
@@ -219,6 +268,7 @@ class TestInterrupted:
             with pytest.raises(LoadError, match="noise has changed.*--restart"):
                 load_dump(virtuoso_server, dump, resume=True)
         (virtuoso_server.folder.path / f"{NAME}.json").write_text("{")
+        assert "<unknown: what was noted is damaged> was interrupted" in virtuoso_server.status().message
         with pytest.raises(LoadError, match="is damaged.*--restart"):
             load_dump(virtuoso_server, dump, resume=True)
 
@@ -261,6 +311,20 @@ class TestInterrupted:
         assert counts(report.tally) == counts(TALLY) and report.triples == len(TRIPLES)
         assert left_behind(own_server) == []
 
+    def test_a_server_that_is_stopped_meanwhile(self, own_server, dump, options):
+        stopped = []
+
+        def stop(step) -> None:
+            if step.groups_done == 1 and not stopped:
+                stopped.append(own_server.stop())
+
+        told = rf"kgqa virtuoso start --folder {own_server.folder.path}\. .*What was done is safe.* Go on: kgqa .* --resume"
+        with pytest.raises(ServerError, match=told) as caught:
+            load_dump(own_server, dump, options=options, progress=stop)
+        assert stopped == [True] and "password" not in str(caught.value)
+        own_server.start()
+        assert load_dump(own_server, dump, resume=True).triples == len(TRIPLES)
+
     def test_a_dump_cut_short_keeps_what_was_loaded(self, virtuoso_server, dump, options, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
         with pytest.raises(LoadError, match="cut short.*Fetch it again.* for good"):
@@ -279,6 +343,37 @@ class TestInterrupted:
         report = load_dump(virtuoso_server, dump, resume=True, progress=steps.append)
         assert {step.stage for step in steps} == {"indexing"}
         assert counts(report.tally) == counts(TALLY) and report.names == NAMES
+
+    def test_another_database_is_not_gone_on_with(self, own_server, dump, options, prepared_folder, tmp_path):
+        """A fresh one knows nothing of the load, and an older copy knows less of it than the journal."""
+
+        def stop(at: int):
+            def stop(step) -> None:
+                if step.groups_done == at:
+                    raise KeyboardInterrupt
+
+            return stop
+
+        folder = own_server.folder
+        with pytest.raises(KeyboardInterrupt):
+            load_dump(own_server, dump, options=options, progress=stop(1))
+        own_server.stop()
+        older = shutil.copy(folder.database, tmp_path / "older.db")
+        own_server.start()
+        with pytest.raises(KeyboardInterrupt):
+            load_dump(own_server, dump, resume=True, progress=stop(3))
+        own_server.stop()
+        newer = shutil.copy(folder.database, tmp_path / "newer.db")
+        for other in (older, prepared_folder / "virtuoso.db"):
+            shutil.copy(other, folder.database)
+            own_server.start()
+            with pytest.raises(LoadError, match="another one, or an older copy.*anew: --restart"):
+                load_dump(own_server, dump, resume=True)
+            own_server.stop()
+        shutil.copy(newer, folder.database)
+        own_server.start()
+        assert load_dump(own_server, dump, resume=True).triples == len(TRIPLES)
+        assert own_server.sql(f"select * from {TABLE}") == []
 
     @staticmethod
     def interrupt(server: Server, dump: Path, options: LoadOptions) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from kgqa.graph.bulk import load_files as load_into_folder
 from kgqa.graph.embedded import EmbeddedStore
 from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.rdf_files import MalformedLines, file_job
-from kgqa.graph.server_lines import ServerFiles, too_long
+from kgqa.graph.server_lines import ServerFiles, unsendable
 from kgqa.virtuoso.chunks import write_chunks
 from kgqa.virtuoso.load_files import discard_interrupted, load_files
 from kgqa.virtuoso.server import Server
@@ -224,6 +225,8 @@ class TestInterrupted:
             load_files(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
         assert left_behind(virtuoso_server) == ["graph-load.json"]
+        told = virtuoso_server.status().message
+        assert told == f"A load into <{store.writable}> was interrupted. Go on: kgqa graph load --resume --into URL"
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
             load_files(virtuoso_server, store, many)
         with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>: --graph-iri"):
@@ -234,6 +237,24 @@ class TestInterrupted:
         assert left_behind(virtuoso_server) == []
         with pytest.raises(LoadError, match="there is nothing to resume"):
             load_files(virtuoso_server, store, resume=True)
+
+    def test_another_database_is_not_gone_on_with(self, own_server, target, many, prepared_folder):
+        def stop(progress) -> None:
+            if progress.stage == "loading":
+                raise KeyboardInterrupt
+
+        store = target(own_server)
+        with pytest.raises(KeyboardInterrupt):
+            load_files(own_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+        own_server.stop()
+        shutil.copy(prepared_folder / "virtuoso.db", own_server.folder.database)
+        own_server.start()
+        with pytest.raises(LoadError, match="another one, or an older copy.*anew: --restart"):
+            load_files(own_server, store, resume=True)
+        report = load_files(
+            own_server, store, many, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
+        )
+        assert len(triples(store)) == report.triples == GOOD
 
     def test_a_file_that_has_changed_since(self, virtuoso_server, target, file):
         def stop(progress) -> None:
@@ -317,7 +338,7 @@ load_files(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.arg
 
 def test_disk_full(small_disk, file):
     source = ServerFiles(
-        [file_job(file(LINES))], "urn:g", staging=Path("/"), malformed=MalformedLines("fail"), unfit=too_long
+        [file_job(file(LINES))], "urn:g", staging=Path("/"), malformed=MalformedLines("fail"), unfit=unsendable
     )
     with pytest.raises(ServerError, match="The disk is full: .* are free at .*Make room"):
         list(write_chunks(source, number=0, lines=100, folder=small_disk(1), name="x"))
