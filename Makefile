@@ -43,7 +43,7 @@ test: $(STAMP) virtuoso-for-tests ## run the tests
 	$(PYTEST)
 
 soak: $(STAMP) virtuoso-for-tests ## run the tests with the long ones in full
-	KGQA_SOAK=1 $(PYTEST)
+	KGQA_SOAK=1 $(PYTEST) --timeout=1800
 
 virtuoso-install: ## install the Virtuoso server (Debian, Ubuntu; elsewhere say what to do)
 	sh virtuoso/install.sh

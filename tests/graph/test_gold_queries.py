@@ -121,9 +121,10 @@ def check_wikidata(store: Store, *, exceptions: Collection[str] = ()) -> None:
         )
 
 
-def test_wikidata(graphs):
-    graph = graphs.make_from_files(WIKIDATA_FILES, "wikidata")
-    check_wikidata(graph.store, exceptions=NOT_ON_VIRTUOSO if graphs.kind == "virtuoso" else ())
+def test_wikidata(tmp_path):
+    load_files(tmp_path / "g", WIKIDATA_FILES)
+    with EmbeddedStore(tmp_path / "g") as store:
+        check_wikidata(store)
 
 
 def test_in_standard_sparql(fast):
