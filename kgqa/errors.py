@@ -49,6 +49,15 @@ class StoreUnavailable(StoreError):
     """There is no usable store at this place: missing, not a graph, no permission, unreachable."""
 
 
+class LoginRefused(StoreUnavailable):
+    """A server that is there does not let this user do this. `status` is that of HTTP: with 401 it takes the user for
+    nobody it knows."""
+
+    def __init__(self, message: str, *, status: int = 403) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class StoreBusy(StoreUnavailable):
     """Another process is writing to this store."""
 

@@ -28,6 +28,12 @@ def clean(text: str) -> str:
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
 
 
+def sentence(message: object) -> str:
+    """A message that others follow: one that ends with a command gets a full stop."""
+    text = str(message)
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def safe_text(text: str) -> str:
     """Text of several lines without anything a terminal could obey; line breaks and indentation stay."""
     lines = text.replace("\t", "    ").split("\n")

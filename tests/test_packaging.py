@@ -17,11 +17,6 @@ ROOT = Path(__file__).parents[1]
 DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso": "virtuoso"}
 NO_DATA = {".py", ".pyc", ".md", ".tsv"}
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("git") is None or not (ROOT / ".git").exists(), reason="needs the git checkout"
-)
-
-
 def setup_cfg() -> configparser.ConfigParser:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")

@@ -25,12 +25,11 @@ from kgqa.virtuoso.dump_judge import OTHER_LANGUAGE
 from kgqa.virtuoso.dump_rules import NOISE
 from kgqa.virtuoso.dump_tally import Tally
 from kgqa.virtuoso.freebase_journal import NAME, FreebaseJournal, LoadOptions, forget
-from kgqa.virtuoso.journal import sentence
 from kgqa.virtuoso.load_journal import only_load
 from kgqa.virtuoso.name_graph import index_graph
 from kgqa.virtuoso.refused import refused_lines
 from kgqa.virtuoso.server import Server
-from kgqa.words import clean
+from kgqa.words import clean, sentence
 
 REFUSED_BY_SERVER = "refused by the server"
 # reasons that the user can choose not to drop lines for

@@ -7,15 +7,15 @@ journal holds the names of all files, because the list may have lost them.
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kgqa.virtuoso.folder import ServerFolder
+from kgqa.virtuoso.lock_files import held
 from kgqa.virtuoso.processes import alive, name_of
-from kgqa.words import clean
+from kgqa.words import clean, sentence
 
 SHOWN_FILES = 20
 LOAD_LOCK = "graph-load.lock"
@@ -82,12 +82,6 @@ def loader_runs(journal: Mapping[str, Any]) -> bool:
     return any(alive(pid) and name_of(pid).startswith("isql") for pid in journal["clients"])
 
 
-def sentence(message: object) -> str:
-    """A message that others follow: one that ends with a command gets a full stop."""
-    text = str(message)
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
 def advice(lost: Mapping[str, str]) -> str:
     """What to tell of files that have to be loaded again, given the graph of each; empty where there are none."""
     if not lost:
@@ -114,7 +108,7 @@ def left_to_do(folder: ServerFolder, lost: Mapping[str, str]) -> str:
     half of the graph is missing. Of those, nothing is said while one is going on."""
     if not lost and not any((folder.path / f"{name}.json").exists() for name in GO_ON):
         return ""  # the lock is not touched without need
-    going_on = _going_on(folder)
+    going_on = held(folder.path / LOAD_LOCK)
     left = {file: graph for file, graph in lost.items() if not going_on or Path(file).parent.name not in GO_ON}
     parts = [advice(left)] if left else []
     for name, way in GO_ON.items():
@@ -134,18 +128,6 @@ def _half_loaded(folder: ServerFolder, name: str) -> str | None:
         return None
     except (OSError, ValueError, TypeError, KeyError):
         return "unknown: what was noted is damaged"
-
-
-def _going_on(folder: ServerFolder) -> bool:
-    """Whether a kgqa makes and loads files right now, by its lock."""
-    try:
-        with open(folder.path / LOAD_LOCK, "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
 
 
 def _write(folder: ServerFolder, entry: Mapping[str, Any]) -> None:

@@ -6,9 +6,7 @@ either side. Chunks are cut at the same lines every time, so that a group can be
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -19,6 +17,7 @@ from kgqa.graph.rdf_files import FileJob
 from kgqa.graph.store import OnError
 from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
+from kgqa.virtuoso.lock_files import only_one
 
 NAME = "graph-load"
 
@@ -27,7 +26,8 @@ NAME = "graph-load"
 class LoadJournal:
     """The state of a load.
 
-    `token` is what the database knows the load by. `chunk_lines` is where chunks are cut, `chunks` how many are loaded, `before` the triples that were in the graph.
+    `token` is what the database knows the load by. `chunk_lines` is where chunks are cut, `chunks` how many are loaded,
+    `before` the triples that were in the graph.
     `doubtful` numbers the files whose lines need the engine's parser; it, `lines`, `malformed` and `examples` are known
     once all files are `checked`.
     """
@@ -86,14 +86,7 @@ def only_load(folder: ServerFolder) -> Iterator[None]:
     Raises:
         ServerError: another process holds it.
     """
-    descriptor = os.open(folder.path / journal.LOAD_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ServerError(
-                "Another kgqa is loading files into this server. Wait until it is done and try again."
-            ) from None
+    with only_one(folder.path / journal.LOAD_LOCK) as only:
+        if not only:
+            raise ServerError("Another kgqa is loading files into this server. Wait until it is done and try again.")
         yield
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,10 @@ from pathlib import Path
 from kgqa.errors import KgqaError, ServerError
 from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
+from kgqa.virtuoso.lock_files import only_one
 from kgqa.virtuoso.session import Session
 from kgqa.virtuoso.troubles import free_bytes, free_space
-from kgqa.words import clean
+from kgqa.words import clean, sentence
 
 POLL_SECONDS = 0.5
 DONE = "2"
@@ -72,7 +72,7 @@ def load_files(
             lost = _abandon(session)
             if not isinstance(error, KgqaError):
                 raise
-            raise ServerError(f"{journal.sentence(error)} {journal.advice(lost)}" if lost else str(error)) from error
+            raise ServerError(f"{sentence(error)} {journal.advice(lost)}" if lost else str(error)) from error
         results = _results(session, paths)
         _forget(session)
         journal.settle(folder, [str(result.file) for result in results])
@@ -96,19 +96,11 @@ def _only_load(folder: ServerFolder) -> Iterator[None]:
     """Hold the lock of loads, which vanishes with this process; clients left by a killed one count too."""
     if not folder.path.is_dir():
         raise ServerError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}")
-    descriptor = os.open(folder.path / "loading.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with only_one(folder.path / "loading.lock") as only:
         entry = folder.journal()
-        if entry is not None and journal.loader_runs(entry):
-            raise BlockingIOError
+        if not only or entry is not None and journal.loader_runs(entry):
+            raise ServerError("Another load into this server is running. Wait until it is done: kgqa virtuoso status")
         yield
-    except BlockingIOError:
-        raise ServerError(
-            "Another load into this server is running. Wait until it is done: kgqa virtuoso status"
-        ) from None
-    finally:
-        os.close(descriptor)
 
 
 def _settle_earlier(session: Session, paths: Sequence[Path], graph_iri: str) -> None:

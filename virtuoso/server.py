@@ -187,6 +187,10 @@ class Server:
         rows = self.sql("select id_to_iri(G), count(*) from DB.DBA.RDF_QUAD group by G")
         return sum(int(number) for graph, number in rows if not graph.startswith(OWN_GRAPHS))
 
+    def holds(self, graph_iri: str) -> bool:
+        """Whether a graph has any triple."""
+        return bool(self.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)))
+
     def load(
         self,
         files: Sequence[Path],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import ipaddress
-import os
+import math
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from kgqa.virtuoso.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.isql import SqlAddress, run_sql
 from kgqa.virtuoso.launching import Say, end_process, launch, shut_down, wait_for_end, wait_until_online
 from kgqa.virtuoso.loading import done_files
+from kgqa.virtuoso.lock_files import only_one
 from kgqa.virtuoso.processes import free_port, listen_error, listener
 from kgqa.virtuoso.programs import client_program, server_program
 from kgqa.virtuoso.session import Session
@@ -103,12 +103,8 @@ def _runs_already(folder: ServerFolder, say: Say) -> bool:
 @contextmanager
 def only_start(folder: ServerFolder) -> Iterator[None]:
     """Hold the lock of starts and adoptions; whoever comes second waits until the first is done."""
-    descriptor = os.open(folder.path / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with only_one(folder.path / "start.lock", wait_seconds=math.inf):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def check_record(record: ServerRecord) -> None:

@@ -141,8 +141,8 @@ def command(
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)
-                _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 0)
-                count += 1
+                count += 1  # before it is shown: Ctrl-C may come as soon as the reader has the line
+                _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1)
                 new = resources.models.notes[said:] if resources.models else ()
                 for note in new:
                     say(f"kgqa: {clean(note)}")

@@ -92,8 +92,8 @@ def _load(store: Any, server: Any, files: tuple[Path, ...], progress: Any, **opt
 def _index_names(server: Any, store: Any, schema: Any, graph: str) -> int:
     """Bring the names into the server's full-text index; the files are loaded whatever becomes of this."""
     from kgqa.errors import KgqaError, ServerError
-    from kgqa.virtuoso.journal import sentence
     from kgqa.virtuoso.name_graph import index_graph
+    from kgqa.words import sentence
 
     later = f"Index them later: kgqa virtuoso index --graph-iri {graph} --schema {schema.name}"
     say("kgqa: The files are loaded. Indexing the names ...")

@@ -183,7 +183,7 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
 
     server = Server.at(folder)
     # by SQL: that says how to start it, and nothing else at its address is taken for it
-    if not server.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)):
+    if not server.holds(graph_iri):
         raise StoreError(
             f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load it: "
             f"kgqa graph load FILES --into {server.url} --graph-iri IRI"

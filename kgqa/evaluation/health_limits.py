@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
-from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.evaluation.health import Check, seconds_words
 from kgqa.evaluation.health_store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.graph.endpoint import PASSWORD_VARIABLE, EndpointStore
@@ -19,7 +19,7 @@ from kgqa.graph.profiles import Profile
 from kgqa.graph.queries import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Store
 from kgqa.graph.transport import Access, Transport
-from kgqa.graph.verdict import LOGIN, judge
+from kgqa.graph.verdict import judge
 from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
@@ -40,7 +40,6 @@ CAP_REMEDY = (
 )
 _LIMIT = f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {{seconds:.0f}}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
 LOGIN_REMEDY = f"Look at endpoint.user, and at the password in {PASSWORD_VARIABLE}."
-_LOGIN_REFUSED = "does not let you in (HTTP 401)"
 
 
 def check_row_cap(
@@ -325,7 +324,7 @@ def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
     who = f"the login of {user} (endpoint.user)"
     if error is None:
         return replace(anonymous, found=f"{anonymous.found} With {who} updates are taken.")
-    if _LOGIN_REFUSED in str(error):
+    if isinstance(error, LoginRefused) and error.status == 401:
         remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
         return Check(RIGHTS, "warning", f"The server refuses {who}. {anonymous.found}", remedy)
     if is_refusal(error):
@@ -336,4 +335,4 @@ def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
 
 def is_refusal(error: StoreError) -> bool:
     """Whether an update was refused for what it is or who sent it; otherwise nobody knows what would become of it."""
-    return isinstance(error, QueryRejected) or LOGIN in str(error)
+    return isinstance(error, (QueryRejected, LoginRefused))

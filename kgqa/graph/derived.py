@@ -5,21 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.cache import Cache
-from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.gate import NoPlace
 from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
 from kgqa.graph.names_opening import open_names
 from kgqa.graph.queries import render
 from kgqa.graph.store import Row, Rows, Store
-from kgqa.graph.transport import BrokenOff
+from kgqa.graph.whole_graph import WholeGraph
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
 
@@ -29,10 +26,6 @@ FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Relations whose labels are better asked for in one query than batch by batch."""
-SLOW_SECONDS = 20.0
-TRIED_AGAIN_SECONDS = 24 * 3600.0
-"""When a query over the whole graph that was given up after `SLOW_SECONDS` or more is tried again: the server may have
-been busy."""
 VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
@@ -80,63 +73,24 @@ class Derived:
         """Run queries/NAME.rq over the view, charged to no question."""
         return self.store.select(render(name, view=self.view, **values), timeout=self._timeout)
 
-    def _scan(self, name: str, *, note: str, **values: Any) -> Rows | None:
-        """As `select`, for a query that looks at every triple: None, and a note, where the graph is too large for it.
-        Where one was too much, no other is tried."""
-        if not self._scans() or self._too_large:
-            self._notes[note] = name
-            return None
-        started = time.monotonic()
-        rows = self._tried(name, note=note, **values)
-        if rows is None:
-            self._too_large.append(name)
-            # what fails at once may well be tried again: nobody waits for it, or somebody was in a hurry
-            slow = time.monotonic() - started >= SLOW_SECONDS
-            if slow and self._cache and (sign := self._too_large_sign):
-                self._cache.write_text(sign, name)
-        return rows
+    @property
+    def _whole(self) -> WholeGraph:
+        def sign() -> Path | None:
+            return self.folder / "too-large" if self.folder else None
 
-    def _scans(self) -> bool:
+        return self._once(
+            "whole", lambda: WholeGraph(self.select, may_scan=self._may_scan_now, sign=sign, cache=self._cache)
+        )
+
+    def _may_scan_now(self) -> bool:
         if not self._may_scan or self._most_scanned is None:
             return self._may_scan
         return self.store.triples is not None and self.store.triples <= self._most_scanned
 
-    def _tried(self, name: str, *, note: str, **values: Any) -> Rows | None:
-        try:
-            return self.select(name, **values)
-        except (NoPlace, BrokenOff):
-            raise  # the graph is not to blame for that
-        except (StoreTimeout, PartialResult):
-            self._notes[note] = name
-            return None
-
-    @property
-    def _notes(self) -> dict[str, str]:
-        # to the template that could not be run
-        return self._once("notes", dict)
-
-    @property
-    def _too_large(self) -> list[str]:
-        """The templates that were too much, in this process or in another one of the last hours."""
-
-        def find() -> list[str]:
-            try:
-                sign = self._too_large_sign
-                fresh = sign is not None and time.time() - sign.stat().st_mtime < TRIED_AGAIN_SECONDS
-                return [sign.read_text(encoding="utf-8")] if sign and fresh else []
-            except OSError:
-                return []
-
-        return self._once("too-large", find)
-
-    @property
-    def _too_large_sign(self) -> Path | None:
-        return self.folder / "too-large" if self.folder else None
-
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out of the tables made so far because the graph is too large for it, in sentences."""
-        return tuple(self._notes)
+        return tuple(self._whole.notes)
 
     @property
     def folder(self) -> Path | None:
@@ -158,7 +112,7 @@ class Derived:
                 "The graph is too large to count its relations: they are those that it declares, and others become "
                 "known as they come up."
             )
-            rows = self._scan("relation_counts", note=note)
+            rows = self._whole.scan("relation_counts", note=note)
             if rows is None:
                 names = (
                     name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
@@ -174,7 +128,7 @@ class Derived:
         """Whether the relations of the graph are all known, and not only those that it declares."""
         # asked for first: counting them is what may leave a note
         self.relations  # noqa: B018
-        return "relation_counts" not in self._notes.values()
+        return "relation_counts" not in self._whole.notes.values()
 
     def _declared(self, declaration: Sequence[str]) -> list[str]:
         """What carries a predicate with one of some values, as a schema's `declared_by` and `marked_by` say it."""
@@ -182,7 +136,7 @@ class Derived:
             return []
         predicate, *kinds = map(Entity, declaration)
         note = f"What is declared by {self.schema.short_id(predicate.iri)} is not known: that is too much to ask for."
-        rows = self._tried("declared", declared_by=predicate, kinds=kinds, note=note) or ()
+        rows = self._whole.ask("declared", declared_by=predicate, kinds=kinds, note=note) or ()
         return sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
 
     @property
@@ -206,7 +160,7 @@ class Derived:
             )
 
             def scan(name: str, **values: Any) -> Rows | None:
-                return self._scan(name, note=note, **values)
+                return self._whole.scan(name, note=note, **values)
 
             table = mediator_table(self.schema, self._select_or_none, self.relations, scan=scan)
             return {"leads": table.leads, "marks": to_json(table.marks)}
@@ -226,7 +180,9 @@ class Derived:
         """As `select`, but no rows, and a note, where there are too many."""
         predicate = values.get("predicate") or values["marker"]
         asked = self.schema.short_id(predicate.iri)
-        return self._tried(name, note=f"What {asked} says is not known: that is too much to ask for.", **values) or ()
+        return (
+            self._whole.ask(name, note=f"What {asked} says is not known: that is too much to ask for.", **values) or ()
+        )
 
     def _pairs(self, predicate: str) -> Iterable[Row]:
         # of several types or inverses the first is taken, and which that is must not be the engine's choice
@@ -331,7 +287,7 @@ class Derived:
                     "predicate": label,
                     "languages": languages_of(self.schema),
                 }
-                rows = self._tried("declared_labels", note=note, **options) or ()
+                rows = self._whole.ask("declared_labels", note=note, **options) or ()
                 for node, names in in_order(rows, self.schema).items():
                     found.setdefault(node, names[0])
         return found
@@ -347,7 +303,7 @@ class Derived:
         def find() -> Names:
             index, note = open_names(self)
             if note:
-                self._notes[note] = "names"
+                self._whole.notes[note] = "names"
             return index
 
         return self._once("names", find)
@@ -395,7 +351,7 @@ class Derived:
                     pass  # damaged: made anew
             value = make()
             # what rests on something left out is not what the graph would say with more time
-            if file and self._cache and not self._notes:
+            if file and self._cache and not self._whole.notes:
                 self._cache.write_text(file, json.dumps(value))
             return read(value)
 

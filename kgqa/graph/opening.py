@@ -26,9 +26,9 @@ from kgqa.schema import (
 from kgqa.settings import Settings
 from kgqa.words import clean
 
-MOST_SCANNED = 50_000_000
-"""Triples of a server's graph up to which queries over all of them are tried. Virtuoso takes 17 s for 5 million of the
-longest one, and has 60 s for a query."""
+MOST_SCANNED = 20_000_000
+"""Triples of a server's graph up to which queries over all of them are tried. Of 5 million Virtuoso takes 10 s for the
+longest of these queries, and it has 60 s for a query."""
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:

@@ -69,8 +69,9 @@ class Reply:
     parts: Iterator[bytes]
 
 
-class BrokenOff(PartialResult):
-    """The connection ended in the middle of an answer: another try may bring all of it."""
+class BrokenOff(StoreUnavailable):
+    """The connection ended in the middle of an answer. Neither query nor graph is to blame for that, so it must not be
+    taken for a result that is too large: another try may bring all of it."""
 
 
 class Transport:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.profiles import Profile, Signs, signs
 from kgqa.graph.sparql_text import tokens
 from kgqa.graph.store import Rows
@@ -77,11 +77,12 @@ def _failure(status: int, headers: Mapping[str, str], said: str, known: Signs, u
     if status in (408, 504) or any(sign in lower for sign in known.late_texts):
         return StoreTimeout(f"The server ran out of time on this query (HTTP {status}).{quoted}")
     if status in (401, 403):
-        return StoreUnavailable(f"{url} does not let you in (HTTP {status}).{quoted} {LOGIN}")
+        return LoginRefused(f"{url} does not let you in (HTTP {status}).{quoted} {LOGIN}", status=status)
     if any(sign in lower for sign in known.denied_texts):
-        return StoreUnavailable(
+        return LoginRefused(
             f"{url} does not let this user do that (HTTP {status}).{quoted} {LOGIN} On Virtuoso the user needs the right "
-            "SPARQL_UPDATE to write."
+            "SPARQL_UPDATE to write.",
+            status=status,
         )
     if 300 <= status < 400:
         place = clean(headers.get("location", ""))[:200]

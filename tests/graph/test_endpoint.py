@@ -12,7 +12,7 @@ import pytest
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint import EndpointStore, check_address
 from kgqa.graph.queries import render
-from kgqa.graph.transport import Access
+from kgqa.graph.transport import Access, BrokenOff
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import Sent, table, table_bytes, truth
@@ -43,8 +43,8 @@ FAULTS = {
     "cut json": (Sent(body=BODY[:-10]), PartialResult, "breaks off"),
     "cut json, chunked": (faults.pieces(BODY[:40], BODY[40:-10]), PartialResult, "breaks off"),
     "cut json, closed": (faults.pieces(BODY[:-10], framing="close"), PartialResult, "breaks off"),
-    "cut body": (Sent(body=BODY[:-10], missing=10), PartialResult, "broke off in the middle"),
-    "cut chunks": (Sent(body=lambda: iter([BODY[:40]]), framing="chunked", missing=1), PartialResult, "broke off in the middle"),
+    "cut body": (Sent(body=BODY[:-10], missing=10), StoreUnavailable, "broke off in the middle"),
+    "cut chunks": (Sent(body=lambda: iter([BODY[:40]]), framing="chunked", missing=1), StoreUnavailable, "broke off in the middle"),
     "cut gzip": (faults.zipped(BODY * 50, missing=30), PartialResult, "."),
     "no gzip": (Sent(body=BODY, headers=(("Content-Encoding", "gzip"),)), PartialResult, "cannot be unpacked"),
     "web page": (faults.web_page(), StoreUnavailable, "a web page"),
@@ -137,7 +137,7 @@ def test_an_answer_that_broke_off_is_asked_for_once_more(serve, store_of):
     server = serve([Sent(body=BODY[:-10], missing=10), TABLE])
     assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
     server = serve([Sent(body=BODY[:-10], missing=10)] * 3)
-    with pytest.raises(PartialResult):
+    with pytest.raises(BrokenOff):
         store_of(server).select(QUERY)
     assert len(server.requests) == 2
 
@@ -353,7 +353,7 @@ def test_headers_are_given_whatever_the_verdict(serve, store_of):
 
 def test_a_query_whose_connection_breaks_is_sent_twice_in_all(serve, store_of):
     server = serve([faults.dropped(), Sent(body=BODY[:-10], missing=10), faults.dropped(), TABLE])
-    with pytest.raises(PartialResult):
+    with pytest.raises(BrokenOff):
         store_of(server).select(QUERY)
     assert len(server.requests) == 2
 

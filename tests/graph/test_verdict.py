@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.errors import PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.profiles import profile_named
 from kgqa.graph.store import Rows
 from kgqa.graph.verdict import (
@@ -49,8 +49,8 @@ def test_a_result_is_no_error(kind):
         (308, {}, "", StoreUnavailable, "new address"),
         (400, JSON, "Virtuoso 37000 Error SP030: syntax error", QueryRejected, "SP030"),
         (400, HTML, "<h1>Bad</h1> query", QueryRejected, "Bad query"),
-        (401, {}, "", StoreUnavailable, "KGQA_ENDPOINT_PASSWORD"),
-        (403, {}, "Forbidden", StoreUnavailable, "does not let you in"),
+        (401, {}, "", LoginRefused, "KGQA_ENDPOINT_PASSWORD"),
+        (403, {}, "Forbidden", LoginRefused, "does not let you in"),
         (404, {}, "", StoreUnavailable, "no SPARQL service"),
         (405, {}, "no such method", StoreUnavailable, "no SPARQL service"),
         (406, {}, "", StoreUnavailable, "JSON"),
@@ -61,7 +61,7 @@ def test_a_result_is_no_error(kind):
         (500, {}, "Virtuoso S1T00 Error SR171: Transaction timed out", StoreTimeout, "S1T00"),
         (500, {}, '{"head": {"vars": ["x"]}, "results": {"bindings": [ {', StoreTimeout, "while it was sending"),
         (500, {}, "Virtuoso 42000 Error The estimated execution time 900 (sec) exceeds", StoreTimeout, "estimated"),
-        (500, {}, "Virtuoso 42000 Error SR186: No permission to execute", StoreUnavailable, "SPARQL_UPDATE"),
+        (500, {}, "Virtuoso 42000 Error SR186: No permission to execute", LoginRefused, "SPARQL_UPDATE"),
         (500, {}, "SPARQL-QUERY: queryStr=ASK {}\njava.util.concurrent.TimeoutException\n\tat a.b(C.java:1)", StoreTimeout, "500"),
         (500, {}, "Out of memory", QueryRejected, "Out of memory"),
         (500, HTML, "<h1>Internal</h1>", StoreUnavailable, "error page"),

@@ -100,7 +100,6 @@ def test_private_files(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["password"]
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at /proc")
 def test_who_has_a_port_or_a_file(tmp_path):
     port = free_port()
     assert listener(port) is None and listen_error(port) is None

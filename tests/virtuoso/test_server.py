@@ -69,7 +69,6 @@ class CommandLines(threading.Thread):
         self.join()
 
 
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks at /proc")
 def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
     needs_virtuoso()
     monkeypatch.setenv("KGQA_LLM_KEY", "key-of-the-user")
