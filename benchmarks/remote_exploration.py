@@ -31,6 +31,7 @@ from kgqa.errors import StoreError
 from kgqa.graph.endpoint_options import EndpointOptions
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
+from kgqa.graph.profiles import Profile
 from kgqa.model import Entity
 
 ORDINARY = range(15, 61)
@@ -55,14 +56,15 @@ class Operation:
 class Bare:
     """urllib3 with kept connections, form POST or GET as kgqa does, the reply read as JSON."""
 
-    def __init__(self, url: str, seconds: float) -> None:
+    def __init__(self, url: str, profile: Profile, seconds: float) -> None:
         import urllib3
 
         self._pool = urllib3.PoolManager(maxsize=1)
-        self._url = url
+        self._url, self._profile = url, profile
         self._limit = str(int(1000 * seconds))
 
     def __call__(self, query: str) -> Any:
+        query = self._profile.worded(query)
         fields = {"query": query, "timeout": self._limit}
         headers = {"Accept": "application/sparql-results+json"}
         if len(query) <= 1500:
@@ -163,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
             sys.exit("Name the graph: --graph-iri IRI")
         triples = graph.store.triples
         graph.prepare()
-        bare = Bare(str(options.graph), options.timeout)
+        bare = Bare(str(options.graph), graph.store.profile, options.timeout)
         for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():
             for topic in chosen:
                 for operation in operations(graph, kind, topic, options.walks, generator):

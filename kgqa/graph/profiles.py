@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
 
+IN_ORDER = "# from the first line to the last\n"
+"""The first line of a template in queries/ whose text begins at few nodes and goes on from there."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -30,7 +33,8 @@ class Profile:
 
     A reply with one of `late_headers`, or an error with one of `late_texts`, ran out of time; with one of
     `short_headers`, or exactly as many rows as one of `row_caps`, it was cut. An error with one of `denied_texts` is
-    about what the user may do. `concurrency` and `rate` (requests a second, 0: any) are what the server is asked to
+    about what the user may do. `in_order` before a query has the server join in the order it is written in, for queries
+    that begin with the comment IN_ORDER. `concurrency` and `rate` (requests a second, 0: any) are what the server is asked to
     bear unless somebody says otherwise.
     """
 
@@ -54,9 +58,14 @@ class Profile:
     late_texts: tuple[str, ...] = ()
     denied_texts: tuple[str, ...] = ()
     full_text: OneOf["", "bif"] = ""
+    in_order: str = ""
     update_path: str = ""
     concurrency: int = 4
     rate: float = 0.0
+
+    def worded(self, query: str) -> str:
+        """A query as this server is sent it."""
+        return f"{self.in_order}\n{query}" if self.in_order and query.startswith(IN_ORDER) else query
 
     def time_limit(self, seconds: float) -> str:
         """A time limit as this server reads it, rounded up: it must not give up before us."""

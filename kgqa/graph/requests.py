@@ -44,6 +44,7 @@ class Requests:
             limit: seconds to tell the server, in the way of `profile`; None to tell it nothing.
         """
         wrapper = self._wrapper()
+        text = profile.worded(text)
         wrapper.queryString, wrapper.queryType = text, "ASK" if asks else "SELECT"
         wrapper.setMethod("GET" if len(text) <= LONGEST_GET and text.isascii() else "POST")
         told = None if limit is None else profile.time_limit(limit)

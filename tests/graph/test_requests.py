@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kgqa import __version__
-from kgqa.graph.profiles import profile_named
+from kgqa.graph.profiles import IN_ORDER, profile_named
 from kgqa.graph.requests import LONGEST_GET, Requests, agent
 
 URL = "http://127.0.0.1:8890/sparql"
@@ -94,3 +94,13 @@ def test_the_agent_names_tool_version_and_contact_in_one_plain_line():
     assert agent("https://e.org/bot") == f"kgqa/{__version__} (https://e.org/bot)"
     assert agent("x\r\nX-Evil: 1\x1b") == f"kgqa/{__version__} (x X-Evil: 1)"
     assert agent("Jürgen").isascii()
+
+
+@pytest.mark.parametrize("name", ["generic", "virtuoso", "qlever", "blazegraph", "wikidata"])
+def test_only_what_asks_for_it_is_joined_in_its_order_and_only_where_that_can_be_said(requests, name):
+    profile = profile_named(name)
+    text = f"{IN_ORDER}ASK {{ ?s ?p ?o }}"
+    assert (name == "virtuoso") == bool(profile.in_order)
+    said = f"{profile.in_order}\n{text}" if profile.in_order else text
+    assert fields_of(asked(requests, text, profile=profile))["query"] == [said]
+    assert fields_of(asked(requests, f"ASK {{}} {text}", profile=profile))["query"] == [f"ASK {{}} {text}"]
