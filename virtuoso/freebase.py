@@ -141,10 +141,13 @@ def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool
 
 
 def _done(journal: FreebaseJournal) -> str:
-    return f"{journal.tally.lines:,} of its lines are done ({journal.groups_done} groups)"
+    groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
+    return f"{journal.tally.lines:,} of its lines are done ({groups} of chunks)"
 
 
 def _how_far(journal: FreebaseJournal, server: Server) -> str:
+    if not journal.groups_done:
+        return f"Nothing of it is in yet. Go on: kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.option}"
     return (
         f"What was done is safe: {_done(journal)} and in <{journal.options.graph_iri}> for good. Go on: "
         f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.option}"

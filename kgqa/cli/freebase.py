@@ -118,9 +118,10 @@ def load(
         names = ", ".join("--" + name.replace("_", "-") for name in chosen)
         raise click.UsageError(f"--resume goes on with the options the load was begun with: leave out {names}.")
     bar = _Bar(dump)
+    server = Server.at(folder)
     try:
         report = load_dump(
-            Server.at(folder),
+            server,
             dump,
             options=None if resume else LoadOptions(**chosen),
             resume=resume,
@@ -145,6 +146,7 @@ def load(
         f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s)."
     )
     _print_tally(report.tally)
+    print(f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {_clean_text(report.graph_iri)}')
 
 
 @command.command("clean")
@@ -273,7 +275,7 @@ def _print_tally(tally) -> None:
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
 
     print(json_text(data, indent=1))
 

@@ -155,8 +155,8 @@ class Derived:
 
         def find() -> dict[str, Any]:
             note = (
-                "The graph is too large to look for mediators among its nodes: they are told by ranges, domains and the "
-                "names of relations only."
+                "The graph is too large, or its server too slow, to look for mediators among its nodes: they are told by "
+                "ranges, domains and the names of relations only."
             )
 
             def scan(name: str, **values: Any) -> Rows | None:

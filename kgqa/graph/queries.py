@@ -63,7 +63,8 @@ def render_term(term: Any) -> str:
             return text
         return f"{text}^^{render_term(Entity(term.datatype))}"
     if isinstance(term, Comment):
-        return "# " + " ".join("".join(c if c.isprintable() else " " for c in term.text).split())
+        # a backslash could begin an escape for a line end, which some engines resolve before they look for comments
+        return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
     if isinstance(term, int) and not isinstance(term, bool):
         return str(term)
     raise InvalidTerm(f"Only typed terms may stand in a query, not {type(term).__name__}.")

@@ -18,7 +18,7 @@ from kgqa.graph.store import Rows
 from kgqa.words import clean
 
 ASK_FOR_LESS = "Ask for less, use LIMIT, or raise the server's own limits."
-LOGIN = "Set endpoint.user, and the password in KGQA_ENDPOINT_PASSWORD."
+LOGIN = "Set or correct endpoint.user, and the password in KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)

@@ -250,8 +250,11 @@ def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], t
     )
     if not found:
         if graph.names.count == 0:
+            named = "".join(f" <{entity.iri}>" for entity in graph.view)
             raise QuestionError(
-                "The graph is empty: it has nothing to ask about. Load data: kgqa graph load FILE --into GRAPH"
+                f"The graph{named} is empty: it has nothing to ask about. "
+                + ("Correct --graph-iri, or load data" if named else "Load data")
+                + ": kgqa graph load FILE --into GRAPH"
             )
         raise QuestionError(
             "The question names no entity of this graph. Find one with `kgqa graph search NAME` and give it: --topic ID"

@@ -59,7 +59,7 @@ FAULTS = {
     "xml": (Sent(body=b"<sparql/>", content_type="application/sparql-results+xml"), StoreUnavailable, "xml"),
     "moved": (faults.moved("http://elsewhere/sparql"), StoreUnavailable, "moved .* to http://elsewhere/sparql"),
     "401": (Sent(401, b"", "text/html"), StoreUnavailable, "endpoint.user"),
-    "403": (Sent(403, b"No.", "text/plain"), StoreUnavailable, "No. Set endpoint.user"),
+    "403": (Sent(403, b"No.", "text/plain"), StoreUnavailable, "No. Set or correct endpoint.user"),
     "404": (faults.web_page(404), StoreUnavailable, "no SPARQL service"),
     "405": (Sent(405, b"", "text/plain"), StoreUnavailable, "no SPARQL service"),
     "413": (Sent(413, b"", "text/plain"), QueryRejected, "too long"),

@@ -213,6 +213,7 @@ class TestTerms:
             (7, "7"),
             (Comment("a\nb\r\nc\x0bd\u2028e\x85f\x1bg\u202eh"), "# a b c d e f g h"),
             (Comment(""), "# "),
+            (Comment("a\\u000A} DROP ALL \\U0000000D"), "# a u000A} DROP ALL U0000000D"),
         ],
     )
     def test_text(self, term, text):
