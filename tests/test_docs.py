@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from kgqa.report.answer import answer_object
+from kgqa.answer_json import answer_object
 from kgqa.schema import _KEYS, parse_schema
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer

@@ -5,12 +5,12 @@ import sys
 import threading
 import time
 
-from kgqa.virtuoso.lock_files import held, only_one
+from kgqa.lock_files import held, only_one
 
 HOLD = """
 import subprocess, sys, time
 from pathlib import Path
-from kgqa.virtuoso.lock_files import only_one
+from kgqa.lock_files import only_one
 with only_one(Path(sys.argv[1])) as only:
     # as a server that outlives its kgqa: what is started has none of the locks
     child = subprocess.Popen(["sleep", "60"], close_fds=False, stdout=subprocess.DEVNULL)

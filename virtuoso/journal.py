@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.virtuoso.folder import ServerFolder
-from kgqa.virtuoso.lock_files import held
+from kgqa.lock_files import held
 from kgqa.virtuoso.processes import alive, name_of
 from kgqa.words import clean, sentence
 

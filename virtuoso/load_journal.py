@@ -17,7 +17,7 @@ from kgqa.graph.rdf_files import FileJob
 from kgqa.graph.store import OnError
 from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
-from kgqa.virtuoso.lock_files import only_one
+from kgqa.lock_files import only_one
 
 NAME = "graph-load"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from kgqa.errors import KgqaError, ServerError
 from kgqa.virtuoso import journal
 from kgqa.virtuoso.folder import ServerFolder
-from kgqa.virtuoso.lock_files import only_one
+from kgqa.lock_files import only_one
 from kgqa.virtuoso.session import Session
 from kgqa.virtuoso.troubles import free_bytes, free_space
 from kgqa.words import clean, sentence

@@ -20,7 +20,7 @@ from kgqa.virtuoso.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.isql import SqlAddress, run_sql
 from kgqa.virtuoso.launching import Say, end_process, launch, shut_down, wait_for_end, wait_until_online
 from kgqa.virtuoso.loading import done_files
-from kgqa.virtuoso.lock_files import only_one
+from kgqa.lock_files import only_one
 from kgqa.virtuoso.processes import free_port, listen_error, listener
 from kgqa.virtuoso.programs import client_program, server_program
 from kgqa.virtuoso.session import Session

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from kgqa.cli.options import (
-    graph_options,
     JSON,
+    asking_options,
+    graph_options,
     say,
     setting_option,
     settings_from,
@@ -46,54 +47,8 @@ class Asked:
 @click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
 @click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
 @click.option("--iris", is_flag=True, help="Print full IRIs.")
-@setting_option("ask.method", "--method")
-@setting_option("explore.depth", "--depth")
-@setting_option("explore.beam", "--beam")
-@setting_option("explore.mediator_hop", "--mediator-hop")
-@setting_option("explore.shape", "--shape", "--explore")
-@setting_option("explore.stop", "--stop")
-@setting_option("explore.lengths", "--lengths")
-@setting_option("explore.combine", "--combine")
-@setting_option("explore.mask", "--mask")
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@setting_option("graph.walks", "--walks")
-@setting_option("graph.frontier_cap", "--frontier-cap")
-@setting_option("graph.timeout", "--timeout")
-@setting_option("rank.wording", "--wording")
-@setting_option("rank.prefilter", "--prefilter")
-@setting_option("rank.pool", "--pool")
-@setting_option("rank.tournament", "--tournament")
-@setting_option("rank.votes", "--votes")
-@setting_option("rank.chooser", "--chooser")
-@setting_option("rank.ranker", "--ranker", metavar="FILE")
-@setting_option("rank.accept", "--accept")
-@setting_option("rank.lexical_weight", "--lexical-weight")
-@setting_option("rank.chunk", "--chunk")
-@setting_option("rank.depth_penalty", "--depth-penalty")
-@setting_option("rank.embeddings", "--embeddings")
-@setting_option("rank.model", "--model", metavar="NAME|FOLDER")
-@setting_option("rank.seed", "--seed")
-@setting_option("ask.preset", "--preset")
-@click.option("--as-published", is_flag=True, help="Short for --preset as-published: no departure of ours.")
-@setting_option("ask.compose", "--compose")
-@setting_option("ask.on_exhausted", "--on-exhausted")
-@setting_option("explore.prune_by", "--prune-by")
-@setting_option("explore.clauses", "--clauses")
-@setting_option("llm.model", "--llm", metavar="MODEL")
-@setting_option("llm.compare", "--compare")
-@setting_option("llm.mask", "--llm-mask")
-@setting_option("llm.temperature", "--temperature")
-@setting_option("llm.max_tokens", "--max-reply-tokens")
+@asking_options
 @setting_option("llm.concurrency", "--concurrency")
-@setting_option("llm.replay", "--replay", metavar="FILE")
-@click.option("--replay-only", is_flag=True, help="Call no model: every reply has to be in the --replay file.")
-@setting_option("llm.reask", "--reask")
-@setting_option("llm.prompts", "--prompts", metavar="FOLDER")
-@setting_option("budget.seconds", "--max-seconds")
-@setting_option("budget.queries", "--max-queries")
-@setting_option("budget.calls", "--max-calls")
-@setting_option("budget.tokens", "--max-tokens")
-@setting_option("budget.cost", "--max-cost")
 @verbosity_options
 def command(
     question: tuple[str, ...],
@@ -103,8 +58,6 @@ def command(
     show_trace: bool,
     show_sparql: bool,
     iris: bool,
-    as_published: bool,
-    replay_only: bool,
     **options: Any,
 ) -> int:
     """Answer QUESTION from the graph, and show why.
@@ -131,10 +84,6 @@ def command(
         say("Reading questions from the terminal, one a line; end with Ctrl-D.")
     asked: Iterator[Asked] = _read_lines(topics) if batch else iter([Asked(" ".join(question), topics)])
     worst = count = said = 0
-    if as_published:
-        options["ask__preset"] = "as-published"
-    if replay_only:
-        options["llm__replay_only"] = "on"
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
@@ -172,7 +121,8 @@ def _ask(asked: Asked, resources, live: bool):
 
 
 def _show(answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, batch: bool, first: bool) -> None:
-    from kgqa.report.answer import answer_object, answer_text, json_text
+    from kgqa.answer_json import answer_object, json_text
+    from kgqa.report.answer import answer_text
     from kgqa.words import clean, safe_text
 
     if only_sparql:

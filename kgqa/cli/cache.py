@@ -24,7 +24,7 @@ def _open():
 def info(as_json: bool) -> None:
     """What is in the cache, how large, and when it was last used."""
     from kgqa.cache import age_words
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean
 
     cache = _open()

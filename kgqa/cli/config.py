@@ -27,7 +27,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     working folder, else your own kgqa.toml, else the graph, else the default. The graph is the one of --graph,
     or the one that `kgqa ask` would ask.
     """
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean
 
     settings = settings_from(options, graph_path)

@@ -84,7 +84,7 @@ class _Line:
 
 def _print(health, as_json: bool) -> None:
     from kgqa.model import to_json
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
 
     if as_json:
         data = {

@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
+from kgqa.cli.graph_fictionalise import fictionalise
 from kgqa.cli.graph_load import load
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
 
 
 @click.group("graph")
 def command() -> None:
-    """Load a graph into a folder or a server, look at it, search it."""
+    """Load a graph into a folder or a server, look at it, search it, make a fictional one of it."""
 
 
 command.add_command(load)
+command.add_command(fictionalise)
 
 
 @command.command("info")
@@ -34,7 +36,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
     Example:
       kgqa graph info mygraph/
     """
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean
 
     with _open(folder or graph_path, options) as graph:
@@ -56,9 +58,10 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
             "settings": graph.settings,
             "fingerprint": graph.store.fingerprint,
             "files": [file["path"] for file in files.files] if files else [],
+            "notes": list(graph.notes),
             "top_relations": [{"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:most]],
         }
-        notice = graph.store.notice()
+        notice, notes = graph.store.notice(), graph.notes
     if notice:
         say(f"kgqa: {notice}")
     if as_json:
@@ -73,6 +76,8 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
     print(f"  fingerprint        {found['fingerprint']}")
     for item in found["top_relations"]:
         print(f"    {item['edges']:>10,}  {clean(item['id'])}")
+    for note in notes:
+        say(f"kgqa: {clean(note)}")
 
 
 def _labelled(graph: Any) -> int | None:
@@ -102,7 +107,7 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
     Example:
       kgqa graph search "alta verapaz" --graph mygraph/
     """
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean, display_name
 
     with _open(graph_path, options) as graph:

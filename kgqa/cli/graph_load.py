@@ -167,7 +167,7 @@ def print_report(report: Any, place: str, schema: str, facts: dict[str, Any], as
         facts: what the JSON has on top of the report.
     """
     from kgqa.model import to_json
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean
 
     if as_json:

@@ -51,10 +51,79 @@ def graph_options(function: Callable) -> Callable:
     return _PLACE(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
 
 
+_ASKING: tuple[tuple[str, str, str], ...] = (
+    ("ask.method", "--method", ""),
+    ("explore.depth", "--depth", ""),
+    ("explore.beam", "--beam", ""),
+    ("explore.mediator_hop", "--mediator-hop", ""),
+    ("explore.shape", "--shape --explore", ""),
+    ("explore.stop", "--stop", ""),
+    ("explore.lengths", "--lengths", ""),
+    ("explore.combine", "--combine", ""),
+    ("explore.mask", "--mask", ""),
+    ("graph.schema", "--schema", "NAME|FILE"),
+    ("graph.walks", "--walks", ""),
+    ("graph.frontier_cap", "--frontier-cap", ""),
+    ("graph.timeout", "--timeout", ""),
+    ("rank.wording", "--wording", ""),
+    ("rank.prefilter", "--prefilter", ""),
+    ("rank.pool", "--pool", ""),
+    ("rank.tournament", "--tournament", ""),
+    ("rank.votes", "--votes", ""),
+    ("rank.chooser", "--chooser", ""),
+    ("rank.ranker", "--ranker", "FILE"),
+    ("rank.accept", "--accept", ""),
+    ("rank.lexical_weight", "--lexical-weight", ""),
+    ("rank.chunk", "--chunk", ""),
+    ("rank.depth_penalty", "--depth-penalty", ""),
+    ("rank.embeddings", "--embeddings", ""),
+    ("rank.model", "--model", "NAME|FOLDER"),
+    ("rank.seed", "--seed", ""),
+    ("ask.preset", "--preset", ""),
+    ("ask.compose", "--compose", ""),
+    ("ask.on_exhausted", "--on-exhausted", ""),
+    ("explore.prune_by", "--prune-by", ""),
+    ("explore.clauses", "--clauses", ""),
+    ("llm.model", "--llm", "MODEL"),
+    ("llm.compare", "--compare", ""),
+    ("llm.mask", "--llm-mask", ""),
+    ("llm.temperature", "--temperature", ""),
+    ("llm.max_tokens", "--max-reply-tokens", ""),
+    ("llm.replay", "--replay", "FILE"),
+    ("llm.reask", "--reask", ""),
+    ("llm.prompts", "--prompts", "FOLDER"),
+    ("budget.seconds", "--max-seconds", ""),
+    ("budget.queries", "--max-queries", ""),
+    ("budget.calls", "--max-calls", ""),
+    ("budget.tokens", "--max-tokens", ""),
+    ("budget.cost", "--max-cost", ""),
+)
+"""What can be said of how questions are asked: the setting, its options, what stands for its value."""
+
+
+def asking_options(function: Callable) -> Callable:
+    """All options that say how questions are asked."""
+
+    flags = (
+        ("--replay-only", "Call no model: every reply has to be in the --replay file."),
+        ("--as-published", "Short for --preset as-published: no departure of ours."),
+    )
+    for name, text in flags:
+        function = click.option(name, is_flag=True, help=text)(function)
+    for key, names, metavar in reversed(_ASKING):
+        more = {"metavar": metavar} if metavar else {}
+        function = setting_option(key, *names.split(), **more)(function)
+    return function
+
+
 def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:
     """Resolve the settings with what was given on the command line."""
     given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
     given["graph.path"] = graph_path
+    if options.get("as_published"):
+        given["ask.preset"] = "as-published"
+    if options.get("replay_only"):
+        given["llm.replay_only"] = "on"
     return resolve(given)
 
 

@@ -24,7 +24,7 @@ _FOLDER = click.option(
 @JSON
 def list_(folder: Path | None, as_json: bool) -> None:
     """All prompts, and what each is for."""
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean
 
     prompts = _prompts(folder)
@@ -52,7 +52,7 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
       kgqa prompts show top/compare --source > mine/top/compare.j2
       kgqa ask "..." --llm openai:gpt-4.1-mini --prompts mine
     """
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
     from kgqa.words import clean, safe_text
 
     prompts = _prompts(folder)

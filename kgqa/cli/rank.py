@@ -153,7 +153,7 @@ class _Bar:
 
 
 def _print(report: Any, out: Path, guarded: bool, as_json: bool) -> None:
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
 
     if as_json:
         print(json_text({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)}, indent=2))

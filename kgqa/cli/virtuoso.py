@@ -230,6 +230,6 @@ def _as_object(status: Any) -> dict[str, Any]:
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    from kgqa.report.answer import json_text
+    from kgqa.answer_json import json_text
 
     print(json_text(data, indent=2))

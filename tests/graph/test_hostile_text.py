@@ -25,7 +25,8 @@ from kgqa.graph.sparql_text import tokens
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
-from kgqa.report.answer import answer_object, answer_text, json_text
+from kgqa.answer_json import answer_object, json_text
+from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve
 from tests.conftest import SOAK

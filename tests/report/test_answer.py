@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.model import Answer, GraphId, Question
-from kgqa.report.answer import answer_object, answer_text, graph_line
+from kgqa.answer_json import answer_object
+from kgqa.report.answer import answer_text, graph_line
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")
 

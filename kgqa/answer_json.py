@@ -1,0 +1,66 @@
+"""An answer as a JSON object, and JSON that is safe to print. The object's schema is in docs/answer-json.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from kgqa.model import Answer, Entity, Evidence, Named, to_json
+
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
+
+
+def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
+    """The documented JSON object of an answer; `trace` adds every decision."""
+    found: dict[str, Any] = {
+        "id": answer.question.id,
+        "question": answer.question.text,
+        "status": answer.status,
+        "reason": answer.reason,
+        "answers": [_named_object(item) for item in answer.answers],
+        "topics": [_named_object(item) for item in answer.topics],
+        "paths": [_path_object(evidence) for evidence in answer.paths],
+        "sparql": answer.sparql,
+        "query_class": answer.query_class,
+        "grounding": answer.grounding,
+        "approximate": answer.approximate,
+        "method": answer.method,
+        "notes": list(answer.notes),
+        "defects": list(answer.defects),
+        "graph": to_json(answer.graph),
+        "usage": to_json(answer.usage),
+    }
+    if trace:
+        found["trace"] = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]
+    return found
+
+
+def _named_object(named: Named) -> dict[str, Any]:
+    if isinstance(named.value, Entity):
+        return {"id": named.id, "name": named.name, "iri": named.value.iri}
+    value = named.value
+    found = {"id": None, "name": named.name, "value": value.value, "datatype": value.datatype}
+    return {**found, "language": value.language} if value.language else found
+
+
+def _path_object(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "words": evidence.words,
+        "topic": evidence.path.topic.iri,
+        "steps": [{"relation": step.relation, "direction": step.direction} for step in evidence.path.steps],
+        "score": evidence.score,
+        "approximate": evidence.approximate,
+        "mediators": list(evidence.mediators),
+        "walks": [[_named_object(node) for node in walk] for walk in evidence.walks],
+        "triples": [
+            [t.subject.iri, t.relation, t.object.iri if isinstance(t.object, Entity) else t.object.value]
+            for t in evidence.triples
+        ],
+    }
+
+
+def json_text(data: Any, *, indent: int | None = None) -> str:
+    """JSON that is safe to print: readable in any language, but nothing in it that a terminal obeys."""
+    text = json.dumps(data, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
