@@ -34,17 +34,24 @@ class QuestionFileError(KgqaError):
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """One gold answer: an id (short or an IRI) where it is an entity, else its text, with a datatype if it has one."""
+    """One gold answer: an id (short or an IRI) where it is an entity, else its text, with a datatype if it has one.
+    `aliases`: other names it goes by, where the data set gives them."""
 
     id: str
     name: str
     datatype: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class GoldQuestion:
     """A question with what is known to be right. `hops` is None where the file does not say; `number` is the
-    line's place among the questions of the file, from 0."""
+    line's place among the questions of the file, from 0.
+
+    `parses`: where the data set has several readings of the question, the answers of each, the best of which counts;
+    empty for one reading, which is `answers`. `sparql`: gold queries, one for each reading. `kind`: what the data set
+    calls its type (composition, conjunction, ...); `level`: GrailQA's level of generalisation.
+    """
 
     text: str
     id: str
@@ -55,6 +62,11 @@ class GoldQuestion:
     hops: int | None = None
     support: str = ""
     path_check: str = ""
+    topic_names: tuple[str, ...] = ()
+    parses: tuple[tuple[GoldAnswer, ...], ...] = ()
+    sparql: tuple[str, ...] = ()
+    kind: str = ""
+    level: str = ""
     row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
@@ -86,7 +98,7 @@ def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[
     """
     file = Path(file)
     found: list[GoldQuestion] = []
-    for line_number, line in _lines(file, max_line_bytes):
+    for line_number, line in file_lines(file, max_line_bytes):
         try:
             data = json.loads(line)
             found.append(_question(data, len(found), file.name.split(".")[0]))
@@ -111,7 +123,12 @@ def spread(items: Sequence[T], limit: int | None) -> list[T]:
     return [items[index * len(items) // limit] for index in range(limit)]
 
 
-def _lines(file: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, and their numbers from 1; unpacked where its name ends in .gz.
+
+    Raises:
+        QuestionFileError: it cannot be read, is too large, or a line is too long.
+    """
     number, total = 0, 0
     try:
         with _opened(file) as stream:
@@ -149,6 +166,10 @@ def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
         hops=_hops(data),
         support=_text(data, "support"),
         path_check=_text(data, "path_check"),
+        topic_names=tuple(dict.fromkeys(n for item in _objects(data, "topic_entities") if (n := _text(item, "name")))),
+        sparql=tuple(filter(None, [_text(data, "sparql_portable") or _text(data, "sparql")])),
+        kind=_text(data, "kind") or _text(data, "ctype"),
+        level=_text(data, "level"),
         row=data,
     )
 
@@ -158,7 +179,12 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
     if len(items) > MAX_ANSWERS:
         raise ValueError(f"more than {MAX_ANSWERS:,} answers")
     answers = [
-        GoldAnswer(_text(item, "id"), _text(item, "name") or _text(item, "value"), _text(item, "datatype"))
+        GoldAnswer(
+            _text(item, "id"),
+            _text(item, "name") or _text(item, "value"),
+            _text(item, "datatype"),
+            tuple(_texts(item, "aliases")),
+        )
         for item in items
     ]
     if any(not answer.id and not answer.name for answer in answers):
@@ -188,6 +214,15 @@ def _text(data: Mapping[str, Any], key: str) -> str:
         return ""
     if not isinstance(value, str):
         raise ValueError(f'"{key}" must be a text')
+    return value
+
+
+def _texts(data: Mapping[str, Any], key: str) -> list[str]:
+    value = data.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f'"{key}" must be a list of texts')
     return value
 
 

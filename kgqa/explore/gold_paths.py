@@ -6,6 +6,7 @@ Only what leads from a topic to the answer counts; conditions on the nodes betwe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import QueryRejected, SchemaError
@@ -65,6 +66,36 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
     if not topics:
         found = found[:1]
     return [RelationPath(Entity(term[1:-1]), steps) for term, steps in found]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPattern:
+    """What a gold query matches, filters and all that is no plain triple pattern left out. Terms are `?name` or
+    N-Triples text; `different`: pairs of terms that must not be equal; `answer`: the variable that is asked for."""
+
+    edges: tuple[Edge, ...]
+    different: tuple[tuple[str, str], ...]
+    answer: str
+
+
+def query_pattern(sparql: str) -> QueryPattern | None:
+    """The triple patterns of a gold query; None where it has none, or asks for no variable."""
+    try:
+        items = [token for token in tokens(prepare(sparql)) if token.kind not in ("space", "comment")]
+    except QueryRejected:
+        return None
+    answer, stands_for = _asked_for(items), _values(items)
+    edges = tuple((stands_for.get(s, s), r, stands_for.get(o, o)) for s, r, o in dict.fromkeys(_edges(items)))
+    if answer is None or not edges:
+        return None
+    triples = zip(items, items[1:], items[2:])
+    unequal = [(_name(a), _name(c)) for a, b, c in triples if a.kind == "variable" and b.text == "!="]
+    different = tuple((stands_for.get(a, a), stands_for.get(c, c)) for a, c in unequal if c[0] in "?<")
+    if not any(answer in (s, o) for s, _, o in edges):
+        # what is asked for is bound to something else (`?x AS ?value`)
+        named = [_name(token) for token in items if token.kind == "variable"]
+        answer = next((name for name in named if any(name in (s, o) for s, _, o in edges)), answer)
+    return QueryPattern(edges, different, answer)
 
 
 def _asked_for(items: Sequence[Token]) -> str | None:

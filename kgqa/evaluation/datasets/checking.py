@@ -1,0 +1,129 @@
+"""Checks question files that a user has against what is known of them: whole, of the version expected, readable."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal as OneOf
+
+from kgqa.evaluation.datasets import DEMO, FOLDER_VARIABLE, dataset_questions, in_folder, located
+from kgqa.evaluation.datasets.published import PublishedFile, published
+from kgqa.evaluation.questions import GoldQuestion, QuestionFileError
+
+Hash = OneOf["same", "other", "not known"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a file holds and what is wrong with it; `problems` empty: nothing. Numbers are of questions.
+
+    `expected`: how many it should have, None where nobody says; `hash`: whether its SHA-256 is the one on record.
+    `notes`: what is worth knowing, though nothing is wrong.
+    """
+
+    source: str
+    file: str
+    format: str
+    split: str = ""
+    questions: int = 0
+    expected: int | None = None
+    answers: int = 0
+    topics: int = 0
+    queries: int = 0
+    hash: Hash = "not known"
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def check(source: str) -> Check:
+    """Read the file that a source names, whole, and compare it with the published one of that name.
+
+    Raises:
+        SettingsError: there is no data set of this name.
+    """
+    try:
+        name, file = located(source)
+    except QuestionFileError as error:
+        return Check(source, "", source.partition(":")[0], problems=(str(error),))
+    known = published()[name].file_like(file) if name in published() and file and source not in DEMO else None
+    where, form = str(file or ""), name if file and name else "kgqa" if file else f"plugin {name}"
+    try:
+        questions = dataset_questions(source)
+    except QuestionFileError as error:
+        return Check(source, where, form, split=known.split if known else "", problems=(str(error),))
+    digest: Hash = "not known"
+    if known and known.sha256 and file:
+        digest = "same" if _sha256(file) == known.sha256 else "other"
+    return Check(
+        source=source,
+        file=where,
+        format=form,
+        split=known.split if known else "",
+        questions=len(questions),
+        expected=known.questions if known else None,
+        answers=sum(bool(q.answers or any(q.parses)) for q in questions),
+        topics=sum(bool(q.topics) for q in questions),
+        queries=sum(any(q.sparql) for q in questions),
+        hash=digest,
+        problems=tuple(_problems(questions, known)),
+        notes=tuple(_notes(questions, known, digest, expected=name in published() and source not in DEMO)),
+    )
+
+
+def _problems(questions: list[GoldQuestion], known: PublishedFile | None) -> Iterator[str]:
+    if known and len(questions) != known.questions:
+        yield f"It holds {len(questions):,} questions, where {known.name} has {known.questions:,}: fetch it again."
+    if known and known.answers and not any(q.answers or any(q.parses) for q in questions):
+        yield f"It has no gold answers, which {known.name} has."
+
+
+def _notes(
+    questions: list[GoldQuestion], known: PublishedFile | None, digest: Hash, *, expected: bool
+) -> Iterator[str]:
+    if digest == "other":
+        yield "Its SHA-256 is not the one on record: a later version, or other line ends."
+    if expected and not known:
+        yield "No published file has this name, so nothing is known of how many questions it should hold."
+    without = sum(not q.answers and not any(q.parses) for q in questions)
+    if without == len(questions):
+        yield "It has no gold answers: questions can be asked but not scored."
+    elif without:
+        yield f"Questions without a gold answer: {without:,}."
+    repeated = len(questions) - len({q.id for q in questions})
+    if repeated:
+        yield f"Ids that came before: {repeated:,}."
+
+
+@dataclass(frozen=True)
+class Place:
+    """A published file and where the user has it, None where nowhere."""
+
+    dataset: str
+    known: PublishedFile
+    file: Path | None
+
+
+def inventory() -> list[Place]:
+    """Every published file and where it lies in the folder that KGQA_DATASETS names."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return [
+        Place(name, known, in_folder(Path(folder), name, known.name) if folder else None)
+        for name, each in published().items()
+        for known in each.files
+    ]
+
+
+def _sha256(file: Path) -> str:
+    """Of the file as it is unpacked, in hex."""
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise QuestionFileError(f"{file} cannot be read: {error.strerror or error}.") from error
+    return digest.hexdigest()

@@ -1,0 +1,59 @@
+"""The entities that a gold query names, for data sets that give their topic entities in no other way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kgqa.evaluation.datasets.reading import distinct
+from kgqa.graph.sparql_text import tokens
+
+FREEBASE = "http://rdf.freebase.com/ns/"
+WIKIDATA = "http://www.wikidata.org/entity/"
+MAX_QUERY_CHARS = 200_000
+# what these relations lead to is what kind of thing something is, not what the question is about
+_FREEBASE_KINDS = (FREEBASE + "common.topic.notable_types", FREEBASE + "type.object.type")
+_MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
+_QID = re.compile(r"Q[1-9]\d*\Z")
+
+
+def freebase_topics(sparql: str) -> tuple[str, ...]:
+    """The short ids of the entities of a Freebase query in order of appearance, without those that are types; `ns:`
+    need not be declared."""
+    found: list[str] = []
+    before = ""
+    for iri in _iris(sparql, {"ns": FREEBASE}):
+        ident = iri.removeprefix(FREEBASE)
+        if ident != iri and _MID.match(ident) and before not in _FREEBASE_KINDS:
+            found.append(ident)
+        before = iri
+    return distinct(found)
+
+
+def wikidata_topics(sparql: str) -> tuple[str, ...]:
+    """The IRIs of the entities (Q...) of a Wikidata query in order of appearance; `wd:` need not be declared."""
+    iris = _iris(sparql, {"wd": WIKIDATA})
+    return distinct([iri for iri in iris if iri.startswith(WIKIDATA) and _QID.match(iri.removeprefix(WIKIDATA))])
+
+
+def _iris(sparql: str, prefixes: dict[str, str]) -> Iterator[str]:
+    """What each token of a query is that is no blank or comment: its IRI, or ''. Nothing of a text too long for one."""
+    if len(sparql) > MAX_QUERY_CHARS:
+        return
+    declared = ""
+    for token in tokens(sparql):
+        if token.kind in ("space", "comment"):
+            continue
+        if token.kind == "iri":
+            if declared:
+                prefixes[declared[:-1]] = token.text[1:-1]
+            yield token.text[1:-1]
+        elif token.kind == "name":
+            prefix, _, local = token.text.partition(":")
+            if not local:
+                declared = token.text
+                continue
+            yield prefixes[prefix] + local if prefix in prefixes else ""
+        else:
+            yield ""
+        declared = ""

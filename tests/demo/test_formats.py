@@ -1,0 +1,75 @@
+"""The demo questions in published formats: made from questions.jsonl, read back the same, and their queries true."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.demo import build, formats
+from kgqa.evaluation.datasets import dataset_questions
+from kgqa.evaluation.keys import gold_keys, literal_key
+from kgqa.explore.gold_paths import gold_paths
+from kgqa.graph.sparql_text import expand_prefixes
+from kgqa.model import Literal
+from kgqa.schema import bundled_schema
+
+NS = "http://rdf.freebase.com/ns/"
+COPIES = ("demo-cwq", "demo-webqsp", "demo-grailqa")
+
+
+def test_the_files_are_what_the_questions_give():
+    made = formats.contents()
+    assert set(made) == {"cwq.json", "webqsp.json", "grailqa.json"}
+    for name, text in made.items():
+        assert (build.HERE / name).read_text(encoding="utf-8") == text, f"run python -m kgqa.demo.formats: {name}"
+
+
+def test_the_check_sees_a_file_that_is_out_of_date(tmp_path, monkeypatch, capsys):
+    assert formats.main(["--check"]) == 0
+    monkeypatch.setattr(formats, "contents", lambda: {"cwq.json": "[]\n"})
+    assert formats.main(["--check"]) == 1 and "python -m kgqa.demo.formats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_they_read_back_the_same(name):
+    ours, theirs = dataset_questions("demo"), dataset_questions(name)
+    assert [q.id for q in theirs] == [q.id for q in ours] and [q.text for q in theirs] == [q.text for q in ours]
+    assert [q.topics for q in theirs] == [q.topics for q in ours]
+    assert [gold_keys(q.answers) for q in theirs] == [gold_keys(q.answers) for q in ours]
+    assert [{a.name for a in q.answers} for q in theirs] == [{a.name for a in q.answers} for q in ours]
+    assert all(q.answerable() and not q.parses for q in theirs)
+
+
+def test_what_each_format_adds():
+    by_name = {name: dataset_questions(name) for name in COPIES}
+    assert any(a.aliases for q in by_name["demo-cwq"] for a in q.answers)
+    assert {q.kind for q in by_name["demo-cwq"]} == {"simple", "composition"}
+    assert {q.level for q in by_name["demo-grailqa"]} == {"i.i.d.", "compositional", "zero-shot"}
+    assert all(q.topic_names for name in ("demo-webqsp", "demo-grailqa") for q in by_name[name])
+
+
+@pytest.fixture(scope="module")
+def store():
+    store = ox.Store()
+    store.bulk_load((build.HERE / "graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
+    return store
+
+
+def test_the_queries_of_grailqa_give_the_gold_answers(store):
+    for question in dataset_questions("demo-grailqa"):
+        found = {
+            ("id", row[0].value.removeprefix(NS))
+            if isinstance(row[0], ox.NamedNode)
+            else literal_key(Literal(row[0].value, row[0].datatype.value))
+            for row in store.query(expand_prefixes(question.sparql[0]))
+        }
+        assert found == gold_keys(question.answers), question.id
+
+
+def test_the_gold_paths_are_those_of_the_demo():
+    schema = bundled_schema("freebase")
+    for ours, theirs in zip(dataset_questions("demo"), dataset_questions("demo-grailqa")):
+        (path,) = gold_paths(theirs.row, schema)
+        assert [("^" if s.direction == "in" else "") + schema.short_id(s.relation) for s in path.steps] == ours.row[
+            "path"
+        ]

@@ -1,0 +1,36 @@
+"""The question files made for these tests: a few records of each format, with contents of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+SOURCES = {
+    "cwq": "ComplexWebQuestions_dev.json",
+    "webqsp": "WebQSP.test.json",
+    "grailqa": "grailqa_v1.0_dev.json",
+    "webquestions": "webquestions.examples.test.json",
+    "simplequestions": "annotated_fb_data_test.txt",
+    "qald10": "qald_10.json",
+    "lcquad2": "lcquad2_test.json",
+    "hotpotqa": "hotpot_dev_distractor_v1.json",
+    "2wikimultihopqa": "2wiki/dev.json",
+    "musique": "musique_ans_v1.0_dev.jsonl",
+    "grbench": "grbench/legal/data.json",
+    "tog-cwq": "tog/cwq.json",
+    "tog-webqsp": "tog/WebQSP.json",
+    "tog-grailqa": "tog/grailqa.json",
+    "tog-webquestions": "tog/WebQuestions.json",
+    "tog-simpleqa": "tog/SimpleQA.json",
+    "tog-qald": "tog/qald_10-en.json",
+}
+"""One file of each format."""
+
+
+@pytest.fixture
+def source():
+    """`source("cwq")`: what --dataset would be for the file of that format."""
+    return lambda name, file=None: f"{name}:{FIXTURES / (file or SOURCES[name])}"

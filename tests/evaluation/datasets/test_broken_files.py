@@ -1,0 +1,247 @@
+"""Files that are not what they should be: an error with file and record, never a traceback, whatever stands in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import KgqaError
+from kgqa.evaluation.datasets import READERS, dataset_questions, reading
+from kgqa.evaluation.questions import QuestionFileError
+from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
+
+JSON_FORMATS = [name for name in SOURCES if name != "simplequestions"]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(data, name="q.json"):
+        file = tmp_path / name
+        file.write_bytes(
+            data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else json.dumps(data).encode()
+        )
+        return file
+
+    return write
+
+
+def said(name, file) -> str:
+    with pytest.raises(QuestionFileError) as raised:
+        dataset_questions(f"{name}:{file}")
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_gzipped_and_with_a_byte_order_mark(name, written):
+    plain = (FIXTURES / SOURCES[name]).read_bytes()
+    file = written(gzip.compress(b"\xef\xbb\xbf" + plain), "q.test.json.gz")
+    found, whole = dataset_questions(f"{name}:{file}"), dataset_questions(f"{name}:{FIXTURES / SOURCES[name]}")
+    assert [q.text for q in found] == [q.text for q in whole]
+
+
+@pytest.mark.parametrize("name", JSON_FORMATS)
+def test_as_lines_or_as_an_array(name, written):
+    data = (
+        json.loads((FIXTURES / SOURCES[name]).read_text())
+        if not SOURCES[name].endswith(("jsonl", "data.json"))
+        else None
+    )
+    if not isinstance(data, list):
+        return
+    file = written("\n".join(map(json.dumps, data)) + "\n\n", "q.test.jsonl")
+    if name == "tog-webqsp":
+        assert "has no list 'Questions'" in said(name, file)  # one object is taken for the frame of the original
+    else:
+        assert [q.id for q in dataset_questions(f"{name}:{file}")]
+
+
+@pytest.mark.parametrize("name", JSON_FORMATS)
+@pytest.mark.parametrize("record", [7, None, "a", [], {}, {"question": 3.5, "answers": "x"}, {"question": {"a": 1}}])
+def test_a_record_that_is_none_is_named(name, record, written):
+    frame = {"webqsp": "Questions", "qald10": "questions"}.get(name)
+    file = written({"a": [1], frame: [record]} if frame else [record])
+    assert said(name, file).startswith(f"{file}, record 1: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("cwq", {"answers": ["m.1"]}, '"answers" must be a list of objects'),
+        ("cwq", {"answers": [{"answer": "x", "aliases": [7]}]}, '"aliases" must be a list of texts'),
+        ("cwq", {"ID": ""}, '"ID" must be an id'),
+        ("cwq", {"sparql": ["SELECT"]}, '"sparql" must be a text'),
+        ("grailqa", {"graph_query": [1]}, '"graph_query" must be an object'),
+        ("webquestions", {"targetValue": "(list"}, "a bracket is left open"),
+        ("hotpotqa", {"context": [["a", "b"]]}, "titles with lists of sentences"),
+        ("hotpotqa", {"supporting_facts": [["a"]]}, "a list of pairs"),
+        ("grbench", {"answer": {"a": 1}}, '"answer" must be a text'),
+        ("tog-cwq", {"topic_entity": ["m.1"]}, '"topic_entity" must map'),
+        ("tog-qald", {"answer": {"Q1": [1]}}, '"Q1" must be a text'),
+    ],
+)
+def test_the_field_is_named(name, change, message, written):
+    text = (FIXTURES / SOURCES[name]).read_text()
+    data = [json.loads(line) for line in text.splitlines()] if SOURCES[name].endswith("data.json") else json.loads(text)
+    data[1] |= change
+    file = written(data)
+    found = said(name, file)
+    assert found.startswith(f"{file}, record 2: ") and message in found and f"the format of {name}" in found
+
+
+def test_a_qald_record(written):
+    def record(**change):
+        base = {"id": 1, "question": [{"language": "en", "string": "a?"}], "answers": [], "query": {"sparql": ""}}
+        return {"questions": [base | change]}
+
+    assert "question in some language" in said("qald10", written(record(question=[])))
+    assert '"boolean"' in said("qald10", written(record(answers=[{"boolean": "yes"}])))
+    assert '"bindings"' in said("qald10", written(record(answers=[{"results": {"bindings": [{"x": "y"}]}}])))
+    assert '"query"' in said("qald10", written(record(query="SELECT")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no question"),
+        ("  \n ", "has no question"),
+        ('[{"ID": "a"', "record 1: no JSON"),
+        ('[{"ID": "1", "question": "a?"}, {"ID"', "record 2: no JSON"),
+        ('[{"ID": "1", "question": "a?"}', "record 1: the file ends in the middle"),
+        ('[{"ID": "1", "question": "a?"} {"ID": "2"}]', "',' or ']' expected"),
+        ('[{"ID": "1", "question": "a?"},]', "record 2: no JSON"),
+        ('[{"ID": "1", "question": "a?"}] x', "after the end"),
+        ("<html>", "record 1: no JSON"),
+        ("[" * 200_000, "nested too deep"),
+        ('[{"ID": "1", "question": ' + "1" * 5000 + "}]", "record 1: no JSON"),
+    ],
+)
+def test_what_is_no_json(text, message, written):
+    assert message in said("cwq", written(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "has no list 'Questions'"),
+        ('{"Questions": {}}', "has no list 'Questions'"),
+        ('{"a": 1, "Questions" [', "':' expected"),
+        ('{"Questions": [', "ends in the middle"),
+        ('{"Questions": []', "ends in the middle"),
+        ('{"a": [1, "Questions"]}', "has no list"),
+    ],
+)
+def test_what_is_not_the_frame(text, message, written):
+    assert message in said("webqsp", written(text))
+
+
+def test_an_empty_list_has_no_question(written):
+    assert "no question" in said("webqsp", written('{"Questions": []}'))
+    assert "no question" in said("cwq", written("[ ]"))
+
+
+def test_files_that_cannot_be_read(tmp_path, written):
+    whole = gzip.compress(
+        json.dumps([{"ID": str(n), "question": random.Random(n).random()} for n in range(5000)]).encode()
+    )
+    assert "cannot be read" in said("cwq", written(whole[:-30], "cut.json.gz"))
+    assert "cannot be read" in said("cwq", written(b"no gzip", "none.json.gz"))
+    assert "UTF-8" in said("cwq", written(b'[{"ID": "\xff"}]'))
+    assert "UTF-8" in said("simplequestions", written(whole, "q.txt"))
+    assert "cannot be read" in said("cwq", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["a", "m.1\tb.c\tm.2\t ", "x\tpeople.person.child\tm.2\tq?", "m.1\tchild\tm.2\tq?", "m.1\tb.c\tz\tq"]
+)
+def test_a_line_of_simplequestions_that_is_none(line, written):
+    file = written(f"m.1\tb.c\tm.2\tq?\n\n{line}\n", "q.txt")
+    assert said("simplequestions", file).startswith(f"{file}, line 3: ")
+
+
+def test_sizes_are_bounded(monkeypatch, written):
+    record = {"ID": "1", "question": "a" * 5000}
+    monkeypatch.setattr(reading, "_CHUNK", 100)
+    monkeypatch.setattr(reading, "MAX_RECORD_CHARS", 2000)
+    assert "record 2: no JSON, or longer than 2,000 characters" in said(
+        "cwq", written([{"ID": "0", "question": "q"}, record])
+    )
+    assert "longer than 2,000 characters" in said("simplequestions", written("a" * 5000, "q.txt"))
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3000)
+    assert "more than 3,000 bytes" in said("cwq", written([{"ID": "1", "question": "a"}] * 500))
+
+
+def test_too_many_answers(monkeypatch, written):
+    monkeypatch.setattr(reading, "MAX_ANSWERS", 2)
+    answers = [{"answer": f"a{n}", "answer_id": f"m.{n}", "aliases": []} for n in range(3)]
+    assert "more than 2 answers" in said("cwq", written([{"ID": "1", "question": "a", "answers": answers}]))
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def _places(value, at=()):
+    """Every place within a value."""
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _places(inner, (*at, key))
+
+
+@pytest.mark.parametrize("name", JSON_FORMATS)
+@given(data=st.data())
+def test_anything_may_stand_anywhere(name, data, tmp_path_factory):
+    text = (FIXTURES / SOURCES[name]).read_text()
+    records = (
+        [json.loads(line) for line in text.splitlines()]
+        if SOURCES[name].endswith(("jsonl", "data.json"))
+        else json.loads(text)
+    )
+    place = data.draw(st.sampled_from([each for each in _places(records) if each]))
+    target = records
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = data.draw(_VALUES)
+    file = tmp_path_factory.getbasetemp() / f"{name}.json"
+    file.write_text(json.dumps(records))
+    try:
+        found = dataset_questions(f"{name}:{file}")
+    except KgqaError as error:
+        assert str(file) in str(error)
+    else:
+        assert all(q.text for q in found)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=4), _VALUES, max_size=3), min_size=1, max_size=6), st.integers(1, 60))
+def test_records_come_whole_wherever_the_pieces_end(tmp_path_factory, records, chunk):
+    file = tmp_path_factory.getbasetemp() / "pieces.json"
+    before = reading._CHUNK
+    reading._CHUNK = chunk
+    try:
+        for text, within in (
+            (json.dumps(records), ()),
+            (json.dumps({"x": 12, "y": records, "z": [True]}, indent=2), ("y",)),
+            ("\n".join(map(json.dumps, records)), ()),
+        ):
+            file.write_text(text)
+            assert json.dumps(list(reading.json_records(file, within=within))) == json.dumps(records)
+    finally:
+        reading._CHUNK = before
+
+
+def test_every_reader_gives_its_questions_one_by_one(tmp_path):
+    """A fault at the end does not keep the questions before it back."""
+    first = json.loads((FIXTURES / SOURCES["cwq"]).read_text())[0]
+    (tmp_path / "q.json").write_text(json.dumps([first])[:-1] + ", 7]")
+    questions = READERS["cwq"](tmp_path / "q.json", "cwq")
+    assert next(questions).id == first["ID"]
+    with pytest.raises(QuestionFileError, match="record 2"):
+        next(questions)

@@ -1,0 +1,168 @@
+"""How --dataset names a question set: formats, the user's folder, the demo questions, our own files, packages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.evaluation.datasets import DEMO, READERS, dataset_names, dataset_questions
+from kgqa.evaluation.datasets.published import published
+from kgqa.evaluation.datasets.queries import freebase_topics, wikidata_topics
+from kgqa.evaluation.keys import gold_keys
+from kgqa.evaluation.questions import QuestionFileError, read_questions
+from tests.evaluation.datasets.conftest import FIXTURES
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of question files, named by the variable."""
+    place = tmp_path / "sets"
+    (place / "2wikimultihopqa").mkdir(parents=True)
+    (place / "grbench" / "legal").mkdir(parents=True)
+    shutil.copy(FIXTURES / "ComplexWebQuestions_dev.json", place)
+    shutil.copy(FIXTURES / "WebQSP.test.json", place)
+    shutil.copy(FIXTURES / "2wiki" / "dev.json", place / "2wikimultihopqa")
+    shutil.copy(FIXTURES / "grbench" / "legal" / "data.json", place / "grbench" / "legal")
+    monkeypatch.setenv("KGQA_DATASETS", str(place))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("webqsp", 5),
+        ("webqsp:test", 5),
+        ("webqsp:WebQSP.test.json", 5),
+        ("cwq:dev", 4),
+        ("cwq:ComplexWebQuestions_dev.json", 4),
+        ("2wikimultihopqa", 3),
+        ("grbench:legal", 3),
+        (" webqsp ", 5),
+    ],
+)
+def test_files_in_the_folder_of_the_user(folder, source, count):
+    questions = dataset_questions(source)
+    assert len(questions) == count and questions[0].dataset == source.strip().split(":")[0]
+
+
+def test_a_file_that_is_there_comes_before_the_folder(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    data = json.loads((FIXTURES / "ComplexWebQuestions_dev.json").read_text())[:1]
+    (tmp_path / "ComplexWebQuestions_dev.json").write_text(json.dumps(data))
+    assert len(dataset_questions("cwq:ComplexWebQuestions_dev.json")) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("cwq", "ComplexWebQuestions_test_wans.json"),
+        ("cwq:train", "ComplexWebQuestions_train.json"),
+        ("cwq:nothing.json", "nothing.json"),
+        ("cwq:no/where.json", "no/where.json is not there"),
+    ],
+)
+def test_files_that_are_not_in_the_folder(folder, source, message):
+    with pytest.raises(QuestionFileError, match=message):
+        dataset_questions(source)
+
+
+def test_without_a_folder():
+    with pytest.raises(QuestionFileError, match="KGQA_DATASETS"):
+        dataset_questions("webqsp")
+    with pytest.raises(QuestionFileError, match="x.json is not there"):
+        dataset_questions("webqsp:x.json")
+
+
+def test_names_that_are_none():
+    with pytest.raises(SettingsError, match="no format 'cqw'.*cwq, webqsp"):
+        dataset_questions("cqw:file.json")
+    with pytest.raises(SettingsError, match="no dataset nothing.*cwq.*demo"):
+        dataset_questions("nothing")
+    with pytest.raises(QuestionFileError, match="cannot be read"):
+        dataset_questions("nothing.jsonl")
+
+
+def test_our_own_format(tmp_path):
+    (tmp_path / "mine.jsonl").write_text('{"question": "a?"}\n')
+    (tmp_path / "od:d.jsonl").write_text('{"question": "b?"}\n')
+    assert [q.text for q in dataset_questions(str(tmp_path / "mine.jsonl"))] == ["a?"]
+    assert [q.text for q in dataset_questions(str(tmp_path / "od:d.jsonl"))] == ["b?"]
+
+
+def test_a_data_set_that_a_package_brings(tmp_path, monkeypatch):
+    (tmp_path / "brought.py").write_text(
+        "from kgqa.evaluation.questions import GoldQuestion\n"
+        "def load():\n    return [GoldQuestion('a?', '1', 'brought', 0)]\n"
+    )
+    info = tmp_path / "brought-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[kgqa.datasets]\nbrought-set = brought:load\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [q.text for q in dataset_questions("brought-set")] == ["a?"]
+    assert "brought-set" in dataset_names()
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_the_demo_questions_need_no_file(name):
+    questions = dataset_questions(name)
+    assert len(questions) == 91 and {q.dataset for q in questions} == {name}
+
+
+def test_every_format_is_described():
+    assert set(published()) == set(READERS)
+    for name, each in published().items():
+        assert each.name == name and each.title and each.url.startswith("https://") and each.licence and each.files
+        assert len({file.split for file in each.files}) == len({file.name for file in each.files}) == len(each.files)
+        assert all(file.questions > 0 and len(file.sha256) in (0, 64) for file in each.files)
+
+
+# ---- topics from queries ----
+
+
+def test_topics_of_a_freebase_query():
+    query = """PREFIX fb: <http://rdf.freebase.com/ns/>
+    SELECT ?x { # fb:m.0comment
+      FILTER(?x != fb:m.01) fb:m.01 fb:a.b.c ?y ; fb:a.b.d fb:g.02 . ?y fb:type.object.type fb:m.03 .
+      ?y fb:common.topic.notable_types <http://rdf.freebase.com/ns/m.04> . ?y fb:e.f.g "m.05" , <http://rdf.freebase.com/ns/m.06> }"""
+    assert freebase_topics(query) == ("m.01", "g.02", "m.06")
+    assert freebase_topics("ns:m.01 ns:a.b ?x") == ("m.01",), "ns: need not be declared"
+    assert freebase_topics("") == freebase_topics("x" * 300_000) == freebase_topics("not { a query m.01") == ()
+
+
+def test_topics_of_a_wikidata_query():
+    assert wikidata_topics("SELECT ?x { wd:Q1 wdt:P31 wd:Q5 . ?x wdt:P1 wd:Q1 , wd:P5 , <http://www.wikidata.org/entity/Q7> }") == tuple(
+        f"http://www.wikidata.org/entity/Q{n}" for n in (1, 5, 7)
+    )  # fmt: skip
+
+
+# ---- on real questions ----
+
+
+def test_cwq_written_in_its_format_reads_back(data_folder, tmp_path):
+    """Topics come from the query alone here: they are those that were worked out otherwise, all but a few."""
+    ours = read_questions(data_folder / "freebase" / "questions_cwq_test.dev.jsonl.gz")[:500]
+    records = [
+        {
+            "ID": q.id,
+            "question": q.text,
+            "sparql": q.row["sparql"],
+            "compositionality_type": q.kind,
+            "answers": [{"answer": a.name, "answer_id": a.id or a.name, "aliases": []} for a in q.answers],
+        }
+        for q in ours
+    ]
+    (tmp_path / "cwq.json").write_text(json.dumps(records))
+    theirs = dataset_questions(f"cwq:{tmp_path / 'cwq.json'}")
+    assert [(q.id, q.text, q.kind) for q in theirs] == [(q.id, q.text, q.kind) for q in ours]
+    assert [gold_keys(q.answers) for q in theirs] == [gold_keys(q.answers) for q in ours]
+    same = sum(set(mine.topics) == set(read.topics) for mine, read in zip(ours, theirs))
+    assert same >= 0.95 * len(ours)
+
+
+def test_topics_of_real_qald_queries(data_folder):
+    questions = read_questions(data_folder / "wikidata" / "questions_qald10_test.dev.jsonl.gz")
+    assert [wikidata_topics(q.sparql[0]) for q in questions] == [q.topics for q in questions]
