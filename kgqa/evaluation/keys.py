@@ -8,7 +8,7 @@ them. A year by itself is the number it is written as.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from decimal import Decimal, InvalidOperation
 
@@ -46,13 +46,38 @@ def _gold_key(answer: GoldAnswer) -> Key:
     return literal_key(Literal(answer.name, answer.datatype)) if answer.datatype else text_key(answer.name)
 
 
-def answer_keys(answers: Iterable[Named], gold: frozenset[Key]) -> frozenset[Key]:
+def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
+    """The aliases of gold answers that are known by name, each as a key with the key of its answer.
+
+    An alias that is another gold answer's own name stays that answer's; one that two share belongs to the first.
+    """
+    known = list(gold)
+    own = gold_keys(known)
+    found: dict[Key, Key] = {}
+    for answer in known:
+        for alias in answer.aliases if not answer.id else ():
+            if alias.strip() and (key := text_key(alias)) not in own:
+                found.setdefault(key, _gold_key(answer))
+    return found
+
+
+def answer_keys(
+    answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None
+) -> frozenset[Key]:
     """The keys of answers, to be compared with these gold keys.
 
     An entity whose id or IRI is among the gold ids gets that key; one whose name is among the gold names, for gold
     without ids, gets that; any other its IRI, which is no gold key. Two entities of one name are one answer then.
+
+    Args:
+        aliases: what `alias_keys` gave, where an answer may go by another name.
     """
-    return frozenset(_answer_key(answer, gold) for answer in answers)
+    return frozenset(ordered_keys(answers, gold, aliases))
+
+
+def ordered_keys(answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None) -> list[Key]:
+    """As `answer_keys`, each once, in the order of the answers."""
+    return list(dict.fromkeys(_answer_key(answer, gold, aliases or {}) for answer in answers))
 
 
 def needs_names(gold: frozenset[Key]) -> bool:
@@ -60,14 +85,16 @@ def needs_names(gold: frozenset[Key]) -> bool:
     return any(kind != "id" for kind, _ in gold)
 
 
-def _answer_key(answer: Named, gold: frozenset[Key]) -> Key:
+def _answer_key(answer: Named, gold: frozenset[Key], aliases: Mapping[Key, Key]) -> Key:
     value = answer.value
     if isinstance(value, Literal):
-        return literal_key(value)
+        key = literal_key(value)
+        return aliases.get(key, key)
     for ident in (answer.id, value.iri):
         if ("id", ident) in gold:
             return "id", ident
     key = text_key(answer.name) if answer.name else ("name", "")
+    key = aliases.get(key, key)
     return key if key in gold else ("id", value.iri)
 
 

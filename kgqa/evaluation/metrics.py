@@ -22,6 +22,7 @@ from kgqa.model import Answer, QueryClass, Status
 
 Z95 = 1.959964
 RESAMPLES = 2000
+DISTINCT = 256
 Interval = OneOf["bootstrap", "normal"]
 
 
@@ -39,6 +40,17 @@ class Score:
 def hit_at_1(tied: AbstractSet[Any], gold: AbstractSet[Any]) -> float:
     """The chance that one of the answers that tie for the first place, drawn fairly, is right; 0 without any."""
     return len(tied & gold) / len(tied) if tied else 0.0
+
+
+def reciprocal_rank(answers: int, right: int) -> float:
+    """What 1 / (place of the first right answer) is on average, where `right` of so many answers are, all tied and
+    drawn in a fair order; 0 where none is right."""
+    total, wrong_so_far = 0.0, 1.0
+    for place in range(1, answers - right + 2) if right else ():
+        chance = right / (answers - place + 1)
+        total += wrong_so_far * chance / place
+        wrong_so_far *= 1 - chance
+    return total
 
 
 def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
@@ -65,10 +77,15 @@ def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
 
     What a model answered from its own knowledge has no ids: it is compared by name, which is kinder than by id.
     """
-    if answer.grounding == "model":
-        gold = [replace(each, id="") if each.name else each for each in gold]
-    wanted: frozenset[Key] = gold_keys(gold)
+    wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)
+
+
+def gold_seen(gold: Iterable[GoldAnswer], grounding: str) -> list[GoldAnswer]:
+    """Gold answers as an answer of this grounding can be compared with them: those of a model, by name."""
+    if grounding == "model":
+        return [replace(each, id="") if each.name else each for each in gold]
+    return list(gold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +114,19 @@ def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int
     if interval == "normal":
         error = Z95 * float(data.std()) / math.sqrt(data.size)
         return Mean(centre, data.size, max(0.0, centre - error), min(1.0, centre + error))
-    generator = np.random.default_rng(seed)
-    # one resample at a time: n may be tens of thousands
-    means = [data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)]
+    means = resampled_means(data, np.random.default_rng(seed))
     low, high = np.quantile(means, (0.025, 0.975))
     return Mean(centre, data.size, float(min(low, centre)), float(max(high, centre)))
+
+
+def resampled_means(data: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """The means of `RESAMPLES` resamples of the data, with replacement, each as long as the data."""
+    values, counts = np.unique(data, return_counts=True)
+    if values.size <= DISTINCT:
+        # how often each value is drawn is multinomial: the same draw, without one for every question
+        return generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size
+    # one resample at a time: n may be tens of thousands
+    return np.array([data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)])
 
 
 @dataclass(frozen=True, slots=True)

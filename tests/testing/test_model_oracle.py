@@ -60,9 +60,13 @@ def messages(name: str, **values) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in rendered]
 
 
-@pytest.mark.parametrize("name", sorted(set(PROMPTS.names()) - {"top/reask"}))
+# what is asked of judges is about answers, not about the graph
+OURS = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
 def test_every_kind_of_prompt_gets_the_right_reply(name):
-    assert set(RIGHT) == set(PROMPTS.names()) - {"top/reask"}, "every prompt has a right reply here"
+    assert set(RIGHT) == OURS, "every prompt has a right reply here"
     assert ModelOracle(TABLE, p=1.0)(messages(name)).startswith(RIGHT[name])
 
 

@@ -1,0 +1,173 @@
+"""`kgqa score` as its users run it: both sides of a file, as text and as JSON, and what it does not take."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.testing.server import ScriptedServer
+
+GNN = [
+    {"id": "a", "question": "Who?", "prediction": "Ann Li\nBob", "ground_truth": ["Ann Li", "Bob"]},
+    {"id": "b", "question": "Where?", "prediction": "New York City", "ground_truth": ["New York"]},
+    {"id": "c", "question": "When?", "prediction": "1996", "ground_truth": ["2001"]},
+]
+QUESTIONS = [
+    {"id": "1", "question": "Who is it?", "answers": [{"id": "m.1", "name": "Ann Li", "aliases": ["A. Li"]}]},
+    {"id": "2", "question": "Where is it?", "answers": [{"id": "m.2", "name": "Wien"}]},
+]
+
+
+def write(folder, name, lines):
+    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return name
+
+
+def test_a_file_that_carries_its_truth(kgqa, tmp_path):
+    write(tmp_path, "p.jsonl", GNN)
+    done = kgqa("score", "p.jsonl", "--format", "gnn-rag")
+    assert done.returncode == 0, done.err
+    assert "3 questions; gold answers: those of the file" in done.out
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert any(line.startswith("Hit 66.7 [") for line in lines) and any(line.startswith("em 33.3 [") for line in lines)
+    assert "Hit 66.7 -> hit@any 33.3, because" in lines
+    assert "-33.3 1 substring only: a gold answer is a piece of the lines" in lines
+    assert lines[-1].endswith('"" 100.0')
+
+
+def test_as_json(kgqa, tmp_path):
+    write(tmp_path, "p.jsonl", GNN)
+    done = kgqa("score", "p.jsonl", "--format", "gnn-rag", "--json")
+    found = json.loads(done.out)
+    assert found["n"] == 3 and found["theirs"]["Hit"]["value"] == pytest.approx(2 / 3)
+    assert found["ours"]["em"]["value"] == pytest.approx(1 / 3) and found["dataset"] is None
+    assert {each["reason"] for each in found["reasons"] if each["theirs"] == "Hit"} == {
+        "substring only: a gold answer is a piece of the lines"
+    }
+
+
+def test_with_a_data_set(kgqa, tmp_path):
+    write(tmp_path, "q.jsonl", QUESTIONS)
+    replies = ["{Yes}. It is {A. Li}.", "{e}"]
+    lines = [
+        {"question": q["question"], "results": said, "reasoning_chains": []} for q, said in zip(QUESTIONS, replies)
+    ]
+    write(tmp_path, "p.jsonl", lines)
+    found = json.loads(kgqa("score", "p.jsonl", "--format", "tog", "--dataset", "q.jsonl", "--json").out)
+    assert found["ours"]["em"]["value"] == 0 and found["theirs"]["EM"]["value"] == 0.5  # "e" lies within Wien
+    assert found["ours"]["tog_em_suspect"]["value"] == 0.5
+    found = json.loads(kgqa("score", "p.jsonl", "--format", "tog", "--dataset", "q.jsonl", "--json", "--aliases").out)
+    assert found["ours"]["em"]["value"] == 0.5
+
+
+def test_what_kgqa_itself_answered(kgqa, tmp_path):
+    asked = {"question": "Who directed the film Parasite?", "id": "1"}
+    answer = kgqa("ask", "--json", "--embeddings", "off", input=json.dumps(asked) + "\n")
+    (tmp_path / "p.jsonl").write_text(answer.out)
+    ident = json.loads(answer.out)["answers"][0]["id"]
+    write(tmp_path, "q.jsonl", [asked | {"answers": [{"id": ident, "name": "?"}]}, QUESTIONS[1]])
+    done = kgqa("score", "p.jsonl", "--format", "kgqa", "--dataset", "q.jsonl", "--json")
+    found = json.loads(done.out)
+    assert (found["n"], found["ours"]["em"]["value"], found["unanswered"], found["theirs"]) == (1, 1, 1, {})
+    found = json.loads(
+        kgqa("score", "p.jsonl", "--format", "kgqa", "--dataset", "q.jsonl", "--json", "--count-missing").out
+    )
+    assert (found["n"], found["ours"]["em"]["value"]) == (2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["p.jsonl"], 2, "--format"),
+        (["p.jsonl", "--format", "other"], 2, "gnn-rag"),
+        (["missing.jsonl", "--format", "tog"], 1, "missing.jsonl cannot be read"),
+        (["p.jsonl", "--format", "aog"], 1, "p.jsonl, line 1 is no prediction of format aog: has no 'Answer'"),
+        (["q.jsonl", "--format", "tog"], 1, "has no 'results'"),
+        (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is no JSON"),
+        (["t.jsonl", "--format", "tog"], 1, "says nowhere what is right: give its data set"),
+        (["t.jsonl", "--format", "tog", "--dataset", "q.jsonl"], 1, "None of the 1 questions of t.jsonl is in q.jsonl"),
+        (["p.jsonl", "--format", "gnn-rag", "--dataset", "nowhere.jsonl"], 1, "nowhere.jsonl"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(kgqa, tmp_path, arguments, code, message):
+    write(tmp_path, "p.jsonl", GNN)
+    write(tmp_path, "q.jsonl", QUESTIONS)
+    write(tmp_path, "t.jsonl", [{"question": "Unheard of?", "results": "x"}])
+    (tmp_path / "broken.jsonl").write_text('{"question": \n')
+    done = kgqa("score", *arguments)
+    assert (done.returncode, message in done.err) == (code, True), done.err
+    assert not done.out
+
+
+def test_text_from_files_cannot_reach_the_terminal(kgqa, tmp_path):
+    line = {"id": "a\x1b[2J", "question": "\x1b[31mWho?", "prediction": "\x1b]0;x\x07", "ground_truth": ["\x1b[1mAnn"]}
+    write(tmp_path, "p\x1b[31m.jsonl", [line])
+    for more in ([], ["--json"]):
+        done = kgqa("score", "p\x1b[31m.jsonl", "--format", "rog", *more)
+        assert done.returncode == 0 and "\x1b" not in done.out + done.err
+
+
+# ---- judges ----
+
+
+def judge(messages):
+    """Finds the second line of a response right, and whatever it reads first better."""
+    if "compare two responses" in messages[0]["content"]:
+        return "FIRST"
+    if "check responses" in messages[0]["content"]:
+        return "YES" if "Ann Li" in messages[1]["content"] else "who knows"
+    return "7"
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer(judge) as running:
+        yield running
+
+
+def test_judges(kgqa, tmp_path, server):
+    write(tmp_path, "p.jsonl", GNN)
+    arguments = [
+        "score",
+        "p.jsonl",
+        "--format",
+        "rog",
+        "--judge",
+        "correct",
+        "--judge",
+        "answer",
+        "--llm",
+        f"{server.url}#m",
+    ]
+    found = json.loads(kgqa(*arguments, "--reask", "0", "--against", "p.jsonl", "--json").out)
+    right, rated = found["judges"]["correct"], found["judges"]["answer"]
+    assert (right["n"], right["right"]["n"], right["right"]["value"], right["unparsed"]) == (
+        3,
+        1,
+        1,
+        pytest.approx(2 / 3),
+    )
+    assert rated["score"]["value"] == rated["correctness"]["value"] == 7 and rated["unparsed"] == 0
+    assert found["against"]["pairs"] == 3
+    overall = found["against"]["dimensions"]["overall"]
+    assert (overall["ties"], overall["rate"], overall["contradictory"], overall["elo"]) == (3, 0.5, 1, 1600)
+    assert server.calls == 3 + 3 * 3 + 3 * 4 * 2
+    shown = kgqa(*arguments, "--reask", "0", "--against", "p.jsonl").out
+    assert "judge: correct, 3 judged, 66.7% of the verdicts unread" in shown
+    assert "overall             50.0% won (0 won, 3 tied, 0 lost), Elo 1600" in shown
+
+
+def test_a_judge_stops_at_its_budget(kgqa, tmp_path, server):
+    write(tmp_path, "p.jsonl", GNN)
+    done = kgqa(
+        "score", "p.jsonl", "--format", "rog", "--judge", "answer", "--llm", f"{server.url}#m", "--max-calls", "3"
+    )
+    assert done.returncode == 0 and server.calls <= 3
+    assert "judge: answer, 0 judged" in done.out and "stopped: more than 3 model calls" in done.out
+
+
+def test_a_judge_has_to_be_named(kgqa, tmp_path):
+    write(tmp_path, "p.jsonl", GNN)
+    done = kgqa("score", "p.jsonl", "--format", "rog", "--judge", "answer")
+    assert done.returncode == 2 and "--llm" in done.err

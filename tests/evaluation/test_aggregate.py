@@ -1,0 +1,141 @@
+"""The summary of a run: every number by hand on a few records, failures in the denominator, and bounded memory."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+from kgqa.evaluation.aggregate import _Table, summary_of
+from kgqa.evaluation.metrics import mean
+from kgqa.evaluation.questions import GoldAnswer
+from kgqa.evaluation.records import Record
+
+GOLD = (GoldAnswer("m.1", "Ann"),)
+
+
+def record(
+    number: int, *, right=True, status="answered", usage=None, grounding="graph", query_class="exact", **more
+) -> Record:
+    answers = [{"id": "m.1" if right else "m.2", "name": "x", "iri": "http://e/x"}] if status == "answered" else []
+    answer = {"status": status, "grounding": grounding if answers else "none", "answers": answers}
+    answer |= {"query_class": query_class if answers else "none", "usage": usage or {}}
+    more = {"answers": GOLD, "seconds": 1.0} | more
+    return Record(id=f"q{number}", dataset="d", text="?", answer=answer, **more)
+
+
+def usage(calls, cost, queries=2, unparsed=0, tokens=10) -> dict:
+    stage = {"stage": "tournament", "calls": calls, "unparsed": unparsed, "repaired": 1, "reasked": 0, "failed": 0}
+    return {
+        "calls": calls,
+        "prompt_tokens": tokens,
+        "completion_tokens": 5,
+        "cost": cost,
+        "queries": queries,
+        "stages": [stage],
+    }
+
+
+RECORDS = [
+    record(0, usage=usage(2, 0.5, unparsed=1), hops=1, kind="composition", topics=("m.9",), loss="right"),
+    record(1, usage=usage(4, 1.5), hops=2, kind="composition", topics=("m.9", "m.8"), right=False, loss="prefilter"),
+    record(2, usage=usage(6, None, queries=8), hops=2, grounding="model", query_class="none", leaks=3, seconds=3.0),
+    record(3, status="failed", failure="StoreTimeout", hops=2, seconds=10.0),
+    record(4, status="no_answer", query_class="restricted", hops=2, loss="prefilter"),
+    record(5, query_class="restricted", answers=()),  # nobody knows what is right
+]
+
+
+def test_by_hand():
+    found = summary_of(RECORDS)
+    assert (found["n"], found["scored"], found["failed"]) == (6, 5, 1)
+    # right by id, wrong, m.1 said by a model (no name matches), failed, no answer
+    assert found["scores"]["em"]["value"] == pytest.approx(1 / 5) and found["scores"]["em"]["n"] == 5
+    assert found["scores_without_failed"]["em"] == {**found["scores_without_failed"]["em"], "value": 0.25, "n": 4}
+    assert found["lost_to_failures"]["em"] == pytest.approx(0.05)
+    assert found["statuses"] == {"answered": 4, "failed": 1, "no_answer": 1}
+    assert found["failures"] == {"StoreTimeout": 1}
+    assert found["losses"] == {"prefilter": 2, "right": 1}
+    assert found["grounding"] == {"n": 4, "graph": 0.75, "model": 0.25, "none": 0}
+    assert found["reproduced"] == {"n": 4, "exact": 0.5, "restricted": 0.25, "superset": 0, "none": 0.25}
+    assert found["leaks"] == {"questions": 1, "names": 3, "share": pytest.approx(1 / 6)}
+    assert found["unparsed"]["rate"] == pytest.approx(1 / 12)
+    assert found["unparsed"]["by_stage"]["tournament"] == {
+        "calls": 12, "unparsed": 1, "repaired": 3, "reasked": 0, "failed": 0, "rate": pytest.approx(1 / 12),
+    }  # fmt: skip
+    used = found["usage"]
+    assert used["calls"] == {"n": 6, "mean": 2, "p50": 1, "p95": pytest.approx(5.5), "total": 12}
+    assert used["queries"]["total"] == 12 and used["tokens"]["total"] == 45
+    assert used["cost"]["total"] == 2.0 and used["cost"]["n"] == 5 and used["unpriced"] == 1
+    assert (used["seconds"]["mean"], used["seconds"]["p50"]) == (pytest.approx(17 / 6), 1.0)
+
+
+def test_groups():
+    groups = summary_of(RECORDS)["groups"]
+    assert set(groups) == {"dataset", "hops", "kind", "topics"}  # no question has a level
+    assert [(name, each["n"]) for name, each in groups["hops"].items()] == [("1", 1), ("2", 4)]
+    assert groups["hops"]["1"]["em"]["value"] == 1 and groups["hops"]["2"]["em"]["value"] == 0
+    assert groups["kind"]["not known"]["n"] == 3 and groups["kind"]["composition"]["em"]["value"] == 0.5
+    assert [(name, each["n"]) for name, each in groups["topics"].items()] == [("0", 3), ("1", 1), ("2", 1)]
+
+
+def test_intervals_are_those_of_mean():
+    records = [record(n, right=n % 3 == 0) for n in range(60)]
+    found, wanted = summary_of(records)["scores"]["em"], mean([float(n % 3 == 0) for n in range(60)])
+    assert (found["value"], found["low"], found["high"], found["n"]) == (wanted.value, wanted.low, wanted.high, 60)
+    normal = summary_of(records, interval="normal")["scores"]["em"]
+    assert normal["low"] == mean([float(n % 3 == 0) for n in range(60)], interval="normal").low
+
+
+def test_a_run_of_nothing_is_plain_json_too():
+    for records in ([], RECORDS, RECORDS[:1], RECORDS[5:]):
+        json.dumps(summary_of(records), allow_nan=False)
+    assert summary_of([])["scores"]["em"] == {"value": None, "low": None, "high": None, "n": 0}
+
+
+def test_scores_that_a_record_has_are_taken():
+    scored = record(0, right=False, scores={"em": 1.0, "f1": 0.5})
+    found = summary_of([scored])["scores"]
+    assert (found["em"]["value"], found["f1"]["value"]) == (1, 0.5)
+
+
+@pytest.mark.parametrize(
+    "junk", [{"calls": "many"}, {"calls": None, "cost": "x"}, {"queries": float("nan")}, {"stages": [{}]}]
+)
+def test_numbers_that_are_none(junk):
+    json.dumps(summary_of([record(0, usage=junk)]), allow_nan=False)
+
+
+def test_failures_show():
+    """Faults at 5% of the questions: the scores over all are lower by just that, and both are there."""
+    records = [
+        record(n, status="failed" if n % 20 == 0 else "answered", failure="X" if n % 20 == 0 else "")
+        for n in range(200)
+    ]
+    found = summary_of(records)
+    assert found["scores"]["em"]["value"] == 0.95 and found["scores_without_failed"]["em"]["value"] == 1
+    assert found["lost_to_failures"]["em"] == pytest.approx(0.05) and found["failures"] == {"X": 10}
+
+
+def test_a_question_with_a_failure_is_a_failed_one_whatever_its_status():
+    found = summary_of([record(0), record(1, status="budget_exhausted", failure="StoreTimeout")])
+    assert (found["failed"], found["failures"]) == (1, {"StoreTimeout": 1})
+    assert found["scores_without_failed"]["em"]["n"] == 1
+
+
+def test_memory_is_bounded_by_numbers():
+    def records(count):
+        for number in range(count):
+            made = record(number, usage=usage(3, 0.1), hops=2)
+            yield Record(
+                **{**vars(made), "answer": {**made.answer, "trace": [{"kind": "pool", "paths": ["y" * 1000] * 100}]}}
+            )
+
+    table = _Table()
+    tracemalloc.start()
+    for each in records(2000):
+        table.add(each)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held / 2000 < 600, f"{held / 2000:.0f} bytes a question"

@@ -1,0 +1,117 @@
+"""Two runs over the same questions, and groups: by hand, and what must hold for any two runs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.evaluation.comparing import GROUPINGS, compare_runs, difference, mcnemar, scores_by_id
+from kgqa.evaluation.records import Record
+
+
+def run(values) -> dict[str, float]:
+    return {f"q{place}": float(value) for place, value in enumerate(values)}
+
+
+@pytest.mark.parametrize(
+    ("only_first", "only_second", "p"),
+    [
+        (0, 0, 1.0),
+        (1, 1, 1.0),
+        (0, 1, 1.0),  # 2 * 1/2
+        (0, 5, 2 / 32),
+        (5, 0, 2 / 32),
+        (1, 9, 2 * 11 / 1024),
+        (2, 8, 2 * 56 / 1024),
+    ],
+)
+def test_mcnemar_by_hand(only_first, only_second, p):
+    first = [1] * only_first + [0] * only_second + [1] * 4 + [0] * 3
+    second = [0] * only_first + [1] * only_second + [1] * 4 + [0] * 3
+    found = mcnemar(run(first), run(second))
+    assert (found.n, found.only_first, found.only_second) == (only_first + only_second + 7, only_first, only_second)
+    assert found.p == pytest.approx(p)
+
+
+def test_mcnemar_of_many_questions():
+    assert mcnemar(run([1] * 3000 + [0] * 3000), run([0] * 3000 + [1] * 3000)).p == 1.0
+    assert mcnemar(run([0] * 3000), run([1] * 3000)).p == pytest.approx(0, abs=1e-300)
+    # the normal approximation of 600 against 500
+    found = mcnemar(run([1] * 600 + [0] * 500), run([0] * 600 + [1] * 500))
+    assert found.p == pytest.approx(math.erfc((100 - 1) / math.sqrt(1100) / math.sqrt(2)), rel=0.02)
+
+
+def test_shares_are_no_verdicts():
+    with pytest.raises(ValueError, match="0.5"):
+        mcnemar(run([1, 0.5]), run([1, 1]))
+
+
+def test_only_shared_questions_are_compared():
+    assert mcnemar({"a": 1, "b": 0}, {"b": 1, "c": 1}).n == 1
+    assert difference({"a": 1, "b": 0}, {"b": 0.25, "c": 1}).value == 0.25
+    nothing = difference({"a": 1}, {"b": 1})
+    assert nothing.n == 0 and math.isnan(nothing.value) and math.isnan(nothing.p)
+    assert math.isnan(difference({"a": 1}, {"a": 0}).p)
+
+
+def test_a_difference_that_is_there_and_one_that_is_not():
+    better = difference(run([0] * 100 + [1] * 100), run([0] * 60 + [1] * 140))
+    assert better.value == 0.2 and better.n == 200
+    assert better.low == pytest.approx(0.2 - 1.96 * 0.4 / math.sqrt(200), abs=0.01)  # s.d. of the differences: 0.4
+    assert better.p < 0.01
+    even = difference(run([0, 1] * 50), run([1, 0] * 50))
+    assert even.value == 0 and even.p == 1 and even.low < 0 < even.high
+    same = difference(run([0, 1] * 50), run([0, 1] * 50))
+    assert (same.value, same.low, same.high, same.p) == (0, 0, 0, 1)
+
+
+def test_pairing_sees_what_two_intervals_do_not():
+    """A hundred hard and a hundred easy questions, three points apart on each: the intervals of the means overlap."""
+    found = difference(run([0.1] * 100 + [0.9] * 100), run([0.13] * 100 + [0.93] * 100))
+    assert found.low == pytest.approx(0.03) and found.p < 0.01
+
+
+values = st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0])), min_size=2, max_size=40)
+
+
+@given(values)
+def test_swapping_the_runs(pairs):
+    first, second = run(one for one, _ in pairs), run(other for _, other in pairs)
+    there, back = mcnemar(first, second), mcnemar(second, first)
+    assert there.p == back.p and there.only_first == back.only_second and 0 < there.p <= 1
+    forth, again = difference(first, second), difference(second, first)
+    assert forth.value == -again.value and 0 < forth.p <= 1
+    assert forth.low <= forth.value <= forth.high
+    assert difference(first, second) == forth
+    assert forth.value == pytest.approx((there.only_second - there.only_first) / len(pairs))
+
+
+def test_all_metrics_of_two_runs():
+    first = {"a": {"em": 1.0, "f1": 0.5, "x": 1.0}, "b": {"em": 0.0, "f1": 0.0}, "c": {"em": 1.0, "f1": 1.0}, "d": {}}
+    second = {"a": {"em": 1.0, "f1": 1.0}, "b": {"em": 1.0, "f1": 0.5}, "d": {"em": 1.0}}
+    em, f1 = compare_runs(first, second)
+    assert (em.metric, em.first, em.second, em.difference.n) == ("em", 0.5, 1.0, 2)
+    assert em.mcnemar is not None and em.mcnemar.only_second == 1
+    assert (f1.metric, f1.first, f1.second, f1.mcnemar) == ("f1", 0.25, 0.75, None)
+    assert compare_runs(first, {"z": {"em": 1.0}}) == compare_runs({}, {}) == []
+
+
+def record(**more) -> Record:
+    return Record(id="q", dataset="d", text="?", answer={"status": "answered"}, answers=(), **more)
+
+
+def test_groups():
+    found = {
+        name: of(record(hops=2, kind="comparative", level="zero-shot", topics=("a", "b")))
+        for name, of in GROUPINGS.items()
+    }
+    assert found == {"dataset": "d", "hops": "2", "kind": "comparative", "level": "zero-shot", "topics": "2"}
+    assert GROUPINGS["hops"](record()) == "" and GROUPINGS["topics"](record()) == "0"
+    assert GROUPINGS["topics"](record(topics=("a", "b", "c", "d"))) == "3 or more"
+
+
+def test_scores_by_id():
+    assert scores_by_id([record(scores={"em": 1.0}), record()]) == {"q": {"em": 1.0}}
