@@ -1,6 +1,7 @@
 # kgqa: `make demo` and `make test` need nothing before them.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test soak bench accuracy oracle clean
+.PHONY: browser-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
 .PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-asked
 
 PYTHON ?= python3
@@ -10,15 +11,11 @@ STAMP  := $(VENV)/.installed
 
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
-# other tools have variables of these names
-ifneq ($(origin DUMP),command line)
-  DUMP :=
-endif
-ifneq ($(origin DB),command line)
-  DB :=
-endif
+# what a person says to a target; other tools have variables of these names, so only from the command line
+SAID := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS
+$(foreach name,$(SAID),$(if $(findstring command,$(origin $(name))),,$(eval $(name) :=)))
 # as variables of the environment they reach the shell as they are, whatever characters are in them
-export DUMP DB
+export $(SAID)
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,10 +36,10 @@ demo: $(STAMP) ## answer questions on the bundled graph
 # a file at a time to each of two processes: what a file sets up is set up once
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
-test: $(STAMP) virtuoso-for-tests ## run the tests
+test: $(STAMP) virtuoso-for-tests browser-for-tests ## run the tests
 	$(PYTEST)
 
-soak: $(STAMP) virtuoso-for-tests ## run the tests with the long ones in full
+soak: $(STAMP) virtuoso-for-tests browser-for-tests ## run the tests with the long ones in full
 	KGQA_SOAK=1 $(PYTEST) --timeout=1800
 
 virtuoso-install: ## install the Virtuoso server (Debian, Ubuntu; elsewhere say what to do)
@@ -53,6 +50,15 @@ virtuoso-for-tests:
 	@command -v virtuoso-t >/dev/null || test -n "$$VIRTUOSO_T" || { \
 	  if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then sh virtuoso/install.sh; else false; fi; } || \
 	  echo "Virtuoso is not installed; tests that need it are skipped. To have them: make virtuoso-install"
+
+# the test that clicks through a report skips itself, and says so, where neither browser nor root and apt are to be had
+browser-for-tests:
+	@{ command -v chromedriver && { command -v chromium || command -v chromium-browser || command -v google-chrome; }; } >/dev/null 2>&1 || { \
+	  if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then \
+	    { apt-get install -y --no-install-recommends chromium chromium-driver || \
+	      { apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver; }; } >/dev/null; \
+	  else false; fi; } || \
+	  echo "Chromium is not installed; the tests of reports in a browser are skipped. To have them: apt-get install chromium chromium-driver"
 
 virtuoso-start: $(STAMP) ## start your own Virtuoso server
 	$(BIN)/kgqa virtuoso start
@@ -74,10 +80,23 @@ freebase-asked:
 	@test -z "$$DUMP" || test -z "$$DB" || { echo "Give either DUMP or DB"; exit 1; }
 	@test -f "$$DUMP$$DB" || { echo "There is no file $$DUMP$$DB"; exit 1; }
 
+# a run that is there is gone on with
+eval: $(STAMP) ## ask a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [GRAPH=...] [SAMPLE=200] [SEED=0] [OUT=runs/x]
+	@test -n "$$DATASET" || { echo "Say what to ask: make eval DATASET=demo-webqsp, or DATASET=webqsp:WebQSP.test.json GRAPH=..."; exit 1; }
+	@out="$${OUT:-runs/$$(printf %s "$$DATASET-$${METHOD:-top}-$${SAMPLE:-all}" | tr -c 'A-Za-z0-9.-' _)}"; \
+	if test -e "$$out"; then $(BIN)/kgqa eval resume -- "$$out"; else \
+	  $(BIN)/kgqa eval run --dataset="$$DATASET" --out="$$out" $${METHOD:+--method="$$METHOD"} $${LLM:+--llm="$$LLM"} \
+	    $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}; fi
+
+# a table of the thesis, of the models that models.toml has a place for
+table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP)
+	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
+
 bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/exploration.py
 	$(BIN)/python benchmarks/asking.py
+	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/tournament.py --trials 500
 	$(BIN)/python benchmarks/endpoint.py

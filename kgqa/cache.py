@@ -20,7 +20,7 @@ import numpy as np
 from kgqa.errors import SettingsError
 
 DEFAULT_LIMIT_BYTES = 10 << 30
-KINDS = ("graphs", "models", "embeddings", "results", "demo")
+KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
 
 
 @dataclass(frozen=True, slots=True)

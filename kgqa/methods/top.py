@@ -52,6 +52,8 @@ def answer(
     by_model = resources.models is not None and settings["rank.chooser"] in ("auto", "llm")
     shown = Shown(graph, question.text, topics, names, settings, trace) if by_model else None
     asked, spans = _masked(question.text, names, topics, settings, trace)
+    if shown is not None:
+        trace.event("shown", question=shown.question)
     cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
     clauses: Mapping[Entity, str] = {}

@@ -1,0 +1,179 @@
+"""What run.json says: everything that decides the answers, and nothing secret."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from kgqa import __version__
+from kgqa.cache import Cache
+from kgqa.evaluation.asking import Topics
+from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.runs import FORMAT, Run, RunError
+from kgqa.methods.ask import cache_of, graph_id
+from kgqa.methods.resources import Resources
+from kgqa.model import to_json
+from kgqa.settings import Settings, resolve
+from kgqa.settings_table import BY_KEY
+
+PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
+LEFT_OUT = ("llm.extra_body", "llm.stages")
+"""Settings that may hold keys: of these only a digest is kept."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was asked to do, besides its settings."""
+
+    dataset: str
+    topics: Topics = "gold"
+    sample: int | None = None
+    seed: int = 0
+    shard: str = ""
+    concurrency: int = 8
+    losses: bool = False
+    most_cost: float | None = None
+    keep_going: bool = False
+
+
+def manifest_of(plan: Plan, questions: Sequence[GoldQuestion], resources: Resources) -> dict[str, Any]:
+    """The object of run.json. Of a server the triples are counted for it."""
+    settings = resources.settings
+    graph = graph_id(resources.graph)
+    prompts = resources.prompts
+    found = {
+        "format": FORMAT,
+        "id": secrets.token_hex(8),
+        "begun": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "method": settings["ask.method"],
+        "dataset": {"source": plan.dataset, "questions": len(questions), "digest": digest_of(questions)},
+        "topics": plan.topics,
+        "sample": plan.sample,
+        "seed": plan.seed,
+        "shard": plan.shard,
+        "concurrency": plan.concurrency,
+        "losses": plan.losses,
+        "most_cost": plan.most_cost,
+        "graph": to_json(graph),
+        "models": resources.models.described() if resources.models else None,
+        "embeddings": resources.encoder.name if resources.encoder else None,
+        "settings": {key: value for key, value in settings.values.items() if key not in LEFT_OUT},
+        "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
+        "secret": {key: _digest(settings[key]) for key in LEFT_OUT if settings[key] is not None},
+        "prompts": {name: _digest(prompts.get(name).source) for name in prompts.names()},
+        "versions": {"kgqa": __version__, "python": platform.python_version(), **_versions()},
+    }
+    return found
+
+
+def digest_of(questions: Sequence[GoldQuestion]) -> str:
+    """Tells question lists apart: ids, texts, topics, gold answers."""
+    whole = hashlib.sha256()
+    for question in questions:
+        gold = [[[a.id, a.name, a.datatype] for a in reading] for reading in question.parses or (question.answers,)]
+        whole.update(json.dumps([question.id, question.text, question.topics, gold]).encode())
+    return whole.hexdigest()[:32]
+
+
+def plan_of(run: Run) -> Plan:
+    """Raises RunError where run.json is not what a run of this version writes."""
+    data = run.manifest
+    try:
+        return Plan(
+            dataset=str(data["dataset"]["source"]),
+            topics=data["topics"],
+            sample=data["sample"],
+            seed=data["seed"],
+            shard=data["shard"],
+            concurrency=data["concurrency"],
+            losses=data["losses"],
+            most_cost=data["most_cost"],
+        )
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{run.folder}/run.json lacks {error}: begin anew with kgqa eval run.") from None
+
+
+def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
+    """The settings of a run, to go on with it. What may hold keys comes from the user's own settings, as then.
+
+    Args:
+        given: from the command line, before anything else.
+
+    Raises:
+        RunError: what may hold keys is not what it was. SettingsError: see `resolve`.
+    """
+    data = run.manifest
+    named = data.get("settings")
+    if not isinstance(named, dict):
+        raise RunError(f"{run.folder}/run.json has no settings: begin anew with kgqa eval run.")
+    old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
+    old = {key: value for key, value in old.items() if key not in LEFT_OUT and value is not None}
+    settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
+    secret = data.get("secret") or {}
+    for key in LEFT_OUT:
+        now = _digest(settings[key]) if settings[key] is not None else None
+        if now != secret.get(key):
+            raise RunError(f"{key} is not what it was when this run began. Set {BY_KEY[key].variable} to what it was.")
+    return settings
+
+
+def check_same(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
+    """Raises RunError where the questions or the graph are not those the run began with; returns what else differs."""
+    data = run.manifest
+    if data.get("dataset", {}).get("digest") != digest_of(questions):
+        raise RunError(
+            f"The questions of {data.get('dataset', {}).get('source')} are not those this run began with: "
+            "begin anew with kgqa eval run."
+        )
+    before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
+    if before != now:
+        raise RunError(
+            f"The graph is not what it was when this run began (fingerprint {before or 'unknown'}, now "
+            f"{now or 'unknown'}): begin anew with kgqa eval run."
+        )
+    notes = []
+    prompts = {name: _digest(resources.prompts.get(name).source) for name in resources.prompts.names()}
+    if changed := sorted(name for name in prompts if data.get("prompts", {}).get(name) not in (None, prompts[name])):
+        notes.append(f"Prompts have changed since this run began: {', '.join(changed[:5])}.")
+    if data.get("versions", {}).get("kgqa") != __version__:
+        notes.append(f"This run was begun by kgqa {data.get('versions', {}).get('kgqa')}.")
+    return notes
+
+
+def remember_own(manifest: Mapping[str, Any], settings: Settings) -> None:
+    """Note in the user's cache that this user began this run, so that its settings may be used again."""
+    cache = cache_of(settings)
+    cache.write_text(_own(cache, manifest), "")
+
+
+def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether this user began this run, with these settings: a run.json of somebody else could name a server that
+    would be sent this user's key."""
+    return _own(cache_of(settings), manifest).is_file()
+
+
+def _own(cache: Cache, manifest: Mapping[str, Any]) -> Path:
+    told = {key: manifest.get(key) for key in ("id", "settings", "given", "secret")}
+    return cache.entry("runs", _digest(told))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

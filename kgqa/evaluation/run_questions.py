@@ -1,0 +1,51 @@
+"""Which questions a run asks: those of its data set, or a sample of them, or one part of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa.evaluation.manifest import Plan
+from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.runs import RunError
+
+_SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
+
+
+def chosen_questions(plan: Plan) -> list[GoldQuestion]:
+    """The questions of a plan; ids are made distinct, because answers are kept by them.
+
+    Raises:
+        QuestionFileError: they cannot be read. RunError: there is no such part.
+    """
+    from kgqa.evaluation.datasets import dataset_questions
+    from kgqa.evaluation.sampling import sample, shard
+
+    questions = distinct(dataset_questions(plan.dataset))
+    if plan.sample is not None:
+        questions = sample(questions, plan.sample, plan.seed)
+    if plan.shard:
+        match = _SHARD.fullmatch(plan.shard)
+        if not match or int(match[1]) > int(match[2]):
+            raise RunError(f"{plan.shard} is no part: --shard 1/4 is the first of four.")
+        questions = shard(questions, int(match[1]), int(match[2]))
+    if not questions:
+        raise RunError(f"{plan.dataset} leaves no question to ask.")
+    return questions
+
+
+def distinct(questions: Sequence[GoldQuestion]) -> list[GoldQuestion]:
+    """The same questions, a number added to an id that came before."""
+    seen: Counter[str] = Counter()
+    taken = {question.id for question in questions}
+    found = []
+    for question in questions:
+        seen[question.id] += 1
+        ident, number = question.id, seen[question.id]
+        while number > 1 and ident in taken:
+            ident, number = f"{question.id}#{number}", number + 1
+        taken.add(ident)
+        found.append(question if ident == question.id else replace(question, id=ident))
+    return found

@@ -1,0 +1,206 @@
+"""Asks many questions at once and keeps every answer as soon as it is there.
+
+Questions run in threads; one thread, the caller's, writes. Whoever stops a run loses the questions in flight at most.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import islice
+
+from kgqa.answer_json import answer_object
+from kgqa.errors import KgqaError
+from kgqa.evaluation.asking import Topics, loss_of
+from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.records import Record, record_of
+from kgqa.evaluation.run_folder import RunFolder
+from kgqa.evaluation.scores import score_record
+from kgqa.methods.ask import ask
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Question
+
+GIVEN_UP_AFTER = 25
+"""Questions in a row that fail for want of the graph or the model, after which nobody believes that more will not."""
+UNAVAILABLE = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "ModelUnavailable"})
+LOOK_SECONDS = 0.2
+
+
+@dataclass
+class Stop:
+    """How a run is asked to end: `soon` lets the questions in flight finish, `now` does not."""
+
+    soon: threading.Event = field(default_factory=threading.Event)
+    now: threading.Event = field(default_factory=threading.Event)
+    why: str = ""
+
+    def ask(self) -> bool:
+        """Ask once more; whether that was for the first time."""
+        first = not self.soon.is_set()
+        (self.soon if first else self.now).set()
+        return first
+
+
+@dataclass
+class Progress:
+    """Where a run is. Sums only, however many questions there are. `scores`: sums of each metric; `asked`: questions of
+    this process, `seconds` since it began."""
+
+    total: int
+    done: int = 0
+    asked: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+    failures: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    scores: Counter[str] = field(default_factory=Counter)
+
+    def add(self, record: Record, *, asked: bool = True) -> None:
+        self.done += 1
+        self.asked += asked
+        self.statuses[record.status] += 1
+        if record.failure:
+            self.failures[record.failure] += 1
+        self.scores.update(record.scores)
+        cost = (record.answer.get("usage") or {}).get("cost")
+        if cost is not None:
+            self.cost = (self.cost or 0.0) + cost
+
+    def mean(self, metric: str) -> float:
+        """Over all that is done, failed questions too."""
+        return self.scores[metric] / self.done if self.done else 0.0
+
+
+def run_questions(
+    questions: Sequence[GoldQuestion],
+    resources: Resources,
+    folder: RunFolder,
+    *,
+    progress: Progress,
+    concurrency: int = 8,
+    topics: Topics = "gold",
+    losses: bool = False,
+    most_cost: float | None = None,
+    keep_going: bool = False,
+    stop: Stop | None = None,
+    told: Callable[[Progress], None] = lambda progress: None,
+) -> Stop:
+    """Ask the questions that have no prediction yet.
+
+    Args:
+        progress: counts what is done before, and what becomes of each question here.
+        concurrency: questions in flight.
+        topics: `gold`: topics of the data set are given; `linked`: found in the text.
+        losses: also say where a right answer was lost.
+        most_cost: USD all predictions together may cost; no question is begun beyond.
+        keep_going: even if nothing answers.
+        told: called in this thread after predictions have been written.
+
+    Returns:
+        The Stop; `soon` is set where questions are left, and `why` says for what reason.
+
+    Raises:
+        RunError: a prediction cannot be written.
+    """
+    stop = stop or Stop()
+    left = (question for question in questions if question.id not in folder.done)
+    # no larger: what is not on the disk yet could be lost, and is not counted into what has been spent
+    found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
+    lock = threading.Lock()
+    begun = time.monotonic()
+
+    def work() -> None:
+        try:
+            while not stop.soon.is_set():
+                with lock:
+                    question = next(left, None)
+                if question is None:
+                    return
+                found.put(answered(question, resources, topics=topics, losses=losses))
+        finally:
+            found.put(None)
+
+    threads = [threading.Thread(target=work, name=f"kgqa-question-{n}", daemon=True) for n in range(concurrency)]
+    for thread in threads:
+        thread.start()
+    running, in_a_row = len(threads), 0
+    try:
+        while running and not stop.now.is_set():
+            records: list[Record] = []
+            for item in _waiting(found):
+                running -= item is None
+                if item is not None:
+                    records.append(item)
+            if not records:
+                continue
+            folder.append(records)
+            for record in records:
+                progress.add(record)
+                in_a_row = in_a_row + 1 if record.failure in UNAVAILABLE else 0
+            progress.seconds = time.monotonic() - begun
+            told(progress)
+            if most_cost is not None and (progress.cost or 0.0) >= most_cost and not stop.soon.is_set():
+                stop.why = f"the budget of {most_cost:g} USD is spent"
+                stop.soon.set()
+            if in_a_row >= GIVEN_UP_AFTER and not keep_going and not stop.soon.is_set():
+                stop.why = f"{in_a_row} questions in a row failed: {records[-1].answer.get('reason', '')}"
+                stop.soon.set()
+    finally:
+        stop.soon.set() if running else None
+    return stop
+
+
+def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:
+    """The record of one question; whatever happens, there is one."""
+    started = time.perf_counter()
+    failure = ""
+    asked = Question(question.text, id=question.id)
+    given = question.topics if topics == "gold" else ()
+    try:
+        answer = ask(asked, topics=given, resources=resources)
+        failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
+    except Exception as error:  # a mistake of ours, or of a method of somebody else's: one question, not the run
+        failure = type(error).__name__
+        reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
+        answer = Answer(asked, "failed", reason=reason, method=resources.settings["ask.method"])
+    if answer.status == "failed" and not failure:
+        failure = "failed"
+    seconds = time.perf_counter() - started
+    shown = answer_object(answer, trace=True)
+    record = record_of(question, shown)
+    scores = score_record(shown, record.readings)
+    loss = ""
+    if losses and question.answers:
+        loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
+    return record_of(
+        question,
+        shown,
+        scores=scores,
+        loss=loss,
+        failure=failure,
+        leaks=sum(int(event.detail.get("leaks", 0)) for event in answer.trace if event.kind == "leaks"),
+        seconds=round(seconds, 4),
+        at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )
+
+
+def _waiting(found: queue.Queue[Record | None]) -> Iterator[Record | None]:
+    """What has come: at least one, or nothing after a moment."""
+    try:
+        yield found.get(timeout=LOOK_SECONDS)
+    except queue.Empty:
+        return
+    yield from islice(_now(found), found.maxsize)
+
+
+def _now(found: queue.Queue[Record | None]) -> Iterator[Record | None]:
+    while True:
+        try:
+            yield found.get_nowait()
+        except queue.Empty:
+            return

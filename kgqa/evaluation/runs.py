@@ -1,0 +1,127 @@
+"""Runs on disk: run.json says what was asked of whom and how, predictions.jsonl what became of every question,
+metrics.json how right that is. Reading needs nothing else: neither the data set nor the graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import KgqaError
+from kgqa.evaluation.records import Record, read_record
+
+MANIFEST = "run.json"
+PREDICTIONS = "predictions.jsonl"
+METRICS = "metrics.json"
+LOCK = "run.lock"
+FORMAT = 1
+MAX_LINE_BYTES = 64 << 20
+MAX_MANIFEST_BYTES = 16 << 20
+
+
+class RunError(KgqaError):
+    """A run cannot be begun, read or gone on with. The message names the folder and the next step."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it lies on disk, whether it is done or not."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of a folder: its method."""
+        return str(self.manifest.get("method", self.folder.name))
+
+    def records(self) -> Iterator[Record]:
+        """Every question that is done, one at a time. A last line that is not whole is left out.
+
+        Raises:
+            RunError: another line is no record.
+        """
+        for number, line in lines_of(self.folder / PREDICTIONS):
+            try:
+                yield read_record(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise RunError(
+                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove that line; "
+                    f"kgqa eval resume {self.folder} asks its question again."
+                ) from None
+
+    def metrics(self) -> dict[str, Any]:
+        """What metrics.json says; empty while there is none.
+
+        Raises:
+            RunError: it cannot be read.
+        """
+        path = self.folder / METRICS
+        return _object(path) if path.is_file() else {}
+
+
+def open_run(folder: str | Path) -> Run:
+    """Raises RunError where there is no run of one method in this folder."""
+    folder = Path(folder)
+    if not (folder / MANIFEST).is_file():
+        inner = _inner(folder)
+        if inner:
+            raise RunError(f"{folder} has several runs: name one of {', '.join(str(each) for each in inner)}.")
+        raise RunError(f"There is no run in {folder}. Make one: kgqa eval run --dataset FILE --out {folder}")
+    manifest = _object(folder / MANIFEST)
+    if manifest.get("format") != FORMAT:
+        raise RunError(f"{folder / MANIFEST} is of another version of kgqa: {manifest.get('format')!r}.")
+    return Run(folder, manifest)
+
+
+def open_runs(folder: str | Path) -> list[Run]:
+    """The run of a folder, or the runs of its methods, one folder each.
+
+    Raises:
+        RunError: there is none.
+    """
+    folder = Path(folder)
+    if not (folder / MANIFEST).is_file() and (inner := _inner(folder)):
+        return [open_run(each) for each in inner]
+    return [open_run(folder)]
+
+
+def _inner(folder: Path) -> list[Path]:
+    return sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The whole lines of a file and their numbers from 1; none where there is no file.
+
+    Raises:
+        RunError: it cannot be read, or a line is too long.
+    """
+    number = 0
+    try:
+        with open(file, "rb") as stream:
+            while line := stream.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if len(line) > MAX_LINE_BYTES:
+                    raise RunError(f"{file}, line {number}: longer than {MAX_LINE_BYTES:,} bytes.")
+                if not line.endswith(b"\n"):
+                    return  # torn: whoever wrote it was killed, or is writing it
+                if line.strip():
+                    yield number, line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RunError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise RunError(f"{path} is larger than {MAX_MANIFEST_BYTES:,} bytes.")
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(data, dict):
+        raise RunError(f"{path} is no JSON object.")
+    return data

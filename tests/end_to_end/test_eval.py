@@ -1,0 +1,372 @@
+"""`kgqa eval` as its users run it: a process that may be stopped, killed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from kgqa.testing.faults import half_json, hangs, rate_limited, server_error
+from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.testing.server import ScriptedServer
+from tests.conftest import SOAK
+
+WORDS = ("--embeddings", "off")
+KILLS = 50 if SOAK else 5
+QUESTIONS = 500 if SOAK else 60
+IN_FLIGHT = 4
+DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
+NUMBER = re.compile(r"\(number (\d+)\)")
+
+
+@pytest.fixture
+def questions(tmp_path):
+    """Write questions of the demo graph, each with a number in its text, so that prompts tell them apart."""
+
+    def write(count: int, name: str = "q.jsonl") -> str:
+        demo = [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
+        with open(tmp_path / name, "w", encoding="utf-8") as file:
+            for number in range(count):
+                row = {**demo[number % len(demo)], "id": f"q{number}"}
+                row["question"] = f"{row['question'].rstrip('?')} (number {number})?"
+                file.write(json.dumps(row) + "\n")
+        return name
+
+    return write
+
+
+@pytest.fixture
+def model():
+    """A model that always says the same to the same prompt, and is wrong."""
+    with ScriptedServer(ModelOracle({"": Gold()}), constrains="structured_outputs") as server:
+        yield server
+
+
+def predictions(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def lasting(record: dict) -> dict:
+    """What does not differ from run to run: not times, nor how many queries it took, for names that another question
+    of the process has asked for are known."""
+    answer = {key: value for key, value in record["answer"].items() if key not in ("usage", "trace")}
+    usage = {key: value for key, value in record["answer"]["usage"].items() if key not in ("seconds", "queries")}
+    trace = [{k: v for k, v in event.items() if k not in ("at", "seconds")} for event in record["answer"]["trace"]]
+    rest = {key: value for key, value in record.items() if key not in ("answer", "seconds", "at")}
+    return {**rest, "answer": answer, "usage": usage, "trace": trace}
+
+
+def test_a_run_from_begin_to_end(kgqa, questions, tmp_path):
+    done = kgqa("eval", "run", "--dataset", questions(12), "--out", "runs/a", *WORDS)
+    assert done.returncode == 0, done.err
+    assert "Hit@1" in done.out and "EM" in done.out
+    records = predictions(tmp_path / "runs/a")
+    assert sorted(record["id"] for record in records) == sorted(f"q{n}" for n in range(12))
+    manifest = json.loads((tmp_path / "runs/a/run.json").read_text())
+    assert manifest["method"] == "top" and manifest["graph"]["fingerprint"] and manifest["prompts"]
+    assert manifest["dataset"] == {"source": "q.jsonl", "questions": 12, "digest": manifest["dataset"]["digest"]}
+    metrics = json.loads((tmp_path / "runs/a/metrics.json").read_text())
+    right = sum(record["scores"]["em"] for record in records)
+    assert metrics["n"] == 12 and metrics["scores"]["em"]["value"] == pytest.approx(right / 12)
+    assert right >= 4, "the offline chooser answers most of the first questions of the demo"
+    status = json.loads(kgqa("eval", "status", "runs/a", "--json").out)
+    assert [(line["done"], line["questions"], line["running"]) for line in status] == [(12, 12, False)]
+    again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
+    assert again.returncode == 1 and "has a run already. Go on with it: kgqa eval resume runs/a" in again.err
+    assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
+
+
+def test_several_methods_have_a_folder_each(kgqa, questions, tmp_path, model):
+    done = kgqa(
+        "eval", "run", "--dataset", questions(4), "--out", "x", "--method", "top-2,io", *WORDS, "--llm", f"{model.url}#m"
+    )  # fmt: skip
+    assert done.returncode == 0, done.err
+    assert len(predictions(tmp_path / "x/top-2")) == len(predictions(tmp_path / "x/io")) == 4
+    assert {each["answer"]["method"] for each in predictions(tmp_path / "x/io")} == {"io"}
+    found = json.loads(kgqa("eval", "status", "x", "--json").out)
+    assert [line["method"] for line in found] == ["io", "top-2"]
+
+
+def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, questions, tmp_path):
+    name = questions(40)
+    asked = ("eval", "run", "--dataset", name, "--sample", "9", "--seed", "3", *WORDS)
+    assert kgqa(*asked, "--out", "whole").returncode == 0
+    for part in ("1/2", "2/2"):
+        assert kgqa(*asked, "--out", f"part{part[0]}", "--shard", part).returncode == 0
+    merged = kgqa("eval", "merge", "part1", "part2", "--out", "both")
+    assert merged.returncode == 0, merged.err
+    whole, both = predictions(tmp_path / "whole"), predictions(tmp_path / "both")
+    assert {r["id"]: lasting(r) for r in whole} == {r["id"]: lasting(r) for r in both} and len(both) == 9
+    scores = [json.loads((tmp_path / run / "metrics.json").read_text())["scores"] for run in ("whole", "both")]
+    assert scores[0] == scores[1]
+    twice = kgqa("eval", "merge", "part1", "part1", "--out", "again")
+    assert twice.returncode == 1 and "stands in part1 and in part1" in twice.err
+    assert not (tmp_path / "again").exists()
+    other = kgqa("eval", "run", "--dataset", name, "--sample", "9", "--seed", "4", *WORDS, "--out", "other")
+    assert other.returncode == 0 and {r["id"] for r in predictions(tmp_path / "other")} != {r["id"] for r in whole}
+    assert "seed, settings differ" in kgqa("eval", "merge", "part1", "other", "--out", "no").err
+
+
+def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, started, questions, tmp_path, model):
+    """Kill -9 loses the questions in flight at most, and none is answered twice."""
+    name = questions(QUESTIONS)
+    model.latency = 0.002
+    asked = (
+        "eval",
+        "run",
+        "--dataset",
+        name,
+        "--method",
+        "top-2",
+        "--tournament",
+        "chunked",
+        "--concurrency",
+        str(IN_FLIGHT),
+        *WORDS,
+    )
+    assert kgqa(*asked, "--out", "quiet", "--llm", f"{model.url}#m", timeout=1200).returncode == 0
+    chance = random.Random(1)
+    folder = tmp_path / "killed"
+    done: set[str] = set()
+    kills = again = 0
+    while True:
+        before = len(model.requests)
+        if folder.exists() and (folder / "run.json").exists():
+            process = started("eval", "resume", "killed", "-q")
+        else:
+            process = started(*asked, "--out", "killed", "--llm", f"{model.url}#m", "-q")
+        wanted = len(done) + chance.randint(1, max(2, 2 * QUESTIONS // KILLS))
+        while kills < KILLS and process.poll() is None:
+            if folder.exists() and _lines(folder) >= min(wanted, QUESTIONS - 1):
+                time.sleep(chance.random() / 20)
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.005)
+        code = process.wait(600)
+        sent = {
+            f"q{match[1]}" for each in model.requests[before:] for match in [NUMBER.search(str(each.messages))] if match
+        }
+        assert not sent & done, "a question whose answer was kept was asked again"
+        now = _ids(folder)
+        assert done <= now, "an answer was lost"
+        again += len(sent - now)
+        assert len(sent - now) <= IN_FLIGHT
+        done = now
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL, process.stderr.read().decode()
+    assert kills >= min(KILLS, 3)
+    quiet, killed = predictions(tmp_path / "quiet"), predictions(folder)
+    assert len(killed) == len({record["id"] for record in killed}) == QUESTIONS
+    quiet, killed = ({r["id"]: lasting(r) for r in each} for each in (quiet, killed))
+    for ident, record in quiet.items():
+        assert killed[ident] == record, ident
+
+
+def _lines(folder: Path) -> int:
+    try:
+        return (folder / "predictions.jsonl").read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def _ids(folder: Path) -> set[str]:
+    """Of the lines that are whole."""
+    try:
+        data = (folder / "predictions.jsonl").read_bytes()
+    except FileNotFoundError:
+        return set()
+    return {json.loads(line)["id"] for line in data[: data.rfind(b"\n") + 1].splitlines()}
+
+
+def test_ctrl_c_finishes_what_is_in_flight(started, questions, tmp_path, model, kgqa):
+    model.latency = 0.05
+    name = questions(80)
+    process = started(
+        "eval", "run", "--dataset", name, "--out", "x", "--method", "top-2", "--concurrency", "2", *WORDS,
+        "--llm", f"{model.url}#m",
+    )  # fmt: skip
+    while _lines(tmp_path / "x") < 2:
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Finishing the questions in flight" in err.decode()
+    assert "of 80 questions are done. Go on: kgqa eval resume x" in err.decode()
+    done = _ids(tmp_path / "x")
+    asked = {f"q{match[1]}" for each in model.requests for match in [NUMBER.search(str(each.messages))] if match}
+    assert asked == done, "what was in flight was finished"
+    model.latency = 0.0
+    assert kgqa("eval", "resume", "x").returncode == 0 and len(_ids(tmp_path / "x")) == 80
+
+
+def test_ctrl_c_twice_stops_at_once(started, questions, tmp_path, model):
+    name = questions(30)
+    process = started("eval", "run", "--dataset", name, "--out", "x", "--method", "io", "--llm", f"{model.url}#m")
+    while _lines(tmp_path / "x") < 2:
+        assert process.poll() is None, process.stderr.read().decode()
+        model.latency = 0.0
+        time.sleep(0.005)
+        if _lines(tmp_path / "x") >= 1:
+            model.latency = 60.0
+            break
+    time.sleep(0.5)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and time.monotonic() - begun < 20
+    assert "Stopped at once" in err.decode() or "questions are done" in err.decode()
+    assert _ids(tmp_path / "x")
+
+
+def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_path, model):
+    model.latency = 0.2
+    process = started(
+        "eval", "run", "--dataset", questions(40), "--out", "x", "--method", "io", "--concurrency", "1",
+        "--llm", f"{model.url}#m",
+    )  # fmt: skip
+    while _lines(tmp_path / "x") < 1:
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.01)
+    second = kgqa("eval", "resume", "x")
+    assert second.returncode == 1 and "Another kgqa is running in x" in second.err
+    assert json.loads(kgqa("eval", "status", "x", "--json").out)[0]["running"] is True
+
+
+def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path):
+    """The run completes; what failed has a status and stays in the denominator; scores move by nothing else."""
+    count = 200 if SOAK else 40
+    name = questions(count)
+    asked = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
+    oracle = ModelOracle({"": Gold()})
+    with ScriptedServer(oracle, constrains="structured_outputs") as server:
+        assert kgqa(*asked, "--out", "quiet", "--llm", f"{server.url}#m").returncode == 0
+    chance = random.Random(2)
+    faults = [rate_limited(0.01), server_error(500), hangs(2.0), half_json()]
+
+    def reply(messages):
+        return chance.choice(faults) if chance.random() < 0.05 else oracle(messages)
+
+    with ScriptedServer(reply, constrains="structured_outputs") as server:
+        done = kgqa(*asked, "--out", "faulty", "--llm", f"{server.url}#m", timeout=600, KGQA_LLM_TIMEOUT="1.5")
+    assert done.returncode == 0, done.err
+    quiet = {r["id"]: r for r in predictions(tmp_path / "quiet")}
+    faulty = {r["id"]: r for r in predictions(tmp_path / "faulty")}
+    assert quiet.keys() == faulty.keys() and all(record["answer"]["status"] for record in faulty.values())
+    for ident, record in faulty.items():
+        if record["scores"] != quiet[ident]["scores"]:
+            stages = record["answer"]["usage"]["stages"]
+            assert record["failure"] or any(s["failed"] or s["unparsed"] for s in stages), ident
+
+
+def test_what_failed_is_asked_again_if_one_says_so(kgqa, questions, tmp_path, model):
+    name = questions(30)
+    arguments = ("eval", "run", "--dataset", name, "--method", "io", "--out", "x", "--keep-going")
+    with ScriptedServer(lambda messages: server_error(500)) as broken:
+        port = broken.url
+        done = kgqa(*arguments, "--llm", f"{port}#m", KGQA_LLM_RETRIES="0")
+    assert done.returncode == 0, done.err
+    first = predictions(tmp_path / "x")
+    assert {record["answer"]["status"] for record in first} == {"failed"}
+    failure = first[0]["failure"]
+    assert failure in done.out or failure in kgqa("eval", "status", "x").out
+    assert kgqa("eval", "resume", "x").returncode == 0 and predictions(tmp_path / "x") == first
+    again = kgqa("eval", "resume", "x", "--retry", failure, "--llm", f"{model.url}#m")
+    assert again.returncode == 0, again.err
+    second = predictions(tmp_path / "x")
+    assert len(second) == 30 and {record["answer"]["status"] for record in second} != {"failed"}
+
+
+def test_an_estimate_before_the_whole(kgqa, questions, tmp_path, model):
+    (tmp_path / "prices.toml").write_text("[m]\ninput = 100.0\noutput = 100.0\n")
+    arguments = ("--method", "io", "--llm", f"{model.url}#m")
+    done = kgqa("eval", "run", "--dataset", questions(50), "--out", "x", *arguments, "--estimate")
+    assert done.returncode == 3 and "the other" in done.err and "only an estimate was asked for" in done.err
+    assert len(predictions(tmp_path / "x")) == 5
+    assert kgqa("eval", "resume", "x").returncode == 0 and len(predictions(tmp_path / "x")) == 50
+
+
+def test_a_run_of_somebody_else_is_not_trusted(kgqa, questions, tmp_path, model):
+    assert (
+        kgqa(
+            "eval", "run", "--dataset", questions(3), "--out", "x", "--method", "io", "--llm", f"{model.url}#m"
+        ).returncode
+        == 0
+    )
+    manifest = json.loads((tmp_path / "x/run.json").read_text())
+    with ScriptedServer(lambda messages: "x") as elsewhere:
+        manifest["settings"]["llm.model"] = f"{elsewhere.url}#m"
+        (tmp_path / "x/run.json").write_text(json.dumps(manifest))
+        (tmp_path / "x/predictions.jsonl").unlink()
+        done = kgqa("eval", "resume", "x", OPENAI_API_KEY="secret")
+        assert done.returncode == 1 and "kgqa eval resume --trust x" in done.err and not elsewhere.requests
+        assert kgqa("eval", "resume", "--trust", "x").returncode == 0 and elsewhere.requests
+
+
+def test_a_graph_that_has_changed_is_not_gone_on_with(kgqa, questions, tmp_path):
+    demo = DEMO.with_name("graph.nt")
+    assert kgqa("graph", "load", str(demo), "--into", "g").returncode == 0
+    done = kgqa("eval", "run", "--dataset", questions(6), "--graph", "g", "--out", "x", *WORDS)
+    assert done.returncode == 0, done.err
+    lines = (tmp_path / "x/predictions.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "x/predictions.jsonl").write_text("".join(lines[:3]))
+    (tmp_path / "more.nt").write_text("<http://e/a> <http://e/b> <http://e/c> .\n")
+    assert kgqa("graph", "load", "more.nt", "--into", "g").returncode == 0
+    done = kgqa("eval", "resume", "x")
+    assert done.returncode == 1 and "The graph is not what it was" in done.err
+    assert len(predictions(tmp_path / "x")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--dataset", "missing.jsonl", "--out", "x"), "missing.jsonl"),
+        (("run", "--dataset", "demo", "--out", "x", "--shard", "3/2"), "--shard 1/4"),
+        (("run", "--dataset", "demo", "--out", "x", "--method", "top,top"), "twice"),
+        (("run", "--dataset", "demo", "--out", "x", "--method", "nonsense"), "nonsense"),
+        (("resume", "nowhere"), "There is no run in nowhere"),
+        (("status", "nowhere"), "There is no run in nowhere"),
+        (("merge", "nowhere", "--out", "x"), "There is no run in nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_said(kgqa, tmp_path, arguments, said):
+    done = kgqa("eval", *arguments)
+    assert done.returncode in (1, 2) and said in done.err and not (tmp_path / "x" / "predictions.jsonl").exists()
+
+
+def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, model):
+    (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\ntitle = "A model"\nllm = "{model.url}#m"\n')
+    arguments = (
+        "eval",
+        "table",
+        "5.5",
+        "--models",
+        "models.toml",
+        "--dataset",
+        f"cwq={questions(20)}",
+        "--sample",
+        "2",
+    )
+    done = kgqa(*arguments, *WORDS, "--json")
+    assert done.returncode == 0, done.err
+    found = json.loads(done.out)
+    assert "webquestions is not run" in done.err
+    for row in found["rows"]:
+        assert row["cells"]["webquestions"] == {
+            "printed": row["cells"]["webquestions"]["printed"],
+            "measured": None,
+            "n": 0,
+        }
+        assert row["cells"]["cwq"]["n"] == 2 and set(row["cells"]["cwq"]["measured"]) == {"tog_em", "hit@1", "em"}
+    asked = len(model.requests)
+    again = kgqa(*arguments, *WORDS)
+    assert len(model.requests) == asked and "(n=2)" in again.out and "56.5 | not run" in again.out

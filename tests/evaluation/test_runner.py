@@ -1,0 +1,179 @@
+"""Many questions at once: each has a record, whatever becomes of it, and a run ends as it was asked to."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from kgqa.errors import StoreTimeout
+from kgqa.evaluation import runner
+from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.run_folder import begun
+from kgqa.evaluation.runner import GIVEN_UP_AFTER, Progress, Stop, run_questions
+from kgqa.evaluation.runs import open_run
+from kgqa.model import Answer, Entity, Event, Named, Usage
+
+RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
+RESOURCES = SimpleNamespace(settings={"ask.method": "top"})
+
+
+def questions(count: int) -> list[GoldQuestion]:
+    return [
+        GoldQuestion(f"Question {n}?", f"q{n}", "made", n, answers=(GoldAnswer("m.1", "One"),), topics=("m.2",))
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Put a function in place of the method: it gets the question and its topics."""
+
+    def put(function):
+        def ask(question, *, topics, resources):
+            return function(question, topics)
+
+        monkeypatch.setattr(runner, "ask", ask)
+
+    return put
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(asked, **options):
+        progress = Progress(total=len(asked))
+        with begun(tmp_path / "x", {"format": 1}) as folder:
+            stop = run_questions(asked, RESOURCES, folder, progress=progress, **options)
+        return SimpleNamespace(records=list(open_run(tmp_path / "x").records()), progress=progress, stop=stop)
+
+    return run
+
+
+def right(question, topics):
+    return Answer(question, "answered", answers=(RIGHT,), usage=Usage(cost=0.01))
+
+
+def test_every_question_has_one_record(answers, run):
+    def some(question, topics):
+        number = int(question.id[1:])
+        if number % 5 == 1:
+            raise ZeroDivisionError("a mistake of ours")
+        if number % 5 == 2:
+            event = Event("failed", 0.0, {"error": "StoreTimeout", "message": "Late."})
+            return Answer(question, "failed", reason="Late.", trace=(event,))
+        if number % 5 == 3:
+            return Answer(question, "no_answer", reason="None.")
+        return right(question, topics)
+
+    answers(some)
+    found = run(questions(50), concurrency=7)
+    assert sorted(record.id for record in found.records) == sorted(f"q{n}" for n in range(50))
+    assert found.progress.failures == {"ZeroDivisionError": 10, "StoreTimeout": 10}
+    assert found.progress.statuses == {"answered": 20, "failed": 20, "no_answer": 10}
+    assert found.progress.mean("em") == 0.4, "what failed stays in the denominator"
+    assert not found.stop.soon.is_set()
+    broken = next(record for record in found.records if record.failure == "ZeroDivisionError")
+    assert broken.answer["reason"] == "ZeroDivisionError: a mistake of ours" and broken.scores["em"] == 0.0
+
+
+def test_as_many_at_once_as_was_said(answers, run):
+    now, most, lock = 0, 0, threading.Lock()
+
+    def slow(question, topics):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return right(question, topics)
+
+    answers(slow)
+    assert len(run(questions(40), concurrency=6).records) == 40
+    assert most == 6
+
+
+def test_what_is_done_is_not_asked_again(answers, run, tmp_path):
+    asked = []
+
+    def noted(question, topics):
+        asked.append((question.id, topics))
+        return right(question, topics)
+
+    answers(noted)
+    with begun(tmp_path / "y", {"format": 1}) as folder:
+        progress = Progress(total=4)
+        run_questions(questions(2), RESOURCES, folder, progress=progress)
+        run_questions(questions(4), RESOURCES, folder, progress=progress, topics="linked")
+    assert sorted(asked) == [("q0", ("m.2",)), ("q1", ("m.2",)), ("q2", ()), ("q3", ())]
+    assert progress.done == 4
+
+
+def test_a_stop_lets_those_in_flight_finish(answers, run):
+    stop = Stop()
+
+    def slow(question, topics):
+        if question.id == "q5":
+            assert stop.ask()
+        time.sleep(0.05)
+        return right(question, topics)
+
+    answers(slow)
+    found = run(questions(100), concurrency=4, stop=stop)
+    ids = {record.id for record in found.records}
+    assert "q5" in ids and 6 <= len(ids) <= 12 and not stop.now.is_set()
+
+
+def test_a_second_stop_does_not_wait(answers, run):
+    stop, go = Stop(), threading.Event()
+
+    def stuck(question, topics):
+        if question.id == "q0":
+            return right(question, topics)
+        go.wait(30)
+        return right(question, topics)
+
+    answers(stuck)
+    threading.Timer(0.3, stop.ask).start()
+    threading.Timer(0.5, stop.ask).start()
+    started = time.monotonic()
+    found = run(questions(10), concurrency=2, stop=stop)
+    assert time.monotonic() - started < 10 and [record.id for record in found.records] == ["q0"]
+    go.set()
+
+
+def test_no_question_is_begun_beyond_the_budget(answers, run):
+    answers(right)
+    found = run(questions(500), concurrency=2, most_cost=0.1)
+    assert "0.1 USD" in found.stop.why and found.stop.soon.is_set()
+    assert 10 <= len(found.records) <= 10 + 4 * 2, "those in flight and those on their way"
+
+
+def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run):
+    def gone(question, topics):
+        event = Event("failed", 0.0, {"error": "StoreUnavailable"})
+        return Answer(question, "failed", reason="Nothing answers.", trace=(event,))
+
+    answers(gone)
+    found = run(questions(500), concurrency=2)
+    assert GIVEN_UP_AFTER <= len(found.records) < 500 and "Nothing answers." in found.stop.why
+
+
+def test_unless_it_is_to_go_on(answers, run):
+    def gone(question, topics):
+        return Answer(question, "failed", reason="x", trace=(Event("failed", 0.0, {"error": "StoreUnavailable"}),))
+
+    answers(gone)
+    assert len(run(questions(60), concurrency=2, keep_going=True).records) == 60
+
+
+def test_errors_of_the_house_are_said_as_they_are(answers, run):
+    def late(question, topics):
+        raise StoreTimeout("Too late. Ask for less.")
+
+    answers(late)
+    (record,) = run(questions(1)).records
+    assert (record.failure, record.answer["reason"]) == ("StoreTimeout", "Too late. Ask for less.")
