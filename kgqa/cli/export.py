@@ -1,0 +1,44 @@
+"""`kgqa export`: the final query of every question of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kgqa.cli.options import JSON, verbosity_options
+
+
+@click.command("export")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--sparql",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the queries here: a .rq file a question, and index.csv.",
+)
+@JSON
+@verbosity_options
+def command(folder: Path, sparql: Path, as_json: bool) -> None:
+    """Write the query behind every answer of a run, for explanation or to run it again.
+
+    A file has the question's id and text as comments. Questions without a query are in index.csv only.
+
+    \b
+    Examples:
+      kgqa export runs/x --sparql queries/
+      kgqa explain queries/00001-....rq
+    """
+    from kgqa.answer_json import json_text
+    from kgqa.evaluation.runs import open_runs
+    from kgqa.report.export import write_queries
+    from kgqa.words import clean
+
+    done = write_queries(open_runs(folder), sparql)
+    if as_json:
+        found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
+        print(json_text(found, indent=2))
+        return
+    for each in done:
+        print(f"{clean(str(each.folder))}: {each.queries:,} queries of {each.questions:,} questions")

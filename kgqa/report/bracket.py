@@ -1,0 +1,130 @@
+"""The tournament of a question, hop by hop, from its trace: what was in the pool, what the prefilter cut, who met whom
+in which round, and what was kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
+
+_HOPS = re.compile(r", | (?=(?:->|<-) )")
+MAX_MATCHES = 300
+MAX_CONTENDERS = 60
+MAX_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A candidate in a match: the words it was shown with; `score` where one was given instead of a choice."""
+
+    words: str
+    picked: bool
+    score: float | None = None
+
+    @property
+    def lead(self) -> str:
+        """All but the last hop, which others of the same stage mostly share."""
+        return self.words[: self._cut].rstrip()
+
+    @property
+    def last(self) -> str:
+        return self.words[self._cut :].lstrip()
+
+    @property
+    def _cut(self) -> int:
+        return max((match.end() for match in _HOPS.finditer(self.words)), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One decision: some candidates, some of them picked. `tie`: nobody was preferred, the earlier one went on."""
+
+    contenders: tuple[Contender, ...]
+    tie: bool = False
+    left_out: int = 0
+
+
+@dataclass
+class Stage:
+    """A hop, or the comparison after it. Of long lists the first `MAX_LISTED` are here; the counts are of all.
+
+    `rounds`: matches that could be played at the same time stand in one round. `left_out`: matches that are not here.
+    """
+
+    hop: int | None
+    pool: int | None = None
+    shortlist: int | None = None
+    cut: list[str] = field(default_factory=list)
+    rounds: list[list[Match]] = field(default_factory=list)
+    matches: int = 0
+    left_out: int = 0
+    kept: list[str] = field(default_factory=list)
+    played: dict[str, int] = field(default_factory=dict, repr=False)
+    pooled: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def title(self) -> str:
+        return "Last comparison" if self.hop is None else f"Hop {self.hop}"
+
+
+def stages_of(trace: Iterable[Mapping[str, Any]]) -> list[Stage]:
+    """The stages of a trace, as `answer_object` gives it; none where the method plays no tournaments."""
+    stages: list[Stage] = []
+    open_: Stage | None = None
+    for event in trace:
+        kind = event.get("kind")
+        if kind == "pool":
+            open_ = Stage(count_of(event.get("hop")) or len(stages) + 1)
+            stages.append(open_)
+            open_.pooled = texts_of(event.get("paths"))
+            open_.pool = len(open_.pooled)
+        elif kind == "shortlist" and open_ is not None:
+            short = texts_of(event.get("paths"))
+            open_.shortlist = len(short)
+            kept = set(short)
+            open_.cut = [path for path in open_.pooled if path not in kept][:MAX_LISTED]
+            open_.pooled = []
+        elif kind == "match":
+            if open_ is None:
+                open_ = Stage(None)
+                stages.append(open_)
+            _play(open_, event)
+        elif kind == "kept":
+            if open_ is None or open_.hop is None:
+                open_ = Stage(count_of(event.get("hop")))
+                stages.append(open_)
+            open_.kept = texts_of(event.get("paths"))[:MAX_LISTED]
+            open_ = None
+        elif kind == "ranked":
+            if open_ is None or open_.hop is not None:
+                open_ = Stage(None)
+                stages.append(open_)
+            open_.kept = [_ranked(each) for each in objects_of(event.get("paths"))][:MAX_LISTED]
+            open_ = None
+    return stages
+
+
+def _ranked(path: Mapping[str, Any]) -> str:
+    score = number_of(path.get("score"))
+    return text_of(path.get("path")) + ("" if score is None else f" ({score:.3f})")
+
+
+def _play(stage: Stage, event: Mapping[str, Any]) -> None:
+    words = texts_of(event.get("candidates"))
+    stage.matches += 1
+    round_ = max((stage.played.get(each, 0) for each in words), default=0)
+    stage.played.update(dict.fromkeys(words, round_ + 1))
+    if stage.matches > MAX_MATCHES:
+        stage.left_out += 1
+        return
+    picked = set(texts_of(event.get("picked")))
+    scores = [number_of(each) for each in list_of(event.get("scores"))]
+    scores += [None] * (len(words) - len(scores))
+    contenders = tuple(Contender(each, each in picked, score) for each, score in zip(words, scores))
+    match = Match(contenders[:MAX_CONTENDERS], bool(event.get("tie")), max(0, len(contenders) - MAX_CONTENDERS))
+    while len(stage.rounds) <= round_:
+        stage.rounds.append([])
+    stage.rounds[round_].append(match)

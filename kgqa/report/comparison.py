@@ -1,0 +1,272 @@
+"""Runs beside each other: a row a metric with its 95% interval, a column a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from kgqa.evaluation.aggregate import summary_of
+from kgqa.evaluation.comparing import compare_runs
+from kgqa.evaluation.records import Record
+from kgqa.evaluation.runs import METRICS, PREDICTIONS
+from kgqa.report.files import ReportError
+from kgqa.report.loose import count_of, number_of, object_of, text_of
+from kgqa.words import clean
+
+
+class Run(Protocol):
+    """What a report reads of a run; `kgqa.evaluation.runs.Run` is one."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def records(self) -> Iterable[Record]: ...
+
+    def metrics(self) -> dict[str, Any]: ...
+
+
+LABELS = {
+    "hit@1": "Hit@1",
+    "hit@any": "Hit@any",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "em": "EM of sets",
+    "mrr": "MRR",
+    "tog_em": "ToG's EM",
+    "tog_em_suspect": "ToG's EM, suspect matches",
+    "tog_em_sound": "ToG's EM without these",
+    "substring_em": "Substring EM",
+    "sub_em": "SubEM",
+    "token_f1": "Token F1",
+    "rouge_l": "Rouge-L",
+    "rouge_l_recall": "Rouge-L recall",
+}
+MAIN = "hit@1"
+"""What is taken for accuracy where one number stands for a run."""
+COMPARED = ("hit@1", "f1", "em")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its 95% interval, None where there is none, and how many questions it is of.
+
+    `share`: it is shown in percent, and lies between 0 and 1, or -1 and 1 where it is a difference; that has the two-sided
+    `p` of no difference.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    share: bool = True
+    p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A metric; `figures` has one for each run, None where the run does not have it."""
+
+    name: str
+    label: str
+    figures: tuple[Figure | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A table: `columns` are what the runs are called, `facts` what is to be known of each besides its figures
+    (data set, topics, graph), `rows` the metrics, `groups` further tables (Hit@1 by type and by hop, differences)."""
+
+    columns: tuple[str, ...]
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[Row, ...]
+    groups: tuple[tuple[str, tuple[Row, ...]], ...] = ()
+
+    def row(self, name: str) -> Row | None:
+        return next((row for row in self.rows if row.name == name), None)
+
+
+def compare(runs: Sequence[Run]) -> Comparison:
+    """The table of some runs, from their metrics.json; where that is missing or older than the predictions, from these.
+
+    Raises:
+        RunError: a run cannot be read.
+    """
+    metrics = [metrics_of(run) for run in runs]
+    grouped = [groups_of(each) for each in metrics]
+    labels = labels_of(runs)
+    groups = []
+    for title in dict.fromkeys(title for each in grouped for title in each):
+        rows = _rows([each.get(title, {}) for each in grouped], label=clean)
+        if len(rows) > 1:
+            groups.append((f"Hit@1 by {title}", rows))
+    if len(runs) > 1:
+        groups.append((f"Difference from {labels[0]}", _differences(runs)))
+    return Comparison(
+        columns=labels,
+        facts=_facts(runs),
+        rows=_rows([figures_of(each) for each in metrics], label=label_of),
+        groups=tuple((title, rows) for title, rows in groups if rows),
+    )
+
+
+def metrics_of(run: Run) -> dict[str, Any]:
+    """What metrics.json says, unless predictions were added since it was written.
+
+    Raises:
+        RunError, ReportError: a run cannot be read.
+    """
+    try:
+        fresh = (run.folder / METRICS).stat().st_mtime >= (run.folder / PREDICTIONS).stat().st_mtime
+    except OSError:
+        fresh = False
+    if fresh and (found := run.metrics()):
+        return found
+    try:
+        return summary_of(run.records())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ReportError(f"{run.folder}: an answer in it is not as docs/answer-json.md has it: {error}.") from error
+
+
+def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:
+    """What each run is called: its method; where several are of one method, its folder too."""
+    names = [clean(run.name) or "run" for run in runs]
+    taken: dict[str, int] = {}
+    labels = []
+    for run, name in zip(runs, names):
+        if names.count(name) > 1:
+            folder = run.folder.parent if run.folder.name == name else run.folder
+            name = clean(f"{name} ({folder.name})")
+        taken[name] = taken.get(name, 0) + 1
+        labels.append(name if taken[name] == 1 else f"{name} #{taken[name]}")
+    return tuple(labels)
+
+
+def label_of(name: str) -> str:
+    return LABELS.get(name) or clean(name).replace("_", " ")
+
+
+def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[Row, ...]:
+    names = dict.fromkeys(name for column in columns for name in column)
+    return tuple(Row(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
+
+
+def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What decides whether columns may be compared at all; a line where nobody knows anything is left out."""
+    rows = {
+        "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
+        "topics": [text_of(run.manifest.get("topics")) for run in runs],
+        "graph": [text_of(object_of(run.manifest.get("graph")).get("fingerprint")) for run in runs],
+        "model": [_model(run.manifest.get("models")) for run in runs],
+        "seed": [text_of(run.manifest.get("seed")) for run in runs],
+        "questions": [text_of(object_of(run.manifest.get("dataset")).get("questions")) for run in runs],
+    }
+    return tuple((name, tuple(map(clean, values))) for name, values in rows.items() if any(values))
+
+
+def _model(described: Any) -> str:
+    """The names in what `Models.described` says: text, or an object of stages."""
+    if isinstance(described, Mapping):
+        found = [
+            _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")
+        ]
+        return ", ".join(dict.fromkeys(each for each in found if each))
+    if isinstance(described, list):
+        return ", ".join(dict.fromkeys(filter(None, map(_model, described))))
+    return text_of(described)
+
+
+def _differences(runs: Sequence[Run]) -> tuple[Row, ...]:
+    """How much each run differs from the first on the questions that both have, a row a metric."""
+    scores = [
+        {
+            record.id: {name: record.scores[name] for name in COMPARED if name in record.scores}
+            for record in run.records()
+        }
+        for run in runs
+    ]
+    first, *others = scores
+    columns: list[dict[str, Figure]] = [{}]
+    for other in others:
+        found = {each.metric: each for each in compare_runs(first, other)}
+        columns.append({})
+        for name, each in found.items():
+            d = each.difference
+            p = each.mcnemar.p if each.mcnemar else number_of(d.p)
+            columns[-1][name] = Figure(number_of(d.value), number_of(d.low), number_of(d.high), d.n, p=p)
+    return _rows(columns, label=label_of)
+
+
+# ---- how metrics.json is read: the one place that knows its shape (kgqa.evaluation.aggregate.summary_of) ----
+
+
+def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run: its scores, then what it rests on, then what it cost."""
+    found = {name: _score(value) for name, value in object_of(metrics.get("scores")).items()}
+    failed, of = count_of(metrics.get("failed")), count_of(metrics.get("n"))
+    if failed and (kept := object_of(metrics.get("scores_without_failed")).get(MAIN)):
+        found[f"{LABELS[MAIN]} without failed questions"] = _score(kept)
+    found["failed questions"] = Figure(failed / of if failed is not None and of else None, n=of)
+    grounding, reproduced = object_of(metrics.get("grounding")), object_of(metrics.get("reproduced"))
+    for part, names in ((grounding, _GROUNDS), (reproduced, _CLASSES)):
+        for name, label in names.items():
+            found[label] = Figure(number_of(part.get(name)), n=count_of(part.get("n")))
+    found["questions with a masked name shown"] = Figure(number_of(object_of(metrics.get("leaks")).get("share")), n=of)
+    unparsed = object_of(metrics.get("unparsed"))
+    if count_of(unparsed.get("calls")):
+        found["replies that could not be parsed"] = Figure(number_of(unparsed.get("rate")), n=of)
+    usage = object_of(metrics.get("usage"))
+    asked = bool(number_of(object_of(usage.get("calls")).get("total")))
+    for name, label in _COSTS.items():
+        spread = object_of(usage.get(name))
+        if name == "cost" and not (asked and count_of(spread.get("n"))):
+            continue
+        for key in ("mean", "p50", "p95") if name == "seconds" else ("mean",):
+            shown = f"{label} ({key})" if name == "seconds" else label
+            found[shown] = Figure(number_of(spread.get(key)), n=count_of(spread.get("n")), share=False)
+        if name == "cost":
+            found["USD in all"] = Figure(number_of(spread.get("total")), n=count_of(spread.get("n")), share=False)
+    return {name: figure for name, figure in found.items() if figure.value is not None}
+
+
+_GROUNDS = {"graph": "answers grounded in the graph", "model": "answers from the model's memory"}
+_CLASSES = {
+    "exact": "queries that give exactly the answer",
+    "restricted": "the same, with chosen entities",
+    "superset": "queries that give more",
+    "none": "answers without a query",
+}
+_COSTS = {
+    "calls": "model calls a question",
+    "tokens": "tokens a question",
+    "cost": "USD a question",
+    "queries": "SPARQL queries a question",
+    "seconds": "seconds a question",
+}
+
+
+def groups_of(metrics: Mapping[str, Any]) -> dict[str, dict[str, Figure]]:
+    """Hit@1 of parts of a run, by grouping (`hops`, `kind`) and name of the part."""
+    found: dict[str, dict[str, Figure]] = {}
+    for title, parts in object_of(metrics.get("groups")).items():
+        rows = {text_of(name): _score(object_of(part).get(MAIN)) for name, part in object_of(parts).items()}
+        rows = {name: figure for name, figure in rows.items() if figure.value is not None}
+        if rows:
+            found[_GROUPINGS.get(title, clean(title))] = rows
+    return found
+
+
+_GROUPINGS = {"dataset": "data set", "kind": "type", "topics": "number of topics"}
+
+
+def _score(value: Any) -> Figure:
+    part = object_of(value)
+    return Figure(*(number_of(part.get(name)) for name in ("value", "low", "high")), n=count_of(part.get("n")))

@@ -1,0 +1,225 @@
+"""Where things stand in the drawings of a report: a path with its walks, and points with error bars on two axes.
+
+Only numbers and texts come from here; the templates draw them, so that everything is escaped in one place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of
+from kgqa.words import clean, local_name, split_words
+
+MAX_WALKS = 8
+MAX_STEPS = 12
+_COLUMN, _ROW, _LEFT, _TOP = 210, 52, 90, 62
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A circle at x, y in pixels with a name below it; `kind`: topic, mediator, inner or answer."""
+
+    x: int
+    y: int
+    name: str
+    full: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A line between two nodes that ends in an arrow."""
+
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    x: int
+    y: int
+    text: str
+    full: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A path: nodes from the topic on the left to the ends on the right, relations above their edges."""
+
+    width: int
+    height: int
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    labels: tuple[Label, ...]
+    left_out: int = 0
+
+
+def relation_name(iri: str) -> str:
+    """A relation for people, where no schema is at hand: the last two parts of a dotted name, else the end of the IRI."""
+    parts = [part for part in local_name(iri).split(".") if part]
+    return " · ".join(split_words(part) for part in parts[-2:]) or clean(iri)
+
+
+def shorter(text: str, most: int) -> str:
+    text = clean(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def draw_path(path: Mapping[str, Any]) -> Drawing | None:
+    """The drawing of a path of an answer object (docs/answer-json.md), None where it has no steps."""
+    steps = objects_of(path.get("steps"))[:MAX_STEPS]
+    if not steps:
+        return None
+    walks = [objects_of(walk) for walk in list_of(path.get("walks"))]
+    walks = [walk[: len(steps) + 1] for walk in walks if walk]
+    if not walks:
+        # nobody found a walk: the shape of the path alone
+        topic = {"iri": text_of(path.get("topic")), "name": local_name(text_of(path.get("topic")))}
+        walks = [[topic, *({"id": f"?{number}", "name": f"?{number}"} for number in range(1, len(steps) + 1))]]
+    mediators = {count_of(each) for each in list_of(path.get("mediators"))}
+    columns: list[dict[str, str]] = [{} for _ in range(len(steps) + 1)]
+    joined: dict[tuple[int, str, str], None] = {}
+    for walk in walks[:MAX_WALKS]:
+        for place, node in enumerate(walk):
+            columns[place].setdefault(_key(node), text_of(node.get("name")) or _key(node))
+        for place in range(len(walk) - 1):
+            joined[place, _key(walk[place]), _key(walk[place + 1])] = None
+    rows = max(map(len, columns))
+    at: dict[tuple[int, str], tuple[int, int]] = {}
+    nodes = []
+    for place, column in enumerate(columns):
+        start = _TOP + (rows - len(column)) * _ROW // 2
+        for row, (key, name) in enumerate(column.items()):
+            at[place, key] = x, y = _LEFT + place * _COLUMN, start + row * _ROW
+            kind = "topic" if place == 0 else "mediator" if place in mediators else "inner"
+            if place == len(steps) and kind == "inner":
+                kind = "answer"
+            nodes.append(Node(x, y, "" if kind == "mediator" else shorter(name, 26), f"{name} {key}".strip(), kind))
+    edges = []
+    for place, first, second in joined:
+        one, other = at[place, first], at[place + 1, second]
+        edges.append(_edge(other, one) if steps[place].get("direction") == "in" else _edge(one, other))
+    labels = []
+    for place, step in enumerate(steps):
+        iri = text_of(step.get("relation"))
+        # every other one higher, so that long names do not run into each other
+        y = 16 if place % 2 else 34
+        labels.append(Label(_LEFT + place * _COLUMN + _COLUMN // 2, y, shorter(relation_name(iri), 44), iri))
+    width = _LEFT * 2 + len(steps) * _COLUMN
+    return Drawing(width, _TOP + rows * _ROW, tuple(nodes), tuple(edges), tuple(labels), max(0, len(walks) - MAX_WALKS))
+
+
+def _key(node: Mapping[str, Any]) -> str:
+    return text_of(node.get("iri")) or text_of(node.get("id")) or text_of(node.get("value"))
+
+
+def _edge(one: tuple[int, int], other: tuple[int, int]) -> Edge:
+    """Between the rims of two circles."""
+    length = math.dist(one, other) or 1.0
+    dx, dy = (other[0] - one[0]) / length * 14, (other[1] - one[1]) / length * 14
+    return Edge(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
+
+
+# ---- points on two axes ----
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A method: what a question costs on average, how right it is from 0 to 1, and the interval of that."""
+
+    label: str
+    cost: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    label: str
+    number: int
+    x: float
+    y: float
+    low: float
+    high: float
+    full: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Points on a cost axis (logarithmic where costs differ by more than 20 times) and one from 0 to 100%."""
+
+    width: int
+    height: int
+    left: int
+    bottom: int
+    dots: tuple[Dot, ...]
+    across: tuple[tuple[float, str], ...]
+    upward: tuple[tuple[float, str], ...]
+    unit: str
+
+
+_NOTHING = 1e-12
+
+
+def draw_plot(points: Sequence[Point], unit: str, *, width: int = 640, height: int = 330) -> Plot | None:
+    """None without points."""
+    points = [p for p in points if number_of(p.cost) is not None and number_of(p.value) is not None and p.cost >= 0]
+    if not points:
+        return None
+    left, right, top, bottom = 56, width - 24, 16, height - 44
+    most = max(p.cost for p in points)
+    most = most if most > _NOTHING else 1.0
+    # not more than some decades, however little the cheapest costs
+    least = max(min((p.cost for p in points if p.cost > _NOTHING), default=most), most / 1e6)
+    log = most / least > 20
+    # a cost of nothing stands at the left end of a logarithmic axis
+    first = 10 ** math.floor(math.log10(least)) if log else 0.0
+    last = 10 ** math.ceil(math.log10(most) + 1e-9) if log else most * 1.12
+
+    def across(cost: float) -> float:
+        share = math.log(max(cost, first) / first) / math.log(last / first) if log else cost / last
+        return round(left + share * (right - left), 1)
+
+    def up(value: float) -> float:
+        return round(bottom - min(max(value, 0.0), 1.0) * (bottom - top), 1)
+
+    dots = [
+        Dot(
+            label=shorter(p.label, 28),
+            number=number,
+            x=across(p.cost),
+            y=up(p.value),
+            low=up(p.value if p.low is None else p.low),
+            high=up(p.value if p.high is None else p.high),
+            full=f"{p.label}: {100 * p.value:.1f}% at {p.cost:.4g} {unit}",
+        )
+        for number, p in enumerate(points)
+    ]
+    if log:
+        ticks = [10.0**power for power in range(round(math.log10(first)), round(math.log10(last)) + 1)]
+    else:
+        ticks = _ticks(last)
+    return Plot(
+        width,
+        height,
+        left,
+        bottom,
+        tuple(dots),
+        tuple((across(tick), f"{tick:g}") for tick in ticks),
+        tuple((up(share / 100), f"{share}%") for share in range(0, 101, 20)),
+        unit,
+    )
+
+
+def _ticks(last: float) -> list[float]:
+    """Round numbers from 0 up to `last`, about five."""
+    rough = last / 5
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return [step * number for number in range(int(last / step) + 1)]

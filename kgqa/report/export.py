@@ -1,0 +1,126 @@
+"""The final query of every question of a run, as a file that any SPARQL engine can be given."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgqa.evaluation.records import Record
+from kgqa.graph.queries import Comment, render_term
+from kgqa.report.comparison import Run, labels_of
+from kgqa.report.files import ReportError
+from kgqa.report.loose import objects_of, text_of
+from kgqa.report.pages import exact
+from kgqa.report.site import page_name
+from kgqa.report.tables import csv_cell
+
+INDEX = "index.csv"
+COLUMNS = ("number", "id", "dataset", "question", "status", "query_class", "answers", "gold", "em", "file")
+_FILE = re.compile(r"\d{5,}-[0-9a-f]{12}\.rq\Z")
+_SAFE = re.compile(r"[^A-Za-z0-9_-]+")
+MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many questions a run has, and how many of them a query."""
+
+    folder: Path
+    questions: int
+    queries: int
+
+
+def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
+    """Write a .rq file for every question that has a query, and index.csv with a line for every question.
+
+    Args:
+        folder: of one run the files stand in it, of several in a folder each. It is made; one that is there must be
+            empty or hold an older export.
+
+    Raises:
+        ReportError: there is something else in the folder, or it cannot be written.
+        RunError: a run cannot be read.
+    """
+    folder = Path(folder)
+    try:
+        if len(runs) == 1:
+            return [_write(runs[0], folder)]
+        places = _places(labels_of(runs))
+        if folder.is_dir() and any(each.name not in places for each in folder.iterdir()):
+            raise _other_files(folder)
+        return [_write(run, folder / place) for run, place in zip(runs, places)]
+    except OSError as error:
+        raise ReportError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
+
+
+def query_file(record: Record) -> str:
+    """The text of a .rq file: who asked what, as comments, and the query; empty where there is none.
+
+    Comments cannot end early: no line break is in them, nor a `\\u` escape that an engine could read as one.
+    """
+    query = text_of(record.answer.get("sparql"))
+    if not query.strip():
+        return ""
+    names = [text_of(each.get("name")) for each in objects_of(record.answer.get("answers"))]
+    head = [
+        f"id: {record.id}",
+        f"question: {record.text}",
+        f"answers ({len(names)}): {', '.join(names[:MOST_NAMES])}",
+        f"query class: {text_of(record.answer.get('query_class'))}",
+    ]
+    lines = [render_term(Comment(line.replace("\\", "/"))) for line in head]
+    return "\n".join([*lines, exact(query, None).rstrip("\n"), ""])
+
+
+def _write(run: Run, folder: Path) -> Exported:
+    old = _prepared(folder)
+    questions = queries = 0
+    with open(folder / INDEX, "w", encoding="utf-8", errors="backslashreplace", newline="") as index:
+        writer = csv.writer(index)
+        writer.writerow(COLUMNS)
+        for questions, record in enumerate(run.records(), 1):
+            text, name = query_file(record), ""
+            if text:
+                name = page_name(questions, record).removesuffix(".html") + ".rq"
+                (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+                old.discard(folder / name)
+                queries += 1
+            writer.writerow(map(csv_cell, _index_line(questions, record, name)))
+    for path in old:
+        path.unlink(missing_ok=True)
+    return Exported(folder, questions, queries)
+
+
+def _index_line(number: int, record: Record, name: str) -> Iterator[object]:
+    answers = [text_of(each.get("name")) for each in objects_of(record.answer.get("answers"))]
+    gold = [each.name or each.id for each in record.answers]
+    yield from (number, record.id, record.dataset, record.text, record.status)
+    yield text_of(record.answer.get("query_class"))
+    yield from (" | ".join(names[:MOST_NAMES]) for names in (answers, gold))
+    yield record.scores.get("em")
+    yield name
+
+
+def _prepared(folder: Path) -> set[Path]:
+    """Make the folder ready, and give the files of an older export in it."""
+    old = set(folder.iterdir()) if folder.is_dir() else set()
+    if any(each.name != INDEX and not _FILE.match(each.name) or each.is_symlink() for each in old):
+        raise _other_files(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return {each for each in old if each.name != INDEX}
+
+
+def _other_files(folder: Path) -> ReportError:
+    return ReportError(f"{folder} has other files in it. Choose a folder that is empty or not there yet.")
+
+
+def _places(labels: Sequence[str]) -> list[str]:
+    """A folder for each run: its label where that is a safe name, else as much of it as is one."""
+    found: list[str] = []
+    for number, label in enumerate(labels, 1):
+        name = _SAFE.sub("-", label).strip("-")[:60] or f"run-{number}"
+        found.append(name if name.casefold() not in map(str.casefold, found) else f"{name}-{number}")
+    return found

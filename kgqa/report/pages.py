@@ -1,0 +1,139 @@
+"""Renders the pages of a report: templates/*.j2, sandboxed, with everything that is put in escaped.
+
+A page stands alone: its style and its script are in it, and its Content-Security-Policy lets in these two by their
+hashes and nothing else, so that nothing that came with the data could run or be fetched even if it got through.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup, escape
+
+from kgqa.answer_json import json_text
+from kgqa.words import clean
+
+LONGEST = 2000
+"""Characters of one text on a page; a query has a limit of its own."""
+LONGEST_QUERY = 200_000
+_NAME = re.compile(r"[a-z_]+\.(?:j2|css|js)\Z")
+
+
+def render(name: str, script: str, **values: Any) -> Iterator[str]:
+    """A page in pieces, so that a large one is never whole in memory.
+
+    Args:
+        name: `question`: templates/question.j2. script: the script that goes into it, `index` or `question`.
+    """
+    style, code = read("report.css"), read(f"{script}.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(code)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        _environment()
+        .get_template(f"{name}.j2")
+        .generate(policy=policy, style=Markup(style), script=Markup(code), **values)
+    )
+
+
+def data_block(data: Any) -> Markup:
+    """JSON for a `<script type="application/json">`: nothing in it can end the element or open a comment."""
+    text = json_text(data)
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)
+
+
+def shown(text: str) -> str:
+    """Text of one line for a page: control characters and what turns the reading direction are out, cut if too long."""
+    return _shown(text[: LONGEST + 1])
+
+
+@lru_cache(16384)
+def _shown(text: str) -> str:
+    found = clean(text)
+    return found if len(found) <= LONGEST else found[: LONGEST - 1] + "…"
+
+
+def exact(text: str, longest: int | None = LONGEST_QUERY) -> str:
+    """Lines of a query as they are; what a page or terminal would obey is written as SPARQL's own `\\uXXXX`."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")[:longest]
+    return "".join(char if _harmless(char) else _escaped(char) for char in text)
+
+
+def _harmless(char: str) -> bool:
+    return char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04X}" if ord(char) < 0x10000 else f"\\U{ord(char):08X}"
+
+
+@lru_cache
+def read(name: str) -> str:
+    """A file of templates/."""
+    if not _NAME.match(name):
+        raise ValueError(name)
+    return files("kgqa.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@lru_cache
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+class _Loader(BaseLoader):
+    def get_source(self, environment: Any, template: str) -> tuple[str, str | None, Any]:
+        try:
+            return read(template), template, lambda: True
+        except (OSError, ValueError) as error:
+            raise TemplateNotFound(template) from error
+
+
+def _finalize(value: Any) -> Any:
+    """What every value goes through on its way into a page."""
+    if isinstance(value, Markup) or value is None:
+        return "" if value is None else value
+    return shown(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        loader=_Loader(),
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["exact"] = lambda text: Markup(escape(exact(text)))
+    environment.filters["data"] = data_block
+    environment.filters["amount"] = amount
+    environment.filters["counted"] = counted
+    return environment
+
+
+def amount(value: float | None, unit: str = "") -> str:
+    """A number for people: whole ones with commas, others with three figures; `–` where there is none."""
+    if value is None:
+        return "–"
+    if value == int(value) and abs(value) < 1e15:
+        text = f"{int(value):,}"
+    else:
+        text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

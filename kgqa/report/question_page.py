@@ -1,0 +1,177 @@
+"""One page of a report: a question, what the model saw of it, how its paths competed, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa.answer_json import json_text
+from kgqa.evaluation.records import Record
+from kgqa.report.bracket import stages_of
+from kgqa.report.drawing import draw_path, relation_name
+from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.outcomes import STAGES, hit_of, sides_of, stage_of, usage_of
+from kgqa.report.pages import render
+from kgqa.words import local_name
+
+MAX_PATHS = 12
+MAX_TRIPLES = 60
+MAX_EVENTS = 400
+LONGEST_EVENT = 600
+_CLASSES = {
+    "exact": "returns exactly these answers (checked)",
+    "restricted": "returns exactly these answers; a model chose entities on the way (checked)",
+    "superset": "returns these answers and others; a model chose among them",
+    "none": "does not return these answers",
+}
+_GROUNDS = {
+    "graph": "every answer is an end of the evidence",
+    "model": "from the language model's own knowledge: nothing in the graph stands for this",
+    "none": "nothing",
+}
+_TOLD_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "linked"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a page stands: the run's label, its number from 1 of so many, and links that lead on from here, which must
+    be addresses of ours and not text from data. `others`: pages of the same question in other runs, by label."""
+
+    run: str
+    number: int
+    total: int
+    index: str
+    before: str = ""
+    after: str = ""
+    others: tuple[tuple[str, str], ...] = ()
+
+
+def question_page(record: Record, place: Place) -> Iterator[str]:
+    """The page in pieces of HTML."""
+    answer = record.answer
+    trace = objects_of(answer.get("trace"))
+    stage = stage_of(record)
+    return render(
+        "question",
+        "question",
+        place=place,
+        record=record,
+        status=record.status,
+        reason=text_of(answer.get("reason")),
+        stage=stage,
+        stage_words=STAGES[stage],
+        hit=hit_of(record),
+        scores=[(name, number_of(value)) for name, value in record.scores.items()],
+        seen=_seen(trace),
+        topics=_topics(trace, answer, record),
+        sides=sides_of(record),
+        stages=stages_of(trace),
+        paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
+        paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
+        query=text_of(answer.get("sparql")),
+        query_words=_CLASSES.get(text_of(answer.get("query_class")), ""),
+        grounding=_GROUNDS.get(text_of(answer.get("grounding")), ""),
+        approximate=answer.get("approximate") is True,
+        notes=texts_of(answer.get("notes")),
+        defects=texts_of(answer.get("defects")),
+        costs=_costs(record),
+        calls=_calls(usage_of(record)),
+        events=[_event(each) for each in trace if text_of(each.get("kind")) not in _TOLD_ELSEWHERE][:MAX_EVENTS],
+    )
+
+
+def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The question as a language model read it (event `shown`), else as it was compared by similarity (`masked`); of
+    neither, nothing was masked."""
+    told = {text_of(each.get("kind")): each for each in trace}
+    event = told.get("shown") or told.get("masked")
+    if event is None:
+        return {}
+    return {
+        "question": text_of(event.get("question")),
+        "by": "shown" if "shown" in told else "masked",
+        "unmasked": count_of(told.get("masked", {}).get("unmasked")) or 0,
+        "leaks": sum(count_of(each.get("leaks")) or 0 for each in trace if each.get("kind") == "leaks"),
+    }
+
+
+def _topics(trace: list[Mapping[str, Any]], answer: Mapping[str, Any], record: Record) -> list[dict[str, str]]:
+    """The topic entities with the text that stands for each, where it was found in the question."""
+    mentions: dict[str, str] = {}
+    for event in trace:
+        if event.get("kind") == "linked":
+            for mention in objects_of(event.get("mentions")):
+                for entity in texts_of(mention.get("entities"))[:1]:
+                    mentions.setdefault(entity, text_of(mention.get("text")))
+    gold = set(record.topics)
+    return [
+        {
+            "name": text_of(topic.get("name")),
+            "id": text_of(topic.get("id")),
+            "mention": mentions.get(text_of(topic.get("id")), ""),
+            "gold": "yes" if {text_of(topic.get("id")), text_of(topic.get("iri"))} & gold else "no" if gold else "",
+        }
+        for topic in objects_of(answer.get("topics"))
+    ]
+
+
+def _path(path: Mapping[str, Any]) -> dict[str, Any]:
+    names = {
+        text_of(node.get("iri")): text_of(node.get("name"))
+        for walk in list_of(path.get("walks"))
+        for node in objects_of(walk)
+        if node.get("iri")
+    }
+    triples = [texts_of(each) for each in list_of(path.get("triples"))]
+    triples = [each for each in triples if len(each) == 3]
+    return {
+        "words": text_of(path.get("words")),
+        "score": number_of(path.get("score")),
+        "approximate": path.get("approximate") is True,
+        "drawing": draw_path(path),
+        "triples": [
+            [
+                (names.get(s) or local_name(s), s),
+                (relation_name(r), r),
+                (names.get(o) or (local_name(o) if "://" in o else o), o),
+            ]
+            for s, r, o in triples[:MAX_TRIPLES]
+        ],
+        "triples_more": max(0, len(triples) - MAX_TRIPLES),
+    }
+
+
+def _costs(record: Record) -> list[tuple[str, float | None]]:
+    usage = usage_of(record)
+    names = {
+        "hops": "hops",
+        "candidates": "candidates",
+        "comparisons": "comparisons",
+        "queries": "SPARQL queries",
+        "calls": "model calls",
+        "rounds": "rounds of calls",
+        "prompt_tokens": "tokens in prompts",
+        "completion_tokens": "tokens in replies",
+        "cost": "USD",
+    }
+    rows = [(label, number_of(usage.get(name))) for name, label in names.items()]
+    return [*rows, ("seconds", number_of(record.seconds))]
+
+
+def _calls(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each stage asked of language models."""
+    columns = (
+        "calls", "rounds", "prompt_tokens", "completion_tokens", "cost", "unparsed", "repaired", "reasked", "failed",
+    )  # fmt: skip
+    return [
+        {"stage": text_of(each.get("stage")), "numbers": [number_of(each.get(name)) for name in columns]}
+        for each in objects_of(usage.get("stages"))
+    ]
+
+
+def _event(event: Mapping[str, Any]) -> tuple[str, float | None, str]:
+    detail = json_text({key: value for key, value in event.items() if key not in ("kind", "at")})
+    if len(detail) > LONGEST_EVENT:
+        detail = detail[: LONGEST_EVENT - 1] + "…"
+    return text_of(event.get("kind")), number_of(event.get("at")), detail

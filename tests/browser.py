@@ -1,0 +1,171 @@
+"""A real Chromium without a window, driven by its own ChromeDriver over the WebDriver protocol (W3C, 2018).
+
+Only what the tests need: go somewhere, find, click, type, run a script, what the console said, what was fetched, and a
+picture. The browser is told to keep quiet on the network; what a page fetches is in its log all the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+DRIVER = shutil.which("chromedriver")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1200,900"
+).split()
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, http: urllib3.PoolManager, session: str) -> None:
+        self._http = http
+        self._session = session
+
+    def command(self, method: str, path: str, **body: Any) -> Any:
+        data = json.dumps(body) if method == "POST" else None
+        reply = self._http.request(method, f"{self._session}{path}", body=data)
+        value = json.loads(reply.data)["value"]
+        if reply.status != 200:
+            raise RuntimeError(f"{path}: {value.get('error')}: {value.get('message')}")
+        return value
+
+    def go(self, file: Path) -> None:
+        self.command("POST", "/url", url=file.absolute().as_uri())
+
+    @property
+    def url(self) -> str:
+        return self.command("GET", "/url")
+
+    def find(self, selector: str) -> list[Element]:
+        found = self.command("POST", "/elements", using="css selector", value=selector)
+        return [Element(self, each[ELEMENT]) for each in found]
+
+    def one(self, selector: str) -> Element:
+        (found,) = self.find(selector)
+        return found
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.command("POST", "/execute/sync", script=script, args=list(arguments))
+
+    def wait_for(self, script: str, seconds: float = 10) -> Any:
+        """What a script gives once that is something; scripts see the page as it is then."""
+        end = time.monotonic() + seconds
+        while not (found := self.run(f"return {script}")):
+            assert time.monotonic() < end, f"waited in vain for {script}"
+            time.sleep(0.02)
+        return found
+
+    def cdp(self, command: str, **parameters: Any) -> Any:
+        return self.command("POST", "/goog/cdp/execute", cmd=command, params=parameters)
+
+    def console(self) -> list[str]:
+        """What the console said since the last time it was asked for."""
+        return [each["message"] for each in self.command("POST", "/se/log", type="browser")]
+
+    def fetched(self) -> list[str]:
+        """The addresses that were asked for since the last time."""
+        found = []
+        for entry in self.command("POST", "/se/log", type="performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return found
+
+    def screenshot(self) -> bytes:
+        return base64.b64decode(self.command("GET", "/screenshot"))
+
+
+class Element:
+    def __init__(self, browser: Browser, ident: str) -> None:
+        self._browser, self._path = browser, f"/element/{ident}"
+
+    @property
+    def text(self) -> str:
+        return self._browser.command("GET", f"{self._path}/text")
+
+    def click(self) -> None:
+        self._browser.command("POST", f"{self._path}/click")
+
+    def type(self, text: str) -> None:
+        self._browser.command("POST", f"{self._path}/value", text=text)
+
+    def clear(self) -> None:
+        self._browser.command("POST", f"{self._path}/clear")
+
+    def attribute(self, name: str) -> str | None:
+        return self._browser.command("GET", f"{self._path}/attribute/{name}")
+
+
+def need_a_browser() -> None:
+    """Skip where there is none and none can be installed; else its absence is a failure."""
+    if DRIVER and CHROMIUM:
+        return
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        pytest.fail("Chromium is not installed: make browser-for-tests")
+    pytest.skip("Chromium and ChromeDriver are not installed, and installing them needs root and apt")
+
+
+@contextmanager
+def open_browser(folder: Path) -> Iterator[Browser]:
+    """A browser with a profile of its own in `folder`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    driver = subprocess.Popen(
+        [str(DRIVER), f"--port={port}", "--log-level=OFF"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    http = urllib3.PoolManager(headers={"Content-Type": "application/json"}, timeout=60, retries=False)
+    base = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_it_answers(http, base, driver)
+        options = {"binary": CHROMIUM, "args": [*QUIET, f"--user-data-dir={folder / 'profile'}"]}
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
+        body = json.dumps({"capabilities": {"alwaysMatch": wanted}})
+        value = json.loads(http.request("POST", f"{base}/session", body=body).data)["value"]
+        assert "sessionId" in value, value
+        session = f"{base}/session/{value['sessionId']}"
+        try:
+            yield Browser(http, session)
+        finally:
+            http.request("DELETE", session)
+    finally:
+        driver.terminate()
+        driver.wait(20)
+
+
+def _wait_until_it_answers(http: urllib3.PoolManager, base: str, driver: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 20
+    while True:
+        assert driver.poll() is None, "chromedriver ended at once"
+        try:
+            if json.loads(http.request("GET", f"{base}/status").data)["value"]["ready"]:
+                return
+        except (urllib3.exceptions.HTTPError, ValueError, KeyError):
+            pass
+        assert time.monotonic() < end, "chromedriver does not answer"
+        time.sleep(0.05)

@@ -1,0 +1,92 @@
+"""Runs to report on: real answers of the demo graph, and records in which every text is an attack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa import open_resources
+from kgqa.cache import Cache
+from kgqa.evaluation.manifest import Plan, manifest_of
+from kgqa.evaluation.questions import GoldAnswer, GoldQuestion, read_questions
+from kgqa.evaluation.records import Record
+from kgqa.evaluation.run_folder import begun
+from kgqa.evaluation.runner import answered
+from kgqa.evaluation.runs import Run
+from kgqa.graph.opening import open_graph
+from kgqa.settings import resolve
+from kgqa.testing.gold_table import gold_for
+from kgqa.testing.model_oracle import ModelOracle
+from kgqa.testing.server import ScriptedServer
+
+
+def demo_questions(most: int) -> list[GoldQuestion]:
+    return read_questions(Path(str(files("kgqa.demo") / "questions.jsonl")))[:most]
+
+
+def demo_records(cache: Path, most: int, **given: Any) -> tuple[dict[str, Any], list[Record]]:
+    """The manifest and the records of the first questions of the demo."""
+    questions = demo_questions(most)
+    settings = resolve({"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}})
+    with open_graph(cache=Cache(cache)) as graph:
+        resources = open_resources(graph, settings=settings)
+        manifest = manifest_of(Plan("demo", losses=True), questions, resources)
+        return manifest, [answered(each, resources, topics="gold", losses=True) for each in questions]
+
+
+def write_run(folder: Path, manifest: dict[str, Any], records: list[Record]) -> Run:
+    with begun(folder, manifest) as run:
+        run.append(records)
+    return Run(folder, manifest)
+
+
+@pytest.fixture(scope="session")
+def offline(session_cache, tmp_path_factory) -> Run:
+    """A run of twelve questions without a language model."""
+    manifest, records = demo_records(session_cache, 12)
+    return write_run(tmp_path_factory.mktemp("runs") / "top", manifest, records)
+
+
+@pytest.fixture(scope="session")
+def by_model(session_cache, tmp_path_factory) -> Run:
+    """A run of top-2, the pairwise tournament, asked of an oracle that knows the gold path of the first question."""
+    with open_graph(cache=Cache(session_cache)) as graph:
+        resources = open_resources(graph, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2"}))
+        gold = gold_for(demo_questions(1)[0], resources)
+    with ScriptedServer(ModelOracle({"": gold})) as server:
+        manifest, records = demo_records(session_cache, 2, ask__method="top-2", llm__model=f"{server.url}#oracle")
+    return write_run(tmp_path_factory.mktemp("runs") / "top-2", manifest, records)
+
+
+def hostile(record: Record, texts: Any) -> Record:
+    """The record with every text in it replaced by what `texts` gives; the words that a report knows stay."""
+    known = {"answered", "exact", "graph", "out", "in"}
+
+    def changed(value: Any, key: str = "") -> Any:
+        if isinstance(value, str):
+            return value if value in known or key == "kind" else texts()
+        if isinstance(value, dict):
+            return {name: changed(each, name) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [changed(each) for each in value]
+        return value
+
+    answer = changed(dict(record.answer))
+    return replace(
+        record,
+        id=texts(),
+        dataset=texts(),
+        text=texts(),
+        kind=texts(),
+        level=texts(),
+        failure=texts(),
+        answer=answer,
+        answers=(GoldAnswer(texts(), texts()), GoldAnswer("", texts())),
+        topics=(texts(),),
+        scores={texts(): 0.5, "hit@1": 0.5},
+        loss="prefilter",
+    )

@@ -1,0 +1,133 @@
+"""Runs beside each other: whence the figures come, what runs are called, and what differs."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kgqa.evaluation.aggregate import summary_of
+from kgqa.evaluation.questions import GoldAnswer
+from kgqa.evaluation.records import Record
+from kgqa.report.comparison import compare, figures_of, groups_of, labels_of, metrics_of
+
+
+def record(number: int, hit: float, **more: Any) -> Record:
+    scores = {name: hit for name in ("hit@1", "f1", "em")}
+    answer = {"status": "answered", "grounding": "graph", "query_class": "exact", "usage": {"queries": 4, "calls": 2}}
+    return Record(str(number), "set", f"question {number}", answer, (GoldAnswer("m.1", "x"),), scores=scores, **more)
+
+
+@dataclass
+class FakeRun:
+    name: str
+    found: list[Record]
+    folder: Path = Path("nowhere")
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    def records(self):
+        return iter(self.found)
+
+    def metrics(self):
+        return {}
+
+
+def run_of(name: str, *hits: float, **more: Any) -> FakeRun:
+    return FakeRun(name, [record(number, hit, hops=1 + number % 2) for number, hit in enumerate(hits)], **more)
+
+
+def test_every_metric_has_a_row_and_every_run_a_figure():
+    found = compare([run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)])
+    assert found.columns == ("a", "b")
+    hit = found.row("hit@1")
+    assert [figure.value for figure in hit.figures] == [0.75, 0.25]
+    assert all(figure.low <= figure.value <= figure.high and figure.n == 4 for figure in hit.figures)
+    assert [figure.value for figure in found.row("SPARQL queries a question").figures] == [4.0, 4.0]
+    assert found.row("nothing of the sort") is None
+
+
+def test_differences_are_of_the_questions_that_both_have():
+    first, second = run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)
+    second.found.append(record(99, 1.0))
+    title, rows = compare([first, second]).groups[-1]
+    assert title == "Difference from a"
+    none, figure = next(row.figures for row in rows if row.name == "hit@1")
+    assert none is None
+    assert (figure.value, figure.n) == (-0.5, 4)
+    # of four questions two went one way and none the other: by McNemar 2 * 1/4
+    assert figure.p == 0.5
+
+
+def test_groups_of_one_run_are_shown_where_there_is_more_than_one():
+    (title, rows), *others = compare([run_of("a", 1, 0, 1, 1)]).groups
+    assert title == "Hit@1 by hops" and others == []
+    assert [(row.label, row.figures[0].value, row.figures[0].n) for row in rows] == [("1", 1.0, 2), ("2", 0.5, 2)]
+
+
+def test_figures_come_from_the_summary_of_the_evaluation():
+    found = figures_of(summary_of([record(1, 1.0), record(2, 0.0)]))
+    assert found["hit@1"].value == 0.5
+    assert found["answers grounded in the graph"].value == 1.0
+    assert found["queries that give exactly the answer"].value == 1.0
+    assert found["model calls a question"].value == 2.0
+    assert "USD a question" not in found  # calls without a price have no cost
+    assert groups_of(summary_of([record(1, 1.0, kind="a"), record(2, 0.0, kind="b")]))["type"]["b"].value == 0.0
+
+
+def test_failed_questions_stay_in_and_what_they_cost_is_said():
+    failed = replace(record(2, 0.0, failure="StoreTimeout"), answer={"status": "failed"})
+    found = figures_of(summary_of([record(1, 1.0), failed]))
+    assert found["hit@1"].value == 0.5
+    assert found["Hit@1 without failed questions"].value == 1.0
+    assert found["failed questions"].value == 0.5
+
+
+def test_a_summary_of_nothing_gives_no_figures():
+    assert {name for name, figure in figures_of(summary_of([])).items() if figure.value} == set()
+    assert figures_of({}) == {} and groups_of({"groups": [1]}) == {}
+    assert figures_of({"scores": {"hit@1": "a"}, "usage": 3, "grounding": []}) == {}
+
+
+def test_runs_of_one_method_are_told_apart_by_their_folders():
+    runs = [run_of("top", folder=Path("runs/x/top")), run_of("top", folder=Path("runs/y/top")), run_of("tog")]
+    assert labels_of(runs) == ("top (x)", "top (y)", "tog")
+    assert labels_of([run_of("top", folder=Path("a/b")), run_of("top", folder=Path("c/b"))]) == (
+        "top (b)",
+        "top (b) #2",
+    )
+    assert labels_of([run_of("\x1b[31m\n")]) == ("[31m",)
+
+
+def test_what_decides_whether_runs_may_be_compared_is_said():
+    manifest = {
+        "topics": "linked",
+        "seed": 3,
+        "dataset": {"source": "cwq", "questions": 200},
+        "graph": {"fingerprint": "f"},
+        "models": {"decide": {"model": "oracle"}, "filter": {"model": "oracle"}},
+    }
+    facts = dict(compare([run_of("a", 1, manifest=manifest), run_of("b", 0)]).facts)
+    assert facts == {
+        "data set": ("cwq", ""),
+        "topics": ("linked", ""),
+        "graph": ("f", ""),
+        "model": ("oracle", ""),
+        "seed": ("3", ""),
+        "questions": ("200", ""),
+    }
+
+
+def test_metrics_that_are_older_than_the_predictions_are_not_believed(offline, tmp_path):
+    from kgqa.evaluation.runs import METRICS, PREDICTIONS, Run
+
+    for name in ("run.json", PREDICTIONS):
+        (tmp_path / name).write_bytes((offline.folder / name).read_bytes())
+    run = Run(tmp_path, offline.manifest)
+    assert metrics_of(run)["n"] == 12
+    (tmp_path / METRICS).write_text(json.dumps({"n": 7}))
+    os.utime(tmp_path / PREDICTIONS, (1, 1))
+    assert metrics_of(run) == {"n": 7}
+    os.utime(tmp_path / METRICS, (0, 0))
+    assert metrics_of(run)["n"] == 12
