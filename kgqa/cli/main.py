@@ -13,6 +13,11 @@ from kgqa.errors import KgqaError
 
 COMMANDS = {
     "ask": "kgqa.cli.ask",
+    "eval": "kgqa.cli.eval",
+    "data": "kgqa.cli.data",
+    "report": "kgqa.cli.report",
+    "export": "kgqa.cli.export",
+    "score": "kgqa.cli.score",
     "graph": "kgqa.cli.graph",
     "virtuoso": "kgqa.cli.virtuoso",
     "freebase": "kgqa.cli.freebase",

@@ -1,0 +1,262 @@
+"""Gold queries as patterns of edges, matched against a graph that is being rewired."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kgqa.evaluation.fictional.facts import Facts
+from kgqa.evaluation.fictional.rewiring import Port, Rewiring
+from kgqa.explore.gold_paths import query_pattern
+
+MAX_ROWS = 50_000
+SAMPLE = 6
+"""Nodes that are tried where a pattern leads on by an edge that is not there yet."""
+
+Binding = dict[int, int]
+Missing = tuple[int, int, int]
+"""An edge that would have to be there: relation, subject, object."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern over a graph's numbers: nodes from 0 up, variables from -1 down. `edges`: subject, relation, object, in
+    the order in which they are matched; `answer`: the variable asked for."""
+
+    edges: tuple[tuple[int, int, int], ...]
+    different: tuple[tuple[int, int], ...]
+    answer: int
+
+    @property
+    def relations(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(relation for _, relation, _ in self.edges))
+
+    @property
+    def constants(self) -> frozenset[int]:
+        return frozenset(term for s, _, o in self.edges for term in (s, o) if term >= 0)
+
+
+def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
+    """The pattern of a gold query; None where it has none, or names what the graph does not have."""
+    found = query_pattern(sparql)
+    if found is None:
+        return None
+    relations = {f"<{name}>": n for n, name in enumerate(facts.relations)}
+    variables: dict[str, int] = {}
+
+    def term(text: str) -> int | None:
+        if text[0] == "?":
+            return variables.setdefault(text, -1 - len(variables))
+        return facts.number(text)
+
+    edges = [(term(s), relations.get(r), term(o)) for s, r, o in found.edges]
+    if found.answer not in variables or any(part is None for edge in edges for part in edge):
+        return None
+    different = [(term(one), term(other)) for one, other in found.different]
+    ordered = _ordered(edges)  # type: ignore[arg-type]
+    if ordered is None:
+        return None
+    unequal = tuple((one, other) for one, other in different if one is not None and other is not None)
+    return Pattern(ordered, unequal, variables[found.answer])
+
+
+def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...] | None:
+    """The edges so that each begins where something is known already; None if there is no such order."""
+    left, known, found = list(dict.fromkeys(edges)), set(), []
+    while left:
+        ready = [sum(end >= 0 or end in known for end in (s, o)) for s, _, o in left]
+        best = max(range(len(left)), key=lambda n: (ready[n], -n))
+        if not ready[best]:
+            return None
+        edge = left.pop(best)
+        known |= {edge[0], edge[2]}
+        found.append(edge)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One edge of a pattern with what is known when it is matched: `live` variables before it and `names` after it,
+    `kept` the places of those that are still needed, `tests` the inequalities that it decides."""
+
+    edge: tuple[int, int, int]
+    live: tuple[int, ...]
+    names: tuple[int, ...]
+    kept: tuple[int, ...]
+    tests: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=100_000)
+def _steps(pattern: Pattern) -> tuple[_Step, ...]:
+    live: list[int] = []
+    seen: set[int] = set()
+    found = []
+    tested: set[tuple[int, int]] = set()
+    for place, (subject, relation, object_) in enumerate(pattern.edges):
+        seen |= {subject, object_}
+        later = {term for s, _, o in pattern.edges[place + 1 :] for term in (s, o)} | {pattern.answer}
+        names = list(dict.fromkeys([*live, *(t for t in (subject, object_) if t < 0)]))
+        tests = [pair for pair in pattern.different if pair not in tested and all(t >= 0 or t in seen for t in pair)]
+        tested |= {*tests}
+        # an inequality is tested once both sides are known, so its variables live until then
+        later |= {t for pair in pattern.different if pair not in tested for t in pair}
+        kept = tuple(n for n, name in enumerate(names) if name in later)
+        found.append(_Step((subject, relation, object_), tuple(live), tuple(names), kept, tuple(tests)))
+        live = [names[n] for n in kept]
+    return tuple(found)
+
+
+def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -> set[int] | None:
+    """What the pattern matches for the variable asked for; None where that is too much to look at.
+
+    Args:
+        reads: the ports that were looked at are added.
+    """
+    reads = set() if reads is None else reads
+    rows: set[tuple[int, ...]] = {()}
+    steps = _steps(pattern)
+    for step in steps:
+        grown = _one_variable(step, rows, world, reads) if _is_simple(step) else _joined(step, rows, world, reads)
+        if grown is None:
+            return None
+        rows = grown
+    last = steps[-1]
+    place = [last.names[n] for n in last.kept].index(pattern.answer)
+    return {row[place] for row in rows}
+
+
+def _is_simple(step: _Step) -> bool:
+    """Whether one variable is all that is known before and after, so that whole sets of nodes can be walked."""
+    subject, _, object_ = step.edge
+    return (
+        len(step.live) <= 1
+        and len(step.kept) == 1
+        and subject != object_
+        and all(min(pair) == step.names[step.kept[0]] and max(pair) >= 0 for pair in step.tests)
+    )
+
+
+def _one_variable(
+    step: _Step, rows: set[tuple[int, ...]], world: Rewiring, reads: set[Port]
+) -> set[tuple[int, ...]] | None:
+    subject, relation, object_ = step.edge
+    known = {row[0] for row in rows} if step.live else None
+    kept = step.names[step.kept[0]]
+    # from what is known to the other end; a constant goes first, as its edges are looked at once
+    outward = subject >= 0 or (object_ < 0 and step.live == (subject,))
+    edges = (world.out if outward else world.into)[relation]
+    start, end = (subject, object_) if outward else (object_, subject)
+    starts = [start] if start >= 0 else sorted(known or ())
+    reads.update([(relation, outward, node) for node in starts])
+    ends: set[int] = set()
+    for node in starts:
+        ends.update(edges.get(node, ()))
+    if start >= 0 and known is not None:
+        ends = ends & known if end == step.live[0] else ends
+        if end != step.live[0]:
+            return _joined(step, rows, world, reads)
+    if kept != end:
+        return _joined(step, rows, world, reads)
+    ends.difference_update([max(pair) for pair in step.tests])
+    return None if len(ends) > MAX_ROWS else {(node,) for node in ends}
+
+
+def _joined(step: _Step, rows: set[tuple[int, ...]], world: Rewiring, reads: set[Port]) -> set[tuple[int, ...]] | None:
+    subject, relation, object_ = step.edge
+    grown: set[tuple[int, ...]] = set()
+    for row in rows:
+        bound = dict(zip(step.live, row))
+        for values in _matches(subject, relation, object_, bound, world, reads):
+            if subject == object_ and values[0] != values[1]:
+                continue
+            if subject < 0:
+                bound[subject] = values[0]
+            if object_ < 0:
+                bound[object_] = values[1]
+            if all(bound.get(a, a) != bound.get(b, b) for a, b in step.tests):
+                full = [bound[name] for name in step.names]
+                grown.add(tuple(full[n] for n in step.kept))
+        if len(grown) > MAX_ROWS:
+            return None
+    return grown
+
+
+def _matches(
+    subject: int, relation: int, object_: int, bound: Binding, world: Rewiring, reads: set[Port] | None
+) -> list[tuple[int, int]]:
+    """The edges that fit what is bound."""
+    start = subject if subject >= 0 else bound.get(subject)
+    end = object_ if object_ >= 0 else bound.get(object_)
+    if start is not None:
+        if reads is not None:
+            reads.add((relation, True, start))
+        found = world.out[relation].get(start, {})
+        return [(start, end)] if end in found else [] if end is not None else [(start, other) for other in found]
+    assert end is not None
+    if reads is not None:
+        reads.add((relation, False, end))
+    return [(other, end) for other in world.into[relation].get(end, {})]
+
+
+def solutions(
+    pattern: Pattern, world: Rewiring, chance: random.Random, *, bound: Binding, missing: int = 0, steps: int = 400
+) -> Iterator[tuple[Binding, list[Missing]]]:
+    """Ways to match a pattern, in random order, with at most so many edges that are not there.
+
+    A missing edge is proposed only between nodes that have other edges of that relation, so that an exchange can
+    make it.
+
+    Args:
+        bound: variables that are known.
+        steps: nodes that are looked at before the search ends.
+    """
+    left = [steps]
+
+    def search(place: int, bound: Binding, lacking: list[Missing]) -> Iterator[tuple[Binding, list[Missing]]]:
+        if place == len(pattern.edges):
+            yield bound, lacking
+            return
+        subject, relation, object_ = pattern.edges[place]
+        start = subject if subject >= 0 else bound.get(subject)
+        end = object_ if object_ >= 0 else bound.get(object_)
+        there = _matches(subject, relation, object_, bound, world, None)
+        chance.shuffle(there)
+        options = [(pair, False) for pair in there]
+        if len(lacking) < missing and not (there and start is not None and end is not None):
+            options += [(pair, True) for pair in _possible(start, relation, end, world, chance)]
+        for (one, other), absent in options:
+            left[0] -= 1
+            if left[0] < 0:
+                return
+            now = {**bound, subject: one, object_: other}
+            if any(a in (subject, object_) or b in (subject, object_) for a, b in pattern.different):
+                if any(now.get(a, a) == now.get(b, b) for a, b in pattern.different):
+                    continue
+            yield from search(place + 1, now, [*lacking, (relation, one, other)] if absent else lacking)
+
+    yield from search(0, dict(bound), [])
+
+
+def _possible(
+    start: int | None, relation: int, end: int | None, world: Rewiring, chance: random.Random
+) -> list[tuple[int, int]]:
+    """Pairs that could be tied by a relation: both have an edge of it that may move."""
+
+    def movable(edges: dict[int, tuple[int, int]]) -> bool:
+        return any(group >= 0 for group, _ in edges.values())
+
+    out, into = world.out[relation], world.into[relation]
+    if start is not None and not movable(out.get(start, {})) or end is not None and not movable(into.get(end, {})):
+        return []
+    if start is not None and end is not None:
+        return [(start, end)] if end not in out[start] else []
+    nodes = world.ends(relation, outward=start is None)
+    picked = [nodes[chance.randrange(len(nodes))] for _ in range(SAMPLE)] if nodes else []
+    pairs = [(start, node) if start is not None else (node, end) for node in dict.fromkeys(picked)]
+    return [
+        (s, o)
+        for s, o in pairs
+        if s != o and o not in out.get(s, {}) and movable(out.get(s, {})) and movable(into.get(o, {}))  # type: ignore[arg-type]
+    ]

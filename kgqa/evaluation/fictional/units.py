@@ -1,0 +1,287 @@
+"""What is moved when a graph is rewired: a node's place (the hole) in a bundle of triples that say one thing.
+
+A bundle is a triple and its inverse, or an edge between an entity and a mediator with its inverse, or, in Wikidata, the
+edge to a statement together with the claim that the statement stands for. Everything else about a mediator stays with
+it, so it moves as a whole: what changes is whom it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kgqa.evaluation.fictional.facts import Facts
+from kgqa.graph.graph import KnowledgeGraph
+
+MIRRORED = 0.5
+"""Share of the edges of the smaller of two relations that must stand in the other one, turned round, for these to be
+taken for inverses where no schema says so."""
+_BY_FORCE = 1e6  # a statement can be moved by its owner only, or claim and statement would part
+
+Part = tuple[int, bool, str]
+"""Relation, whether the hole is the subject, and `Facts.literal_kind` of the node on the other side."""
+
+
+@dataclass
+class Group:
+    """Units of one kind: any two of them may exchange their holes. `parts` says how hole and bundle make triples:
+    the hole of unit i and the k-th node of bundle i stand in a triple of the k-th part."""
+
+    parts: tuple[Part, ...]
+    holes: list[int] = field(default_factory=list)
+    bundles: list[tuple[int, ...]] = field(default_factory=list)
+
+    def triples(self, unit: int) -> Iterator[tuple[int, int, int]]:
+        """The triples (relation, subject, object) of a unit, as it is now."""
+        hole = self.holes[unit]
+        for (relation, outward, _), other in zip(self.parts, self.bundles[unit]):
+            yield (relation, hole, other) if outward else (relation, other, hole)
+
+
+@dataclass
+class Units:
+    """A graph taken apart: groups of what may move, and `fixed`: arrays of subjects and objects by relation of what
+    stays."""
+
+    facts: Facts
+    groups: list[Group]
+    fixed: dict[int, tuple[np.ndarray, np.ndarray]]
+    pairs: dict[int, int]
+    """Relations and their inverses."""
+
+    @property
+    def movable(self) -> int:
+        """How many triples may move."""
+        return sum(len(group.holes) * len(group.parts) for group in self.groups)
+
+    def lines(self) -> Iterator[str]:
+        """The graph as it is now, as N-Triples lines: relation by relation, in order."""
+        terms, count = self.facts.terms, len(self.facts.terms)
+        moving: dict[int, list[int]] = defaultdict(list)
+        for group in self.groups:
+            for unit in range(len(group.holes)):
+                for relation, subject, object_ in group.triples(unit):
+                    moving[relation].append(subject * count + object_)
+        for relation, name in enumerate(self.facts.relations):
+            subjects, objects = self.fixed.get(relation, (np.empty(0, np.int64), np.empty(0, np.int64)))
+            keys = np.concatenate([subjects * count + objects, np.array(moving.pop(relation, ()), dtype=np.int64)])
+            keys.sort()
+            for key in keys.tolist():
+                yield f"{terms[key // count]} <{name}> {terms[key % count]} .\n"
+
+
+def take_apart(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, float] = {}) -> Units:
+    """Find what may move in a graph, by its schema.
+
+    Names, types and other noise stay. Inverses are those that the graph declares and those that it shows.
+
+    Args:
+        prefer: by relation, how much it should be the one by which mediators are moved.
+    """
+    mobile = [not graph.is_noise(name) and not _schema_says(name, graph) for name in facts.relations]
+    pairs = inverse_pairs(facts, graph.inverses, mobile)
+    mediators = mediator_nodes(facts, graph)
+    builder = _Builder(facts, pairs, mediators)
+    builder.statements(graph.schema.mediator_pairs)
+    builder.choose_ports(mobile, prefer)
+    for relation in range(len(facts.relations)):
+        if not mobile[relation]:
+            builder.keep(relation, builder.edges(relation))
+        elif pairs.get(relation, relation) >= relation:
+            builder.relation(relation, pairs.get(relation))
+    groups = [builder.groups[parts] for parts in sorted(builder.groups)]
+    fixed = {
+        relation: (np.array([s for s, _ in kept], dtype=np.int64), np.array([o for _, o in kept], dtype=np.int64))
+        for relation, kept in builder.fixed.items()
+    }
+    return Units(facts, groups, fixed, pairs)
+
+
+def _schema_says(name: str, graph: KnowledgeGraph) -> bool:
+    schema = graph.schema
+    return name in (*schema.types, *schema.label, *schema.alias, *schema.inverse, *schema.domain, *schema.range)
+
+
+def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
+    """The nodes that only tie others together, by the rules of the schema."""
+    schema, found = graph.schema, set()
+    types = set(schema.mediator_types)
+    places = {name: n for n, name in enumerate(facts.relations)}
+    if schema.mediator_marked_by and schema.mediator_marked_by[0] in places:
+        marker, value = places[schema.mediator_marked_by[0]], schema.mediator_marked_by[1]
+        for type_, mark in zip(facts.subjects[marker].tolist(), facts.objects[marker].tolist()):
+            if facts.terms[mark].startswith((f'"{value}"', f"<{value}>")):
+                types.add(facts.terms[type_][1:-1])
+    numbers = {facts.number(f"<{type_}>") for type_ in types}
+    for predicate in schema.types:
+        if predicate in places:
+            relation = places[predicate]
+            chosen = np.isin(facts.objects[relation], [n for n in numbers if n is not None])
+            found |= set(facts.subjects[relation][chosen].tolist())
+    for prefix in schema.mediator_iri_prefixes:
+        found |= {n for n, term in enumerate(facts.terms) if term.startswith(f"<{prefix}")}
+    for relation, name in enumerate(facts.relations):
+        for direction, ends in (("out", facts.objects), ("in", facts.subjects)):
+            if graph.mediators.leads.get(direction, {}).get(name) == "all":
+                found |= set(ends[relation].tolist())
+    return {node for node in found if facts.terms[node][0] == "<"}
+
+
+def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool]) -> dict[int, int]:
+    """Relations and their inverses, each relation in one pair at most; a symmetric relation is its own inverse.
+
+    What the graph declares comes first, then what it shows: relations whose edges mirror each other.
+    """
+    places = {name: n for n, name in enumerate(facts.relations)}
+    pairs: dict[int, int] = {}
+
+    def pair(first: int | None, second: int | None) -> None:
+        if first is not None and second is not None and mobile[first] and mobile[second]:
+            if first not in pairs and second not in pairs:
+                pairs[first], pairs[second] = second, first
+
+    for name in sorted(declared):
+        pair(places.get(name), places.get(declared[name]))
+    for _, first, second in sorted(_mirrors(facts, [n for n, may in enumerate(mobile) if may and n not in pairs])):
+        pair(first, second)
+    return pairs
+
+
+def _mirrors(facts: Facts, relations: list[int]) -> Iterator[tuple[float, int, int]]:
+    """Minus the mirrored share and the relations of each pair that mirrors enough, the best first when sorted."""
+    if not relations:
+        return
+    count = len(facts.terms)
+    keys = np.concatenate([facts.subjects[r] * count + facts.objects[r] for r in relations])
+    turned = np.concatenate([facts.objects[r] * count + facts.subjects[r] for r in relations])
+    loops = turned == keys
+    owner = np.repeat(relations, [len(facts.subjects[r]) for r in relations])
+    order = np.argsort(keys, kind="stable")
+    keys, owners = keys[order], owner[order]
+    low, high = np.searchsorted(keys, turned, "left"), np.searchsorted(keys, turned, "right")
+    shared: Counter[tuple[int, int]] = Counter()
+    for edge in np.flatnonzero((high > low) & ~loops).tolist():
+        for other in range(low[edge], high[edge]):
+            shared[int(owner[edge]), int(owners[other])] += 1
+    for (first, second), both in shared.items():
+        if first <= second:
+            share = both / min(len(facts.subjects[first]), len(facts.subjects[second]))
+            if share >= MIRRORED:
+                yield -share, first, second
+
+
+class _Builder:
+    """Sorts edges into groups of units and what stays."""
+
+    def __init__(self, facts: Facts, pairs: dict[int, int], mediators: set[int]) -> None:
+        self.facts = facts
+        self.pairs = pairs
+        self.mediators = mediators
+        self.groups: dict[tuple[Part, ...], Group] = {}
+        self.fixed: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._ports: dict[int, int] = {}
+        self._entering: tuple[str, ...] = ()
+        self._claims: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._claimed: set[tuple[int, int, int]] = set()
+
+    def edges(self, relation: int) -> list[tuple[int, int]]:
+        return list(zip(self.facts.subjects[relation].tolist(), self.facts.objects[relation].tolist()))
+
+    def keep(self, relation: int, edges: Iterable[tuple[int, int]]) -> None:
+        self.fixed[relation] += edges
+
+    def statements(self, prefixes: Iterable[tuple[str, str, str]]) -> None:
+        """Tie the claim (wdt:) that a statement stands for to the edge that leads to the statement (p:)."""
+        prefixes = list(prefixes)
+        places = {name: n for n, name in enumerate(self.facts.relations)}
+        self._entering = tuple(enter for enter, _, _ in prefixes)
+        for enter, exit_, direct in prefixes:
+            for name, entering in places.items():
+                local = name.removeprefix(enter)
+                leaving, claim = places.get(exit_ + local), places.get(direct + local)
+                if local == name or leaving is None or claim is None:
+                    continue
+                value = dict(self.edges(leaving))
+                claims = set(self.edges(claim))
+                for owner, statement in self.edges(entering):
+                    other = value.get(statement)
+                    if (owner, other) in claims and (claim, owner, other) not in self._claimed:
+                        self._claimed.add((claim, owner, other))
+                        self._claims[entering, owner, statement] = (claim, other)
+
+    def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
+        """By which pair of relations each mediator is moved: the one that is preferred, else the one that ties it to
+        the most entities."""
+        ends: dict[int, set[int]] = defaultdict(set)
+        touching: dict[int, set[int]] = defaultdict(set)
+        wish: Counter[int] = Counter()
+        for relation in range(len(self.facts.relations)):
+            if not mobile[relation]:
+                continue
+            port = min(relation, self.pairs.get(relation, relation))
+            wish[port] += prefer.get(relation, 0.0)  # type: ignore[assignment]
+            for subject, object_ in self.edges(relation):
+                inner = (subject in self.mediators, object_ in self.mediators)
+                if inner == (True, False) and self.facts.terms[object_][0] == "<":
+                    touching[subject].add(port)
+                    ends[port].add(object_)
+                elif inner == (False, True):
+                    touching[object_].add(port)
+                    ends[port].add(subject)
+            if self.facts.relations[relation].startswith(self._entering):
+                wish[port] += _BY_FORCE  # type: ignore[assignment]
+        for mediator, ports in touching.items():
+            self._ports[mediator] = max(ports, key=lambda port: (wish[port], len(ends[port]), -port))
+
+    def relation(self, relation: int, inverse: int | None) -> None:
+        """Sort the edges of a relation and its inverse."""
+        free = [e for e in self.edges(relation) if (relation, *e) not in self._claimed]
+        if inverse is None:
+            for edge in free:
+                self._add(edge, [(relation, True)])
+            return
+        forth = set(free)
+        if inverse == relation:
+            for subject, object_ in free:
+                if (object_, subject) not in forth or subject == object_:
+                    self._add((subject, object_), [(relation, True)])
+                elif subject < object_:
+                    self._add((subject, object_), [(relation, True), (relation, False)])
+            return
+        back = [(o, s) for s, o in self.edges(inverse) if (inverse, s, o) not in self._claimed]
+        mirrored = forth & set(back)
+        for edge in free:
+            self._add(edge, [(relation, True), (inverse, False)] if edge in mirrored else [(relation, True)])
+        for object_, subject in sorted(back):
+            if (object_, subject) not in mirrored:
+                self._add((subject, object_), [(inverse, True)])
+
+    def _add(self, edge: tuple[int, int], parts: list[tuple[int, bool]]) -> None:
+        subject, object_ = edge
+        inner = (subject in self.mediators, object_ in self.mediators)
+        stays = all(inner)
+        if any(inner) and not stays:
+            port = min(parts[0][0], self.pairs.get(parts[0][0], parts[0][0]))
+            literal = self.facts.terms[object_][0] == '"'
+            stays = literal or self._ports.get(subject if inner[0] else object_) != port
+        if stays:
+            for relation, outward in parts:
+                self.fixed[relation].append((subject, object_) if outward else (object_, subject))
+            return
+        hole, other = edge
+        if inner[0]:  # the hole is where the entity stands
+            hole, other = object_, subject
+            parts = [(relation, not outward) for relation, outward in parts]
+        kind = self.facts.literal_kind(other)
+        named = [(relation, outward, kind) for relation, outward in parts]
+        bundle = [other] * len(parts)
+        claim = self._claims.get((parts[0][0], hole, other))
+        if claim is not None:
+            named.append((claim[0], True, self.facts.literal_kind(claim[1])))
+            bundle.append(claim[1])
+        group = self.groups.setdefault(tuple(named), Group(tuple(named)))
+        group.holes.append(hole)
+        group.bundles.append(tuple(bundle))

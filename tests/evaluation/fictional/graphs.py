@@ -1,0 +1,78 @@
+"""Small random graphs in Freebase's vocabulary, with inverses, mediators, literals and types, and what they keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import strategies as st
+
+NS = "http://rdf.freebase.com/ns/"
+NAME, TYPE = "type.object.name", "type.object.type"
+INVERSE = "http://www.w3.org/2002/07/owl#inverseOf"
+MARK = "freebase.type_hints.mediator"
+TRUE = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+
+SCHEMA = [
+    ("film.film.director", INVERSE, "film.director.film"),
+    ("film.film.starring", INVERSE, "film.performance.film"),
+    ("film.performance.actor", INVERSE, "film.actor.film"),
+    ("film.performance", MARK, TRUE),
+]
+
+
+def line(subject: str, relation: str, object_: str) -> str:
+    relation = relation if relation.startswith("http") else NS + relation
+    object_ = object_ if object_.startswith('"') else f"<{NS}{object_}>"
+    return f"<{NS}{subject}> <{relation}> {object_} .\n"
+
+
+@st.composite
+def worlds(draw) -> list[str]:
+    """N-Triples lines of films, people, and performances between them."""
+    films = [f"m.f{n}" for n in range(draw(st.integers(2, 8)))]
+    people = [f"m.p{n}" for n in range(draw(st.integers(2, 8)))]
+    triples = set(SCHEMA)
+    for film in films:
+        triples |= {(film, TYPE, "film.film"), (film, NAME, f'"Film {film}"@en')}
+    for person in people:
+        triples |= {(person, TYPE, "people.person"), (person, NAME, f'"Person {person}"@en')}
+        triples.add((person, "people.person.gender", draw(st.sampled_from(["m.g0", "m.g1"]))))
+        triples.add((person, "people.person.born", f'"{1900 + draw(st.integers(0, 5))}"'))
+    pairs = st.tuples(st.sampled_from(films), st.sampled_from(people))
+    for film, person in draw(st.lists(pairs, max_size=14)):
+        triples.add((film, "film.film.director", person))
+        if draw(st.integers(0, 9)):  # now and then the inverse is missing
+            triples.add((person, "film.director.film", film))
+    for number, (film, person) in enumerate(draw(st.lists(pairs, max_size=10))):
+        cast = f"m.c{number}"
+        triples |= {(cast, TYPE, "film.performance"), (film, "film.film.starring", cast)}
+        triples |= {(cast, "film.performance.film", film), (cast, "film.performance.actor", person)}
+        triples |= {(person, "film.actor.film", cast), (cast, "film.performance.character", f"m.h{number % 4}")}
+    knows = st.tuples(st.sampled_from(people), st.sampled_from(people))
+    for one, two in draw(st.lists(knows, max_size=8)):
+        triples |= {(one, "people.person.sibling", two), (two, "people.person.sibling", one)}
+    return sorted(line(*triple) for triple in triples)
+
+
+def parts(lines) -> list[tuple[str, str, str]]:
+    return [tuple(each.rstrip("\n").removesuffix(" .").split(" ", 2)) for each in lines]
+
+
+def degrees(lines) -> Counter:
+    """How often every node is subject and object of every relation."""
+    found: Counter = Counter()
+    for subject, relation, object_ in parts(lines):
+        found[subject, relation, "out"] += 1
+        found[object_, relation, "in"] += 1
+    return found
+
+
+def of_relation(lines, *names: str) -> set[tuple[str, str, str]]:
+    wanted = {f"<{NS}{name}>" for name in names}
+    return {triple for triple in parts(lines) if triple[1] in wanted}
+
+
+def mirrored(lines, relation: str, inverse: str) -> set[tuple[str, str]]:
+    """Pairs of nodes that stand in a relation whose inverse says so too."""
+    forth = {(s, o) for s, _, o in of_relation(lines, relation)}
+    return forth & {(o, s) for s, _, o in of_relation(lines, inverse)}
