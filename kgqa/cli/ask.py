@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
     asking_options,
@@ -42,6 +43,8 @@ class Asked:
 @click.option(
     "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
 )
+@click.option("--dataset", metavar="[NAME:]FILE", help="Ask a question of a data set (docs/datasets.md), with --id.")
+@click.option("--id", "ident", metavar="ID", help="Which question of --dataset; it is set beside its gold answer.")
 @graph_options
 @JSON
 @click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
@@ -53,6 +56,8 @@ class Asked:
 def command(
     question: tuple[str, ...],
     topics: tuple[str, ...],
+    dataset: str | None,
+    ident: str | None,
     graph_path: str | None,
     as_json: bool,
     show_trace: bool,
@@ -72,6 +77,7 @@ def command(
       kgqa ask "where was she born?" --topic m.demo_greta_garbo
       kgqa ask --graph mygraph/ --json < questions.txt > answers.jsonl
       kgqa ask "Who directed Parasite?" --show-sparql
+      kgqa ask --dataset webqsp:WebQSP.test.json --id WebQTest-1424 --graph mygraph/
 
     \b
     Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
@@ -79,10 +85,14 @@ def command(
     from kgqa.methods.ask import open_resources
     from kgqa.words import clean
 
-    batch = not question or question == ("-",)
+    if (dataset is None) != (ident is None) or (dataset and question):
+        raise click.UsageError("--dataset and --id name one question together, in place of QUESTION.")
+    gold = gold_question(dataset, ident) if dataset and ident is not None else None
+    batch = gold is None and (not question or question == ("-",))
     if batch and sys.stdin.isatty():
         say("Reading questions from the terminal, one a line; end with Ctrl-D.")
-    asked: Iterator[Asked] = _read_lines(topics) if batch else iter([Asked(" ".join(question), topics)])
+    one = Asked(gold.text, topics or gold.topics, gold.id) if gold else Asked(" ".join(question), topics)
+    asked: Iterator[Asked] = _read_lines(topics) if batch else iter([one])
     worst = count = said = 0
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
         if notice := resources.graph.store.notice():
@@ -91,7 +101,10 @@ def command(
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)
                 count += 1  # before it is shown: Ctrl-C may come as soon as the reader has the line
-                _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1)
+                beside = gold_object(answer, gold) if gold and as_json else {}
+                _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1, beside=beside)
+                if gold and not as_json and not show_sparql:
+                    print(gold_text(answer, gold))
                 new = resources.models.notes[said:] if resources.models else ()
                 for note in new:
                     say(f"kgqa: {clean(note)}")
@@ -120,7 +133,9 @@ def _ask(asked: Asked, resources, live: bool):
     return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
 
 
-def _show(answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, batch: bool, first: bool) -> None:
+def _show(
+    answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, batch: bool, first: bool, beside: dict
+) -> None:
     from kgqa.answer_json import answer_object, json_text
     from kgqa.report.answer import answer_text
     from kgqa.words import clean, safe_text
@@ -131,7 +146,7 @@ def _show(answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, bat
         else:
             print(f"kgqa: {clean(answer.reason)}", file=sys.stderr)
     elif as_json:
-        print(json_text(answer_object(answer, trace=trace), indent=None if batch else 2), flush=True)
+        print(json_text(answer_object(answer, trace=trace) | beside, indent=None if batch else 2), flush=True)
     else:
         if batch:
             print(("" if first else "\n") + f"Q: {clean(answer.question.text)[:300]}")

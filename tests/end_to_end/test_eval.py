@@ -370,3 +370,28 @@ def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, mod
     asked = len(model.requests)
     again = kgqa(*arguments, *WORDS)
     assert len(model.requests) == asked and "(n=2)" in again.out and "56.5 | not run" in again.out
+
+
+@pytest.mark.parametrize("dataset", ["demo-webqsp", "demo-cwq", "demo-grailqa"])
+def test_the_published_formats_without_anything_and_with_a_model(kgqa, tmp_path, model, dataset):
+    """With the offline chooser, and with a model that is wrong: the same questions in three formats."""
+    offline = kgqa("eval", "run", "--dataset", dataset, "--sample", "12", "--out", "a", *WORDS)
+    assert offline.returncode == 0, offline.err
+    scores = json.loads((tmp_path / "a/metrics.json").read_text())["scores"]
+    assert scores["em"]["n"] == 12 and scores["em"]["value"] > 0.2
+    asked = kgqa("eval", "run", "--dataset", dataset, "--sample", "3", "--out", "b", *WORDS, "--llm", f"{model.url}#m")
+    assert asked.returncode == 0, asked.err
+    assert len(predictions(tmp_path / "b")) == 3 and model.requests
+
+
+def test_one_question_of_a_data_set_beside_its_gold_answer(kgqa):
+    done = kgqa("ask", "--dataset", "demo-webqsp", "--id", "demo-001", *WORDS, "--topic", "m.demo_kimigayo")
+    assert done.returncode == 0 and "gold   Tokyo (m.demo_tokyo)" in done.out
+    assert "score  hit@1 " in done.out
+    found = json.loads(kgqa("ask", "--dataset", "demo", "--id", "demo-001", "--json", *WORDS).out)
+    assert found["id"] == "demo-001" and found["gold"] == [[{"id": "m.demo_tokyo", "name": "Tokyo"}]]
+    assert found["scores"]["em"] in (0.0, 1.0)
+    wrong = kgqa("ask", "--dataset", "demo", "--id", "nonsense")
+    assert wrong.returncode == 2 and "no question 'nonsense'; it has 91" in wrong.err
+    for arguments in (("--dataset", "demo"), ("--id", "demo-001"), ("--dataset", "demo", "--id", "demo-001", "Who?")):
+        assert kgqa("ask", *arguments).returncode == 2

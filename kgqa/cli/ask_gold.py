@@ -1,0 +1,56 @@
+"""One question of a data set, asked by `kgqa ask` and set beside its gold answer."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from kgqa.evaluation.questions import GoldQuestion
+    from kgqa.model import Answer
+
+MOST_SHOWN = 10
+METRICS = ("hit@1", "f1", "em")
+
+
+def gold_question(source: str, ident: str) -> GoldQuestion:
+    """Raises UsageError where the data set has no question of this id."""
+    from kgqa.evaluation.datasets import dataset_questions
+    from kgqa.words import clean
+
+    questions = {question.id: question for question in dataset_questions(source)}
+    if ident in questions:
+        return questions[ident]
+    near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
+    raise click.UsageError(
+        f"{source} has no question {ident!r}; it has {len(questions):,}, such as {clean(', '.join(near))}."
+    )
+
+
+def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
+    """The gold answers and the scores, for the object of an answer."""
+    from kgqa.answer_json import answer_object
+    from kgqa.evaluation.scores import score_record
+
+    readings = question.parses or (question.answers,)
+    gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in readings]
+    return {"gold": gold, "scores": score_record(answer_object(answer), readings)}
+
+
+def gold_text(answer: Answer, question: GoldQuestion) -> str:
+    """The same for a person."""
+    from kgqa.words import clean
+
+    found = gold_object(answer, question)
+    lines = []
+    for reading in found["gold"]:
+        names = [
+            clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
+            for each in reading
+        ]
+        more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
+        lines.append(f"  gold   {', '.join(names[:MOST_SHOWN]) or 'no answer'}{more}")
+    scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
+    return "\n".join([*lines, f"  score  {scores or 'none: there is no gold answer'}"])
