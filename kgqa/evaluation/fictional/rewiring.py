@@ -144,7 +144,7 @@ class Rewiring:
         bundle, other = group.bundles[first], group.bundles[second]
         if one == two or bundle[0] == other[0]:
             return False
-        if False:
+        if not (self.kinds.fit(one, two) and self.kinds.fit(bundle[0], other[0])):
             return False
         for hole, nodes in ((one, other), (two, bundle)):
             for (relation, outward, _), node in zip(group.parts, nodes):

@@ -136,8 +136,10 @@ def test_what_is_left_out_says_why(tmp_path, session_cache):
     assert found.shapes["path"] == {"asked": 3, "kept": 1}
 
 
-def test_a_conjunction_is_given_an_answer_where_chance_gives_none(tmp_path, session_cache):
-    """Each pair of genre and country has one film: by chance next to none of the pairs would meet again."""
+@pytest.mark.parametrize(("every", "kept"), [(5, 13), (1, 50)])
+def test_a_conjunction_is_given_an_answer_where_chance_gives_none(every, kept, tmp_path, session_cache):
+    """Each pair of genre and country has one film: by chance next to none of the pairs would meet again. Where many are
+    asked for, no question is helped at the cost of more."""
     lines = []
     for n in range(64):
         lines += [
@@ -147,14 +149,15 @@ def test_a_conjunction_is_given_an_answer_where_chance_gives_none(tmp_path, sess
     (tmp_path / "f.nt").write_text("".join(lines))
     load_files(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
     questions = []
-    for n in range(0, 64, 5):
+    for n in range(0, 64, every):
         topics = (f"m.g{n % 16}", f"m.c{n // 4}")
         chains = [[topics[0], f"^{NS}film.film.genre", ""], [topics[1], f"^{NS}film.film.country", ""]]
         row = {"topic_entities": [{"id": t} for t in topics], "gold_chains": chains}
         questions.append(GoldQuestion(f"q{n}", f"q{n}", "t", n, topics=topics, kind="conjunction", row=row))
     with open_graph(tmp_path / "g", cache=Cache(session_cache)) as graph:
         found = fictionalise(graph, questions, tmp_path / "out", cache=Cache(session_cache))
-    assert found.shapes["conjunction"] == {"asked": 13, "kept": 13}
+    assert found.shapes["conjunction"]["asked"] == len(questions)
+    assert found.shapes["conjunction"]["kept"] >= kept
 
 
 def test_nothing_is_left_behind_when_it_is_cut_short(world, session_cache, tmp_path):

@@ -119,6 +119,13 @@ def test_a_node_stands_only_where_one_of_its_type_stood():
     assert all(kind.endswith("citytown>" if n % 2 else "book>") for n, kind in about.items())
 
 
+def test_the_only_node_of_its_type_stays_where_it_is():
+    lines = [line(f"m.a{n}", "misc.thing.about", f"m.x{n}") for n in range(8)]
+    lines += [line(f"m.x{n}", TYPE, "book.book" if n else "location.citytown") for n in range(8)]
+    after, changed = rewired(lines)
+    assert changed == 7 and lines[0] in after
+
+
 def test_literals_change_among_their_like():
     dates = [line(f"m.{n}", "people.person.date_of_birth", f'"{1900 + n}"') for n in range(8)]
     days = [
