@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa.evaluation.aggregate import summary_of
 from kgqa.evaluation.comparing import compare_runs
+from kgqa.evaluation.metrics import mean
 from kgqa.evaluation.records import Record
 from kgqa.evaluation.runs import METRICS, PREDICTIONS
 from kgqa.report.files import ReportError
@@ -109,7 +110,12 @@ def compare(runs: Sequence[Run]) -> Comparison:
         if len(rows) > 1:
             groups.append((f"Hit@1 by {title}", rows))
     if len(runs) > 1:
-        groups.append((f"Difference from {labels[0]}", _differences(runs)))
+        scores = [_compared(run) for run in runs]
+        shared = set(scores[0]).intersection(*scores[1:])
+        if shared and any(len(each) > len(shared) for each in scores):
+            # a fictional graph leaves questions out: what is lost on the others is what memory had given
+            groups.append(("On the questions that all have", _on_shared(scores, shared)))
+        groups.append((f"Difference from {labels[0]}", _differences(scores)))
     return Comparison(
         columns=labels,
         facts=_facts(runs),
@@ -184,15 +190,29 @@ def _model(described: Any) -> str:
     return text_of(described)
 
 
-def _differences(runs: Sequence[Run]) -> tuple[Row, ...]:
+Scores = Mapping[str, Mapping[str, float]]
+
+
+def _compared(run: Run) -> Scores:
+    """The compared metrics of each question of a run that has any."""
+    every = ((r.id, {name: r.scores[name] for name in COMPARED if name in r.scores}) for r in run.records())
+    return {ident: scores for ident, scores in every if scores}
+
+
+def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, ...]:
+    """The compared metrics over some questions that all runs have, a row a metric."""
+    columns: list[dict[str, Figure]] = []
+    for each in scores:
+        columns.append({})
+        for name in COMPARED:
+            found = mean([each[ident][name] for ident in sorted(shared) if name in each[ident]])
+            if found.n:
+                columns[-1][name] = Figure(found.value, number_of(found.low), number_of(found.high), found.n)
+    return _rows(columns, label=label_of)
+
+
+def _differences(scores: Sequence[Scores]) -> tuple[Row, ...]:
     """How much each run differs from the first on the questions that both have, a row a metric."""
-    scores = [
-        {
-            record.id: {name: record.scores[name] for name in COMPARED if name in record.scores}
-            for record in run.records()
-        }
-        for run in runs
-    ]
     first, *others = scores
     columns: list[dict[str, Figure]] = [{}]
     for other in others:
