@@ -142,7 +142,7 @@ def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool
 
 def _done(journal: FreebaseJournal) -> str:
     groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
-    return f"{journal.tally.lines:,} of its lines are done ({groups} of chunks)"
+    return f"{journal.tally.lines:,} of its lines are done ({groups})"
 
 
 def _how_far(journal: FreebaseJournal, server: Server) -> str:
