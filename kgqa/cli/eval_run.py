@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,19 @@ def begin(dataset: str, runs: Sequence[tuple[Settings, Path]], options: dict[str
         keep_going=options["keep_going"],
     )
     questions = chosen_questions(plan)
-    shown = []
+    only_tried = options["estimate"]
+    code = _in_turn([partial(new_run, plan, s, out, questions, only_tried=only_tried) for s, out in runs], as_json)
     for settings, out in runs:
-        code, run = new_run(plan, settings, out, questions, only_tried=options["estimate"])
+        if not out.exists():
+            say(f"kgqa: {settings['ask.method']} has not begun. Begin it alone: the same command with --out {out}")
+    return code
+
+
+def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool) -> int:
+    """One run after the other until one is stopped; then shows those there are. The exit code of the last."""
+    code, shown = 0, []
+    for start in starts:
+        code, run = start()
         shown.append(run)
         if code:
             break
@@ -76,15 +87,7 @@ def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]
     """Go on with every run of a folder that is not done."""
     from kgqa.evaluation.runs import open_runs
 
-    shown = []
-    for found in open_runs(path):
-        code, run = old_run(found.folder, retry, trust, options)
-        shown.append(run)
-        if code:
-            break
-    for run in shown:
-        show(run, as_json)
-    return code
+    return _in_turn([partial(old_run, found.folder, retry, trust, options) for found in open_runs(path)], as_json)
 
 
 def old_run(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]) -> tuple[int, Run]:
@@ -111,15 +114,17 @@ def old_run(path: Path, retry: Sequence[str], trust: bool, options: dict[str, An
         given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
         settings = _enough_for(settings_of(run, given), plan.concurrency)
         questions = chosen_questions(plan)
-        if retry:
-            again = folder.forget(lambda record: _is_among(record, retry))
-            say(f"kgqa: {again} questions that failed are asked again.")
-        if all(question.id in folder.done for question in questions):
+        again = {record.id for record in run.records() if _is_among(record, retry)}
+        if not again and all(question.id in folder.done for question in questions):
             _write_metrics(folder, run)
             return 0, run
         with open_resources(settings=settings, say=say) as resources:
             for note in check_same(run, questions, resources):
                 say(f"kgqa: {note}")
+            # not before the graph is there and the one it was
+            if again:
+                folder.forget(lambda record: record.id in again)
+                say(f"kgqa: {len(again):,} questions that failed are asked again.")
             return _run(plan, questions, resources, folder)
 
 

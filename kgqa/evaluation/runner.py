@@ -172,8 +172,7 @@ def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, lo
         failure = "failed"
     seconds = time.perf_counter() - started
     shown = answer_object(answer, trace=True)
-    record = record_of(question, shown)
-    scores = score_record(shown, record.readings)
+    scores = score_record(shown, question.parses or (question.answers,))
     loss = ""
     if losses and question.answers:
         loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
