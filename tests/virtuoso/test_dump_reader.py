@@ -123,7 +123,7 @@ def test_a_line_that_never_ends_does_not_fill_the_memory(dump, packed, wanted):
     assert [block.data for block in blocks if block.part != 1] == [b"first\n", b"last\n"]
 
 
-@pytest.mark.parametrize("data", [b"", members(b"")])
+@pytest.mark.parametrize("data", [b"", members(b"")], ids=["nothing", "packed nothing"])
 def test_an_empty_dump(dump, data):
     assert list(read_blocks(dump(data), lines_per_part=10)) == []
 
