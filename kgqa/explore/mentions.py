@@ -4,7 +4,7 @@ in part."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,6 +15,7 @@ from kgqa.explore.spans import (
     likeness,
     misspelt,
     same_word,
+    windows_of,
     words_of,
 )
 from kgqa.graph.names import NameIndex, NameMatch
@@ -175,33 +176,54 @@ class Lookup:
         return list(dict.fromkeys(found))
 
     def align(self, name: Sequence[str]) -> Aligned | None:
-        """Where a name stands best: from its first word to its last, with at most one that is not its own between."""
-        total = sum(self._name_weight(part) for part in name)
-        best: Aligned | None = None
-        for start, key in enumerate(self.keys):
-            if key in STOPWORDS or not any(_alike(key, part) for part in name):
-                continue
-            left, gained, covered, strange, since = list(name), 0.0, 0.0, 0, 0
-            for place in range(start, len(self.keys)):
-                word = self.keys[place]
-                part = max(left, key=lambda part: _alike(word, part), default="")
-                likely = _alike(word, part)
-                if not likely:
-                    since += word not in STOPWORDS
-                    if not left or since + strange > 1:
-                        break
-                    continue
-                left.remove(part)
-                strange, since = strange + since, 0
-                gained += likely * self._name_weight(part)
-                covered += likely * self.rarity(word) * (word not in STOPWORDS)
-                share = gained / total * 0.9**strange
-                if word not in STOPWORDS and (best is None or share > best.share):
-                    best = Aligned(start, place + 1, share, covered)
-        return best
+        """Where a name stands best, its words weighted by how rare they are among all names."""
+        return align(self.keys, name, self.rarity)
 
-    def _name_weight(self, word: str) -> float:
-        return 0.3 if word in STOPWORDS else self.rarity(word)
+
+def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Aligned | None:
+    """Where a name stands best: from its first word to its last, with at most one that is not its own between."""
+
+    def weight(word: str) -> float:
+        return 0.3 if word in STOPWORDS else rarity(word)
+
+    total = sum(weight(part) for part in name)
+    best: Aligned | None = None
+    for start, key in enumerate(keys):
+        if key in STOPWORDS or not any(_alike(key, part) for part in name):
+            continue
+        left, gained, covered, strange, since = list(name), 0.0, 0.0, 0, 0
+        for place in range(start, len(keys)):
+            word = keys[place]
+            part = max(left, key=lambda part: _alike(word, part), default="")
+            likely = _alike(word, part)
+            if not likely:
+                since += word not in STOPWORDS
+                if not left or since + strange > 1:
+                    break
+                continue
+            left.remove(part)
+            strange, since = strange + since, 0
+            gained += likely * weight(part)
+            covered += likely * rarity(word) * (word not in STOPWORDS)
+            share = gained / total * 0.9**strange
+            if word not in STOPWORDS and (best is None or share > best.share):
+                best = Aligned(start, place + 1, share, covered)
+    return best
+
+
+def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
+    """The stretch of a question that stands for an entity with these names, none of which is in it whole, and has at
+    least this share of one of them, all words weighing alike; None where there is none. No graph is asked."""
+    words = words_of(question)[:MAX_WORDS]
+    keys = [word.key for word in words]
+    known = {keys_of(name) for name in names} - {()}
+    if any(windows_of(keys, name, same_word) for name in known):
+        return None
+    aligned = [found for name in known if (found := align(keys, name, lambda word: 1.0)) and found.share >= least]
+    if not aligned:
+        return None
+    best = max(aligned, key=lambda found: (found.share, -found.start, found.end))
+    return question[words[best.start].start : words[best.end - 1].end]
 
 
 def _keep(found: dict[tuple[int, int, Entity], Found], new: Found) -> None:

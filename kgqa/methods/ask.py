@@ -19,6 +19,7 @@ from kgqa.errors import (
 )
 from kgqa.explore.linking import Fit, Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
+from kgqa.explore.mentions import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
@@ -179,18 +180,11 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     if not chosen.topics:
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
-    # which of several namesakes is meant matters only where topics have to be found
-    try:
-        mentions = find_mentions(graph, text, fit=None if topics else _fit(resources.encoder))
-    except NamesNotIndexed:
-        if not topics:
-            raise
-        mentions = []  # with the topics given, a server without an index of names can be asked all the same
-    # names are taken out first: The Last Samurai is no superlative
+    mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
     # a language model is asked whether a path answers the question; without one nothing would notice
     by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
-    kind = None if by_model else unsupported_kind(text)
-    if kind and (kind := unsupported_kind(drop_mentions(text, [m.text for m in mentions]))):
+    kind = None if by_model else _unsupported(graph, text, mentions)
+    if kind:
         trace.event("unsupported", kind=kind)
         return Answer(
             question,
@@ -207,10 +201,26 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
+    for topic, known in names.items() if topics else ():
+        if stretch := mention_of(text, known):
+            names[topic].append(stretch)
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
     # what is not known of a large graph may be why an answer is missing
     notes = list(dict.fromkeys((*notes, *found.notes, *graph.notes)))
     return replace(found, method=name, notes=tuple(notes))
+
+
+def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
+    """What a question asks for that no path answers. Names are taken out first: The Last Samurai is no superlative."""
+    kind = unsupported_kind(text)
+    if not kind:
+        return None
+    if not mentions:
+        try:
+            mentions = find_mentions(graph, text)
+        except NamesNotIndexed:
+            return kind  # with the topics given, a server without an index of names can be asked all the same
+    return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
 
 
 def _checked(text: str) -> str:
