@@ -30,6 +30,9 @@ class Entity:
 
     iri: str
 
+    def __hash__(self) -> int:
+        return hash(self.iri)  # thousands a question: the one made for a dataclass takes twice as long
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -66,6 +69,9 @@ class RelationPath:
 
     topic: Entity
     steps: tuple[Step, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.topic.iri, *[step.relation for step in self.steps]))
 
     def __len__(self) -> int:
         return len(self.steps)

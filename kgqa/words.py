@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Literal as OneOf
 from urllib.parse import unquote
 
@@ -67,11 +68,15 @@ def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | No
     The relation's own label where it has one; with dotted names the last two parts (`sports team team
     mascot`), which ranked best; else the end of its IRI split at underscores and capitals.
     """
-    label = (labels or {}).get(relation)
+    return _relation_words(relation, labels.get(relation, "") if labels else "", schema.id_base, schema.wording)
+
+
+@lru_cache(maxsize=50_000)  # every path of a question is worded; their relations are few
+def _relation_words(relation: str, label: str, id_base: str, wording: str) -> str:
     if label:
         return clean(label)
-    name = relation.removeprefix(schema.id_base) if schema.id_base else local_name(relation)
-    if schema.wording == "dotted" and "." in name:
+    name = relation.removeprefix(id_base) if id_base else local_name(relation)
+    if wording == "dotted" and "." in name:
         return " ".join(split_words(part) for part in name.split(".")[-2:])
     return split_words(local_name(name)) or clean(name) or relation
 

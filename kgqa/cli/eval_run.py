@@ -48,30 +48,35 @@ def begin(dataset: str, runs: Sequence[tuple[Settings, Path]], options: dict[str
     )
     questions = chosen_questions(plan)
     only_tried = options["estimate"]
-    code = _in_turn([partial(new_run, plan, s, out, questions, only_tried=only_tried) for s, out in runs], as_json)
+    if len(runs) == 1:
+        ((settings, out),) = runs
+        return _in_turn([partial(new_run, plan, settings, out, questions, only_tried=only_tried)], as_json)
+    # all are begun before the first asks, so that one `resume` goes on with all of them
     for settings, out in runs:
-        if not out.exists():
-            say(f"kgqa: {settings['ask.method']} has not begun. Begin it alone: the same command with --out {out}")
-    return code
+        with _begun(plan, settings, out, questions):
+            pass
+    going = {"concurrency": None, "budget": None, "keep_going": plan.keep_going}
+    starts = [partial(old_run, out, (), True, going, only_tried=only_tried) for _, out in runs]
+    return _in_turn(starts, as_json, only_tried=only_tried)
 
 
-def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool) -> int:
+def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool, *, only_tried: bool = False) -> int:
     """One run after the other until one is stopped; then shows those there are. The exit code of the last."""
     code, shown = 0, []
     for start in starts:
         code, run = start()
         shown.append(run)
-        if code:
+        if code and not (only_tried and code == EXIT_STOPPED):
             break
     for run in shown:
         show(run, as_json)
     return code
 
 
-def new_run(
-    plan: Plan, settings: Settings, out: Path, questions: Sequence[GoldQuestion], *, only_tried: bool = False
-) -> tuple[int, Run]:
-    """Begin a run; its exit code, and the run as it is then."""
+@contextmanager
+def _begun(
+    plan: Plan, settings: Settings, out: Path, questions: Sequence[GoldQuestion]
+) -> Iterator[tuple[Resources, RunFolder]]:
     from kgqa.evaluation.manifest import manifest_of, remember_own
     from kgqa.evaluation.run_folder import begun
     from kgqa.methods.ask import open_resources
@@ -80,7 +85,15 @@ def new_run(
         manifest = manifest_of(plan, questions, resources)
         with begun(out, manifest) as folder:
             remember_own(manifest, resources.settings)
-            return _run(plan, questions, resources, folder, only_tried=only_tried)
+            yield resources, folder
+
+
+def new_run(
+    plan: Plan, settings: Settings, out: Path, questions: Sequence[GoldQuestion], *, only_tried: bool = False
+) -> tuple[int, Run]:
+    """Begin a run; its exit code, and the run as it is then."""
+    with _begun(plan, settings, out, questions) as (resources, folder):
+        return _run(plan, questions, resources, folder, only_tried=only_tried)
 
 
 def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], as_json: bool) -> int:
@@ -90,7 +103,9 @@ def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]
     return _in_turn([partial(old_run, found.folder, retry, trust, options) for found in open_runs(path)], as_json)
 
 
-def old_run(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]) -> tuple[int, Run]:
+def old_run(
+    path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], *, only_tried: bool = False
+) -> tuple[int, Run]:
     """Go on with a run; its exit code, and the run as it is then."""
     from dataclasses import replace
 
@@ -125,7 +140,7 @@ def old_run(path: Path, retry: Sequence[str], trust: bool, options: dict[str, An
             if again:
                 folder.forget(lambda record: record.id in again)
                 say(f"kgqa: {len(again):,} questions that failed are asked again.")
-            return _run(plan, questions, resources, folder)
+            return _run(plan, questions, resources, folder, only_tried=only_tried)
 
 
 def _is_among(record: Any, classes: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import click
 from kgqa.cli.options import JSON, setting_option, settings_from, verbosity_options
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
-JUDGES = ("correct", "answer", "generation")
+JUDGES = ("correct", "answer", "evidence", "generation")
 
 
 @click.command("score")
@@ -23,7 +23,13 @@ JUDGES = ("correct", "answer", "generation")
 )
 @click.option("--aliases", is_flag=True, help="Another name of a gold answer is as good as its own.")
 @click.option("--count-missing", is_flag=True, help="Questions of the data set without a prediction count as wrong.")
-@click.option("--judge", "judges", multiple=True, type=click.Choice(JUDGES), help="Also ask a language model; repeat.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    type=click.Choice(JUDGES),
+    help="Also ask a language model; repeat. evidence: where the data set says what leads to its answers.",
+)
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
@@ -90,6 +96,10 @@ def command(
     if judges or against:
         here, _ = match(predictions, questions)
         there = match(read_published(against, format_), questions)[0] if against else None
+        if "evidence" in judges and not any(each.evidence for each, _ in here):
+            raise click.UsageError(
+                "--judge evidence needs a data set that says what leads to its answers: --dataset hotpotqa:FILE, say."
+            )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}
         judged, compared = _judged(here, there, judges, options)
     if as_json:

@@ -18,7 +18,7 @@ from kgqa.trace import BudgetExhausted
 
 BATCH = 64
 """Responses that are judged at once; what may be spent is looked at between batches."""
-JUDGES = ("correct", "answer", "generation")
+JUDGES = ("correct", "answer", "evidence", "generation")
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -97,7 +97,8 @@ def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _judged(published: Published, readings: Readings) -> Judged:
-    return Judged(published.question, _response(published), tuple(gold_texts(readings, aliases=False)))
+    gold = tuple(gold_texts(readings, aliases=False))
+    return Judged(published.question, _response(published), gold, published.evidence)
 
 
 def _response(published: Published) -> str:

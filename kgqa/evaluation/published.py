@@ -39,7 +39,8 @@ class Published:
 
     `raw` is what the project's own scorer looks at; `texts` the answers in it, `ordered` if the first is meant as the
     best; `parts` the same read as a list, where it is prose. `readings` are gold answers, and `verdict` right or wrong,
-    where the file says so. `answer` is our own answer object, where it is one.
+    where the file says so. `answer` is our own answer object, where it is one; `evidence` what leads to the right answer,
+    where the data set says so.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Published:
     readings: Readings = ()
     verdict: bool | None = None
     answer: Mapping[str, Any] | None = None
+    evidence: tuple[str, ...] = ()
 
     def objects(self) -> list[Mapping[str, Any]]:
         """The answer objects that this may be read as: one, or two where prose may be a list."""

@@ -69,6 +69,12 @@ class GoldQuestion:
     level: str = ""
     row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The passages that lead to the answer, where the data set gives them: `title: text` each."""
+        passages = self.row.get("passages", ())
+        return tuple(f"{p['title']}: {p['text']}" for place, p in enumerate(passages) if place in self.row["supporting"])
+
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
         """Whether there are gold answers and the graph is known to give exactly these."""
         if not self.answers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgqa.evaluation.metrics import Mean, mean
@@ -168,13 +168,14 @@ class Left:
 def match(
     predictions: Iterable[Published], questions: Sequence[GoldQuestion] | None
 ) -> tuple[list[tuple[Published, Readings]], Left]:
-    """Each prediction with its gold answers: those of its question in the data set, or without one its own."""
+    """Each prediction with its gold answers (and evidence): those of its question in the data set, or without one its
+    own."""
     kept, repeated = _last_of_each(predictions)
     if questions is None:
         return [(each, each.readings) for each in kept], Left(0, (), repeated)
     known = _Known(questions)
     found = [(each, question) for each in kept if (question := known.find(each))]
-    return [(each, _readings(q)) for each, q in found], Left(len(kept) - len(found), known.rest(), repeated)
+    return [(replace(each, evidence=q.evidence), _readings(q)) for each, q in found], Left(len(kept) - len(found), known.rest(), repeated)
 
 
 def _readings(question: GoldQuestion) -> Readings:

@@ -74,7 +74,7 @@ def explore(
         enough: asked after every hop; True ends the exploration.
     """
     hops: list[Hop] = []
-    seen: set[RelationPath] = set()
+    keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = [Candidate(RelationPath(topic), "") for topic in topics]
     for number in range(1, settings.depth + 1):
@@ -87,20 +87,18 @@ def explore(
             hops[-1] = _approximate(hops[-1])
             return hops
         # past a relation that leads to mediators and others, a path is met in two hops
-        found = [candidate for candidate in found if candidate.path not in seen]
-        seen.update(candidate.path for candidate in found)
+        found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
             break
         pool = [*kept, *found]
         trace.count("hops")
         trace.count("candidates", len(found))
-        trace.event("pool", hop=number, paths=[path_key(c.path, graph.schema) for c in pool])
+        keys |= {candidate.path: path_key(candidate.path, graph.schema) for candidate in found}
+        trace.event("pool", hop=number, paths=[keys[c.path] for c in pool])
         short = prefilter(pool)
-        trace.event("shortlist", hop=number, paths=[path_key(c.path, graph.schema) for c in short])
+        trace.event("shortlist", hop=number, paths=[keys[c.path] for c in short])
         kept = tournament(short)
-        trace.event(
-            "kept", hop=number, paths=[c.words for c in kept], keys=[path_key(c.path, graph.schema) for c in kept]
-        )
+        trace.event("kept", hop=number, paths=[c.words for c in kept], keys=[keys[c.path] for c in kept])
         hops.append(Hop(tuple(pool), tuple(short), tuple(kept)))
         if number == settings.depth or enough(hops):
             break
@@ -126,11 +124,24 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
-def worded(graph: KnowledgeGraph, path: RelationPath, wording: PathWording, *, kinds: bool = True) -> Candidate:
+def candidate_of(
+    graph: KnowledgeGraph,
+    path: RelationPath,
+    settings: BeamSettings,
+    *,
+    approximate: bool = False,
+    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = (),
+) -> Candidate:
     """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
-    words = published_words(path, graph.schema, graph.relation_labels) if wording == "published" else ", ".join(hops)
-    return Candidate(path, words, hops=hops, leads_to=_end_words(graph, path.steps[-1]) if kinds and path.steps else "")
+    if settings.last_only:
+        words = hops[-1]
+    elif settings.wording == "published":
+        words = published_words(path, graph.schema, graph.relation_labels)
+    else:
+        words = ", ".join(hops)
+    leads_to = _end_words(graph, path.steps[-1]) if settings.kinds and path.steps else ""
+    return Candidate(path, words, approximate, hops, leads_to, restricted=restricted)
 
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
@@ -161,13 +172,7 @@ def _expand(
             path = parent.path.then(step)
             if cost(graph, path, settings) > settings.depth:
                 continue
-            candidate = replace(
-                worded(graph, path, settings.wording, kinds=settings.kinds),
-                approximate=approximate,
-                restricted=parent.restricted,
-            )
-            if settings.last_only:
-                candidate = replace(candidate, words=candidate.hops[-1])
+            candidate = candidate_of(graph, path, settings, approximate=approximate, restricted=parent.restricted)
             extent = graph.mediators.extent(step)
             if extent != "all":
                 found.setdefault(path, candidate)

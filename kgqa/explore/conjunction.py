@@ -83,6 +83,15 @@ def _joined(
     return [replace(candidate, joins=joins, approximate=approximate) for joins in every]
 
 
+_Ends = tuple[frozenset[Value], bool]
+"""Some ends of a path, and whether there are more."""
+
+
+def _may_meet(here: _Ends, there: _Ends) -> bool:
+    """Whether two paths have an end in common, or may have: where a list is cut off only the graph can tell."""
+    return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
+
+
 class Meetings:
     """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
     answered in time, so that a meeting may have been missed."""
@@ -90,22 +99,23 @@ class Meetings:
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
         self.late = False
-        self._ends: dict[RelationPath, tuple[frozenset[Value], bool]] = {}
+        self._ends: dict[RelationPath, _Ends] = {}
 
     def some(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], most: int) -> list[Join]:
         """The first partners that meet the path, on a mediator before at the end: that is the closer tie."""
         path = candidate.path
         found: list[Join] = []
         for place in self._places(path):
+            here: _Ends | None = None
             tried: set[RelationPath] = set()
             for partner in partners:
                 other = partner.path if place == len(path) else self._onto_mediator(partner.path)
                 if other is None or other in tried:
                     continue
                 tried.add(other)
-                join = Join(place, other)
-                if self._may_meet(path, join) and self._meets(candidate, (*joins, join)):
-                    found.append(join)
+                here = here or self._lookup(RelationPath(path.topic, path.steps[:place]))
+                if _may_meet(here, self._lookup(other)) and self._meets(candidate, (*joins, Join(place, other))):
+                    found.append(Join(place, other))
                     if len(found) == most:
                         return found
         return found
@@ -118,21 +128,17 @@ class Meetings:
         first = path.steps[:1]
         return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
 
-    def _may_meet(self, path: RelationPath, join: Join) -> bool:
-        here, more_here = self._lookup(RelationPath(path.topic, path.steps[: join.at]))
-        there, more_there = self._lookup(join.path)
-        # where a list is cut off only the graph can tell
-        return bool(here & there) or (more_here and bool(there)) or (more_there and bool(here))
-
-    def _lookup(self, path: RelationPath) -> tuple[frozenset[Value], bool]:
-        if path not in self._ends:
+    def _lookup(self, path: RelationPath) -> _Ends:
+        known = self._ends.get(path)
+        if known is None:
             try:
                 ends = self._graph.ends(path, limit=MAX_ENDS)
-                self._ends[path] = (frozenset(ends.values), ends.approximate)
+                known = (frozenset(ends.values), ends.approximate)
             except (StoreTimeout, PartialResult):
                 self.late = True
-                self._ends[path] = (frozenset(), False)
-        return self._ends[path]
+                known = (frozenset(), False)
+            self._ends[path] = known
+        return known
 
     def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
         try:

@@ -80,7 +80,8 @@ class Shown:
 
     def elements(self, candidate: Candidate) -> tuple[str, ...]:
         """A path: the topic, then a text for each hop, then one for each path it must meet."""
-        if candidate not in self._elements:
+        found = self._elements.get(candidate)
+        if found is None:
             hops = self._hops(candidate.path)
             if self._last_only:
                 hops = hops[-1:]
@@ -92,7 +93,7 @@ class Shown:
             found = (self.topic(candidate.path.topic), *hops, *joins)
             self._elements[candidate] = found
             self.texts.add(" ".join(found))
-        return self._elements[candidate]
+        return found
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         schema, labels = self._graph.schema, self._graph.relation_labels
@@ -106,10 +107,11 @@ class Shown:
 
     def ends(self, candidate: Candidate) -> str:
         """Some names of what lies at the end of a path, and how many there are."""
-        if candidate not in self._ends:
+        text = self._ends.get(candidate)
+        if text is None:
             self._ends[candidate] = text = self._ends_text(candidate)
             self.texts.add(text)
-        return self._ends[candidate]
+        return text
 
     def _ends_text(self, candidate: Candidate) -> str:
         try:

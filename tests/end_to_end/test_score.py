@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +172,22 @@ def test_a_judge_has_to_be_named(kgqa, tmp_path):
     write(tmp_path, "p.jsonl", GNN)
     done = kgqa("score", "p.jsonl", "--format", "rog", "--judge", "answer")
     assert done.returncode == 2 and "--llm" in done.err
+
+
+HOTPOT = Path(__file__).parents[1] / "evaluation/datasets/fixtures/hotpot_dev_distractor_v1.json"
+
+
+def test_evidence_that_a_data_set_gives(kgqa, tmp_path):
+    first = json.loads(HOTPOT.read_text())[0]
+    title, sentences = next(pair for pair in first["context"] if pair[0] == first["supporting_facts"][0][0])
+    write(tmp_path, "p.jsonl", [{"id": first["_id"], "question": first["question"], "prediction": "Nothing"}])
+    arguments = ["score", "p.jsonl", "--format", "rog", "--judge", "evidence"]
+    with ScriptedServer(
+        lambda messages: "7" if f"{title}: {''.join(sentences)}" in messages[1]["content"] else "?"
+    ) as s:
+        done = kgqa(*arguments, "--dataset", f"hotpotqa:{HOTPOT}", "--llm", f"{s.url}#m", "--json")
+        judged = json.loads(done.out)["judges"]["evidence"]
+        assert judged["factuality"]["value"] == 7 and judged["unparsed"] == 0 and s.calls == 3
+        write(tmp_path, "p.jsonl", GNN)
+        done = kgqa(*arguments, "--llm", f"{s.url}#m")
+    assert done.returncode == 2 and "--dataset hotpotqa:FILE" in done.err

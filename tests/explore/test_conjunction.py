@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import StoreTimeout
-from kgqa.explore.beam import worded
+from kgqa.explore.beam import BeamSettings, candidate_of
 from kgqa.explore.conjunction import Meetings, join_topics
 from kgqa.model import Join
 from kgqa.trace import Trace
@@ -36,7 +36,7 @@ CAST = ("film.film.starring", "film.performance.actor")
 
 
 def candidates(graph, *paths):
-    return [worded(graph, each, "words") for each in paths]
+    return [candidate_of(graph, each, BeamSettings()) for each in paths]
 
 
 @pytest.fixture

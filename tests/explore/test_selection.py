@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgqa.explore.beam import worded
+from kgqa.explore.beam import BeamSettings, candidate_of
 from kgqa.explore.selection import CHUNK, FILTER_ABOVE, select_entities
 from kgqa.rank.chooser import ScoringChooser, word_similarity
 from kgqa.trace import Trace
@@ -28,7 +28,7 @@ class Named(ScoringChooser):
 
 def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name):
     chooser = chooser or Named()
-    candidates = [worded(graph, each, "words") for each in paths]
+    candidates = [candidate_of(graph, each, BeamSettings()) for each in paths]
     trace = Trace()
     found = select_entities(graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace)
     return found, chooser, trace
