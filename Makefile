@@ -80,17 +80,17 @@ freebase-asked:
 	@test -z "$$DUMP" || test -z "$$DB" || { echo "Give either DUMP or DB"; exit 1; }
 	@test -f "$$DUMP$$DB" || { echo "There is no file $$DUMP$$DB"; exit 1; }
 
-# a run that is there is gone on with
+# a run that is there is gone on with, if it is the same
 eval: $(STAMP) ## ask a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [GRAPH=...] [SAMPLE=200] [SEED=0] [OUT=runs/x]
 	@test -n "$$DATASET" || { echo "Say what to ask: make eval DATASET=demo-webqsp, or DATASET=webqsp:WebQSP.test.json GRAPH=..."; exit 1; }
-	@out="$${OUT:-runs/$$(printf %s "$$DATASET-$${METHOD:-top}-$${SAMPLE:-all}" | tr -c 'A-Za-z0-9.-' _)}"; \
-	if test -e "$$out"; then $(BIN)/kgqa eval resume -- "$$out"; else \
-	  $(BIN)/kgqa eval run --dataset="$$DATASET" --out="$$out" $${METHOD:+--method="$$METHOD"} $${LLM:+--llm="$$LLM"} \
-	    $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}; fi
+	@name="$$DATASET-$${METHOD:-top}-$${SAMPLE:-all}$${SEED:+-seed-$$SEED}$${LLM:+-$$LLM}$${GRAPH:+-$$GRAPH}"; \
+	out="$${OUT:-runs/$$(printf %s "$$name" | tr -c 'A-Za-z0-9.-' _ | cut -c1-200)}"; \
+	$(BIN)/kgqa eval run --resume --dataset="$$DATASET" --out="$$out" $${METHOD:+--method="$$METHOD"} \
+	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
 
 # a table of the thesis, of the models that models.toml has a place for
 table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP)
-	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
+	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
 bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits
 	$(BIN)/python benchmarks/loading.py

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -98,7 +99,11 @@ def measured(command: Sequence[str], folder: Path, proxy: Proxy, model: Scripted
     """Run a command and count what it asks, by question."""
     queries, calls = proxy.counts.queries, len(model.requests)
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    # one method must not find what another has asked for
+    environment = {**os.environ, "KGQA_ENDPOINT_CACHE": "off"}
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
+    )
     seconds = time.perf_counter() - started
     if done.returncode:
         sys.exit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stderr[-3000:]}")

@@ -21,6 +21,9 @@ from kgqa.errors import SettingsError
 
 DEFAULT_LIMIT_BYTES = 10 << 30
 KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
+KEPT = ("runs",)
+"""Which runs this user has begun: a few bytes each, and the one thing here that does not come back by itself."""
+CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Cache:
                     continue
         return sorted(found, key=lambda entry: entry.used)
 
-    def clear(self, kinds: Sequence[str] = KINDS) -> int:
+    def clear(self, kinds: Sequence[str] = CLEARED) -> int:
         """Remove all entries of these kinds; gives the bytes freed.
 
         Raises:
@@ -115,7 +118,7 @@ class Cache:
         for entry in entries:
             if total - freed <= self.limit_bytes:
                 break
-            if self.folder / entry.kind / entry.name not in self._used_now:
+            if entry.kind not in KEPT and self.folder / entry.kind / entry.name not in self._used_now:
                 try:
                     _remove(self.folder / entry.kind / entry.name)
                     freed += entry.bytes

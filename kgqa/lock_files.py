@@ -20,6 +20,7 @@ def only_one(path: Path, *, wait_seconds: float = MOMENT_SECONDS) -> Iterator[bo
     Raises:
         OSError: the file cannot be made or opened.
     """
+    # for nobody else: whoever may open it could hold it
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield _taken(descriptor, time.monotonic() + wait_seconds)
@@ -28,14 +29,14 @@ def only_one(path: Path, *, wait_seconds: float = MOMENT_SECONDS) -> Iterator[bo
 
 
 def held(path: Path) -> bool:
-    """Whether a process holds the lock on a file."""
+    """Whether a process holds the lock on a file, as far as this user may know."""
     try:
         with open(path, "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:
+        return False
     return False
 
 

@@ -18,9 +18,10 @@ METRICS = ("hit@1", "f1", "em")
 def gold_question(source: str, ident: str) -> GoldQuestion:
     """Raises UsageError where the data set has no question of this id."""
     from kgqa.evaluation.datasets import dataset_questions
+    from kgqa.evaluation.run_questions import distinct
     from kgqa.words import clean
 
-    questions = {question.id: question for question in dataset_questions(source)}
+    questions = {question.id: question for question in distinct(dataset_questions(source))}
     if ident in questions:
         return questions[ident]
     near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]

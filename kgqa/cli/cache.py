@@ -50,9 +50,9 @@ def info(as_json: bool) -> None:
 )
 def clear(kinds: tuple[str, ...]) -> None:
     """Remove what is in the cache. Everything comes back when it is needed; graphs you loaded are not in it."""
-    from kgqa.cache import KINDS
+    from kgqa.cache import CLEARED
 
-    print(f"{_size(_open().clear(kinds or KINDS))} freed.")
+    print(f"{_size(_open().clear(kinds or CLEARED))} freed.")
 
 
 def _size(count: float) -> str:

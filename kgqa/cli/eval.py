@@ -13,7 +13,12 @@ from kgqa.cli.options import JSON, asking_options, graph_options, say, setting_o
 _COMMON = (
     click.option("--concurrency", type=click.IntRange(1, 512), default=None, help="Questions asked at once. [8]"),
     setting_option("llm.concurrency", "--model-concurrency"),
-    click.option("--budget", type=click.FloatRange(0), metavar="USD", help="What the whole run may cost."),
+    click.option(
+        "--budget",
+        type=click.FloatRange(0),
+        metavar="USD",
+        help="What the whole run may cost, all its methods together.",
+    ),
     click.option("--keep-going", is_flag=True, help="Go on even if graph or model do not answer any more."),
     JSON,
     verbosity_options,
@@ -52,11 +57,12 @@ def command() -> None:
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N questions, drawn by --seed.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts; `kgqa eval merge` puts them together.")
 @click.option("--losses", is_flag=True, help="Also say where right answers were lost; takes longer.")
+@click.option("--resume", "or_go_on", is_flag=True, help="Go on with the run if it is there already, and the same.")
 @click.option("--estimate", is_flag=True, help="Ask only a few questions, and say what all would cost.")
 @graph_options
 @asking_options
 @_common
-def run(dataset: str, out: Path, graph_path: str | None, as_json: bool, **options: Any) -> int:
+def run(dataset: str, out: Path, graph_path: str | None, or_go_on: bool, as_json: bool, **options: Any) -> int:
     """Ask the questions of a data set with one method or several.
 
     \b
@@ -70,7 +76,8 @@ def run(dataset: str, out: Path, graph_path: str | None, as_json: bool, **option
         raise click.UsageError("--method names one method twice.")
     plans = [({**options, "ask__method": name}, out / name) for name in methods] if len(methods) > 1 else None
     plans = plans or [({**options, "ask__method": methods[0] if methods else None}, out)]
-    return begin(dataset, [(settings_from(each, graph_path), folder) for each, folder in plans], options, as_json)
+    runs = [(settings_from(each, graph_path), folder) for each, folder in plans]
+    return begin(dataset, runs, options, as_json, or_go_on=or_go_on)
 
 
 @command.command("resume")
@@ -83,7 +90,7 @@ def run(dataset: str, out: Path, graph_path: str | None, as_json: bool, **option
 def resume(folder: Path, retry: tuple[str, ...], trust: bool, as_json: bool, **options: Any) -> int:
     """Go on with a run: questions without an answer are asked, and with --retry those that failed.
 
-    Everything else is as it was when the run began.
+    Everything else is as it was when the run began, whatever is set today. A model given with --llm is noted in run.json.
     """
     from kgqa.cli.eval_run import go_on
 
@@ -96,7 +103,7 @@ def resume(folder: Path, retry: tuple[str, ...], trust: bool, as_json: bool, **o
 @verbosity_options
 def status(folder: Path, as_json: bool) -> int:
     """How far a run is, what failed, and how right it is so far."""
-    from kgqa.cli.eval_run import show_status
+    from kgqa.cli.eval_show import show_status
 
     return show_status(folder, as_json)
 
@@ -108,7 +115,7 @@ def status(folder: Path, as_json: bool) -> int:
 @verbosity_options
 def merge(folders: tuple[Path, ...], out: Path, as_json: bool) -> int:
     """Put the shards of a run together."""
-    from kgqa.cli.eval_run import show
+    from kgqa.cli.eval_show import show
     from kgqa.evaluation.merging import merged
 
     run = merged(folders, out)

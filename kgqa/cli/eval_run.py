@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgqa.cli.options import say, verbosity
-
+from kgqa.cli.eval_show import Bar, estimate, show, way
+from kgqa.cli.options import say
 
 if TYPE_CHECKING:
     from kgqa.evaluation.manifest import Plan
@@ -23,15 +24,24 @@ if TYPE_CHECKING:
     from kgqa.methods.resources import Resources
     from kgqa.settings import Settings
 
+    Chosen = tuple[list[GoldQuestion], list[GoldQuestion]]
+    """The questions of a run, and those of all parts."""
+
 EXIT_STOPPED = 3
 DEFAULT_CONCURRENCY = 8
 TRIED_FIRST = 5
 """Questions after which it is said what all of them will cost."""
-SHOWN = ("hit@1", "f1", "em")
 
 
-def begin(dataset: str, runs: Sequence[tuple[Settings, Path]], options: dict[str, Any], as_json: bool) -> int:
-    """Begin one run after the other."""
+def begin(
+    dataset: str,
+    runs: Sequence[tuple[Settings, Path]],
+    options: dict[str, Any],
+    as_json: bool,
+    *,
+    or_go_on: bool = False,
+) -> int:
+    """Begin one run after the other; with `or_go_on` a run that is there already, and the same, is gone on with."""
     from kgqa.evaluation.manifest import Plan
     from kgqa.evaluation.run_questions import chosen_questions
 
@@ -46,18 +56,59 @@ def begin(dataset: str, runs: Sequence[tuple[Settings, Path]], options: dict[str
         most_cost=options["budget"],
         keep_going=options["keep_going"],
     )
-    questions = chosen_questions(plan)
+    chosen = chosen_questions(plan)
     only_tried = options["estimate"]
-    if len(runs) == 1:
+    there = [out for settings, out in runs if or_go_on and is_there(out, plan, settings)]
+    new = [(settings, out) for settings, out in runs if out not in there]
+    if len(runs) == len(new) == 1:
         ((settings, out),) = runs
-        return _in_turn([partial(new_run, plan, settings, out, questions, only_tried=only_tried)], as_json)
-    # all are begun before the first asks, so that one `resume` goes on with all of them
-    for settings, out in runs:
-        with _begun(plan, settings, out, questions):
-            pass
-    going = {"concurrency": None, "budget": None, "keep_going": plan.keep_going}
-    starts = [partial(old_run, out, (), True, going, only_tried=only_tried) for _, out in runs]
-    return _in_turn(starts, as_json, only_tried=only_tried)
+        return _in_turn([partial(new_run, plan, settings, out, chosen, only_tried=only_tried)], as_json)
+    _begin_all(plan, new, chosen)
+    going = {"concurrency": options["concurrency"], "budget": options["budget"], "keep_going": plan.keep_going}
+    begun = {out for _, out in new}
+    return _in_turn(
+        [
+            partial(old_run, out, (), out in begun, going, only_tried=only_tried, others=_without(out, runs))
+            for _, out in runs
+        ],
+        as_json,
+        only_tried=only_tried,
+    )
+
+
+def _without(path: Path, runs: Sequence[tuple[Settings, Path]]) -> list[Path]:
+    return [out for _, out in runs if out != path]
+
+
+def is_there(out: Path, plan: Plan, settings: Settings) -> bool:
+    """Whether a folder has a run already.
+
+    Raises:
+        RunError: it has one that was begun with something else.
+    """
+    from kgqa.evaluation.manifest import differences
+    from kgqa.evaluation.runs import MANIFEST, RunError, open_run
+
+    if not (out / MANIFEST).exists():
+        return False
+    if differs := differences(open_run(out), plan, settings):
+        raise RunError(f"{out} has a run with another {', '.join(differs)}. Choose another folder for this one: --out")
+    return True
+
+
+def _begin_all(plan: Plan, runs: Sequence[tuple[Settings, Path]], chosen: Chosen) -> None:
+    """Begin all runs before the first asks, so that one `resume` goes on with all of them; or none."""
+    from kgqa.evaluation.runs import MANIFEST
+
+    begun: list[Path] = []
+    try:
+        for settings, out in runs:
+            with _begun(plan, settings, out, chosen):
+                begun.append(out)
+    except BaseException:
+        for out in begun:
+            (out / MANIFEST).unlink(missing_ok=True)
+        raise
 
 
 def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool, *, only_tried: bool = False) -> int:
@@ -74,49 +125,70 @@ def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool, *, 
 
 
 @contextmanager
-def _begun(
-    plan: Plan, settings: Settings, out: Path, questions: Sequence[GoldQuestion]
-) -> Iterator[tuple[Resources, RunFolder]]:
+def _begun(plan: Plan, settings: Settings, out: Path, chosen: Chosen) -> Iterator[tuple[Resources, RunFolder]]:
     from kgqa.evaluation.manifest import manifest_of, remember_own
     from kgqa.evaluation.run_folder import begun
     from kgqa.methods.ask import open_resources
 
     with open_resources(settings=_enough_for(settings, plan.concurrency), say=say) as resources:
-        manifest = manifest_of(plan, questions, resources)
+        if plan.most_cost is not None and resources.models is not None:
+            resources.models.need_prices("--budget")
+        questions, whole = chosen
+        manifest = manifest_of(plan, questions, resources, whole=whole)
         with begun(out, manifest) as folder:
             remember_own(manifest, resources.settings)
             yield resources, folder
 
 
-def new_run(
-    plan: Plan, settings: Settings, out: Path, questions: Sequence[GoldQuestion], *, only_tried: bool = False
-) -> tuple[int, Run]:
+def new_run(plan: Plan, settings: Settings, out: Path, chosen: Chosen, *, only_tried: bool = False) -> tuple[int, Run]:
     """Begin a run; its exit code, and the run as it is then."""
-    with _begun(plan, settings, out, questions) as (resources, folder):
-        return _run(plan, questions, resources, folder, only_tried=only_tried)
+    with _begun(plan, settings, out, chosen) as (resources, folder):
+        return _run(plan, chosen[0], resources, folder, only_tried=only_tried)
 
 
 def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], as_json: bool) -> int:
     """Go on with every run of a folder that is not done."""
-    from kgqa.evaluation.runs import open_runs
+    from kgqa.evaluation.runs import RunError, open_runs
 
-    return _in_turn([partial(old_run, found.folder, retry, trust, options) for found in open_runs(path)], as_json)
+    runs = open_runs(path)
+    if retry:
+        there = Counter(name for run in runs for record in run.records() for name in _classes(record))
+        for name in retry:
+            if name not in there:
+                known = ", ".join(f"{each} {count:,}" for each, count in sorted(there.items())) or "none"
+                raise RunError(f"Nothing of {path} is {name!r}, so nothing is asked again; there are: {known}.")
+    folders = [run.folder for run in runs]
+    starts = [
+        partial(old_run, each, retry, trust, options, others=[other for other in folders if other != each])
+        for each in folders
+    ]
+    return _in_turn(starts, as_json)
 
 
 def old_run(
-    path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], *, only_tried: bool = False
+    path: Path,
+    retry: Sequence[str],
+    trust: bool,
+    options: dict[str, Any],
+    *,
+    only_tried: bool = False,
+    others: Sequence[Path] = (),
 ) -> tuple[int, Run]:
-    """Go on with a run; its exit code, and the run as it is then."""
+    """Go on with a run; its exit code, and the run as it is then. `others`: runs that share its budget."""
     from dataclasses import replace
 
-    from kgqa.evaluation.manifest import check_same, is_own, plan_of, settings_of
+    from kgqa.evaluation.manifest import check_same, gone_on_with, is_own, plan_of, remember_own, settings_of
     from kgqa.evaluation.run_folder import gone_on
     from kgqa.evaluation.run_questions import chosen_questions
-    from kgqa.evaluation.runs import RunError
+    from kgqa.evaluation.runs import MANIFEST, RunError
     from kgqa.methods.ask import open_resources
     from kgqa.settings import resolve
 
     with gone_on(path) as (folder, run):
+        again = {record.id for record in run.records() if _classes(record) & set(retry)}
+        if not again and 0 < run.questions <= len(folder.done):
+            _write_metrics(folder, run)
+            return 0, run
         if not trust and not is_own(run.manifest, resolve()):
             raise RunError(
                 "You have not begun this run here, and its settings say which servers and models are asked. Look at "
@@ -128,23 +200,41 @@ def old_run(
             plan = replace(plan, most_cost=options["budget"])
         given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
         settings = _enough_for(settings_of(run, given), plan.concurrency)
-        questions = chosen_questions(plan)
-        again = {record.id for record in run.records() if _is_among(record, retry)}
-        if not again and all(question.id in folder.done for question in questions):
-            _write_metrics(folder, run)
-            return 0, run
+        questions, _ = chosen_questions(plan)
         with open_resources(settings=settings, say=say) as resources:
+            if plan.most_cost is not None and resources.models is not None:
+                resources.models.need_prices("--budget")
             for note in check_same(run, questions, resources):
                 say(f"kgqa: {note}")
             # not before the graph is there and the one it was
+            spent = sum(_cost(record) for record in run.records() if record.id in again)
+            manifest = gone_on_with(run, resources, given, spent=spent)
+            if manifest != run.manifest:
+                folder.write(MANIFEST, manifest)
+                remember_own(manifest, resources.settings)
             if again:
                 folder.forget(lambda record: record.id in again)
                 say(f"kgqa: {len(again):,} questions that failed are asked again.")
-            return _run(plan, questions, resources, folder, only_tried=only_tried)
+            spent = manifest.get("forgotten_cost", 0.0) + sum(map(_spent, others))
+            return _run(plan, questions, resources, folder, only_tried=only_tried, spent=spent)
 
 
-def _is_among(record: Any, classes: Sequence[str]) -> bool:
-    return record.status == "failed" and ("failed" in classes or record.failure in classes) or record.status in classes
+def _spent(path: Path) -> float:
+    """USD that a run has cost so far."""
+    from kgqa.evaluation.runs import open_run
+
+    run = open_run(path)
+    return run.manifest.get("forgotten_cost", 0.0) + sum(map(_cost, run.records()))
+
+
+def _cost(record: Any) -> float:
+    return (record.answer.get("usage") or {}).get("cost") or 0.0
+
+
+def _classes(record: Any) -> set[str]:
+    """What `--retry` may call a record."""
+    failed = {"failed", record.failure} - {""} if record.status == "failed" else set()
+    return failed | ({record.status} - {"answered"})
 
 
 def _enough_for(settings: Settings, concurrency: int) -> Settings:
@@ -163,26 +253,30 @@ def _run(
     folder: RunFolder,
     *,
     only_tried: bool = False,
+    spent: float = 0.0,
 ) -> tuple[int, Run]:
     """Ask what is left; the exit code, and the run as it is now."""
+    from kgqa.evaluation.gold_names import with_names
+    from kgqa.evaluation.questions import spread
     from kgqa.evaluation.runner import Progress, Stop, run_questions
     from kgqa.evaluation.runs import Run, open_run
 
     progress = Progress(total=len(questions))
     for record in Run(folder.path, {}).records():
         progress.add(record, asked=False)
+    left = with_names([question for question in questions if question.id not in folder.done], resources.graph)
     stop = Stop()
-    with _stopping(stop, folder.path) as stopped_at_once, _Bar(progress) as bar:
+    with _stopping(stop) as stopped_at_once, Bar(progress) as bar:
 
         def told(now: Progress) -> None:
             bar.show(now)
             if now.asked >= TRIED_FIRST and not bar.estimated and now.total - now.done > 0:
                 bar.estimated = True
                 if only_tried or now.cost is not None:
-                    bar.say(f"kgqa: {_estimate(now)}")
+                    bar.say(f"kgqa: {estimate(now, plan.concurrency)}")
 
         run_questions(
-            _tried(questions, folder) if only_tried else questions,
+            spread(left, TRIED_FIRST) if only_tried else left,
             resources,
             folder,
             progress=progress,
@@ -190,30 +284,24 @@ def _run(
             topics=plan.topics,
             losses=plan.losses,
             most_cost=plan.most_cost,
+            spent=spent,
             keep_going=plan.keep_going,
             stop=stop,
             told=told,
         )
-    if only_tried:
+    if only_tried and not stop.asked:
         stop.why = stop.why or "only an estimate was asked for"
     run = open_run(folder.path)
     _write_metrics(folder, run)
-    left = len(questions) - progress.done
+    missing = len(questions) - progress.done
     if stop.now.is_set():
-        say(f"kgqa: Stopped at once; {progress.done:,} of {len(questions):,} are kept. Go on: {_way(folder.path)}")
+        say(f"kgqa: Stopped at once; {progress.done:,} of {len(questions):,} are kept. Go on: {way(folder.path)}")
         stopped_at_once()
-    if left:
+    if missing:
         why = f", because {stop.why}" if stop.why else ""
-        say(f"kgqa: {progress.done:,} of {len(questions):,} questions are done{why}. Go on: {_way(folder.path)}")
-        return (EXIT_STOPPED if stop.why else 130), run
-    return 0, run
-
-
-def _tried(questions: Sequence[GoldQuestion], folder: RunFolder) -> Sequence[GoldQuestion]:
-    """A few questions, evenly over the whole of them."""
-    from kgqa.evaluation.questions import spread
-
-    return spread([question for question in questions if question.id not in folder.done], TRIED_FIRST)
+        say(f"kgqa: {progress.done:,} of {len(questions):,} questions are done{why}. Go on: {way(folder.path)}")
+    # whoever asked for the end does not want the next run begun either
+    return (130 if stop.asked else EXIT_STOPPED if missing else 0), run
 
 
 def _write_metrics(folder: RunFolder, run: Run) -> None:
@@ -223,30 +311,8 @@ def _write_metrics(folder: RunFolder, run: Run) -> None:
     folder.write(METRICS, summary_of(run.records()))
 
 
-def _way(path: Path) -> str:
-    return f"kgqa eval resume {path}"
-
-
-def _estimate(progress: Progress) -> str:
-    """What the rest will take, from what was asked so far."""
-    left = progress.total - progress.done
-    seconds = progress.seconds / max(1, progress.asked) * left
-    cost = "" if progress.cost is None else f" and {progress.cost / max(1, progress.done) * left:.2f} USD"
-    return f"Judged by the first {progress.asked} questions, the other {left:,} take about {_duration(seconds)}{cost}."
-
-
-def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
-
-
 @contextmanager
-def _stopping(stop: Stop, path: Path) -> Iterator[Callable[[], None]]:
+def _stopping(stop: Stop) -> Iterator[Callable[[], None]]:
     """Ctrl-C once: the questions in flight are finished. Twice: now. Gives what ends the process at once."""
 
     def asked(*_: object) -> None:
@@ -267,109 +333,3 @@ def _stopping(stop: Stop, path: Path) -> Iterator[Callable[[], None]]:
         yield at_once
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-class _Bar:
-    """Progress: done, rate, time left, running scores, cost, failures by class. On a terminal only; elsewhere a line for
-    every tenth."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._bar: Any = None
-        self._said = 0
-        self.estimated = False
-
-    def __enter__(self) -> _Bar:
-        from tqdm import tqdm
-
-        if verbosity() >= 0:
-            total, done = self._progress.total, self._progress.done
-            self._bar = tqdm(total=total, initial=done, unit="q", disable=None, file=sys.stderr, smoothing=0.05)
-            self._said = 10 * done // max(1, total)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def show(self, progress: Progress) -> None:
-        if self._bar is None:
-            return
-        text = _running(progress)
-        if self._bar.disable:
-            tenth = 10 * progress.done // max(1, progress.total)
-            if tenth > self._said:
-                self._said = tenth
-                say(f"kgqa: {progress.done:,} of {progress.total:,}: {text}")
-            return
-        self._bar.set_postfix_str(text, refresh=False)
-        self._bar.update(progress.done - self._bar.n)
-
-    def say(self, text: str) -> None:
-        if self._bar is not None and not self._bar.disable:
-            self._bar.write(text, file=sys.stderr)
-        else:
-            say(text)
-
-
-def _running(progress: Progress) -> str:
-    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in SHOWN]
-    if progress.cost is not None:
-        parts.append(f"{progress.cost:.3f} USD")
-    parts += [f"{name} {count}" for name, count in progress.failures.most_common(3)]
-    return ", ".join(parts)
-
-
-def show(run: Run, as_json: bool) -> None:
-    """Print how right a run is."""
-    from kgqa.answer_json import json_text
-    from kgqa.report.comparison import compare
-    from kgqa.report.tables import as_text
-
-    if as_json:
-        print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
-    else:
-        print(as_text(compare([run])))
-
-
-def show_status(path: Path, as_json: bool) -> int:
-    from kgqa.answer_json import json_text
-    from kgqa.evaluation.runner import Progress
-    from kgqa.evaluation.runs import LOCK, open_runs
-    from kgqa.lock_files import held
-
-    found = []
-    for run in open_runs(path):
-        progress = Progress(total=int((run.manifest.get("dataset") or {}).get("questions", 0)))
-        for record in run.records():
-            progress.add(record, asked=False)
-        found.append(
-            {
-                "run": str(run.folder),
-                "method": run.name,
-                "questions": progress.total,
-                "done": progress.done,
-                "running": held(run.folder / LOCK),
-                "statuses": dict(progress.statuses),
-                "failures": dict(progress.failures),
-                "scores": {name: progress.mean(name) for name in SHOWN},
-                "cost": progress.cost,
-            }
-        )
-        if not as_json:
-            _print_status(found[-1], progress)
-    if as_json:
-        print(json_text(found, indent=2))
-    return 0
-
-
-def _print_status(line: dict[str, Any], progress: Progress) -> None:
-    state = "running" if line["running"] else "done" if line["done"] >= line["questions"] else "stopped"
-    print(f"{line['run']}  {line['method']}: {line['done']:,} of {line['questions']:,} questions, {state}")
-    if progress.done:
-        print(f"  so far  {_running(progress)}")
-        print("  status  " + ", ".join(f"{name} {count:,}" for name, count in progress.statuses.most_common()))
-    if progress.failures:
-        print("  failed  " + ", ".join(f"{name} {count:,}" for name, count in progress.failures.most_common()))
-    if state == "stopped":
-        print(f"  go on   {_way(Path(line['run']))}")

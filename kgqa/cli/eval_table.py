@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.eval_run import DEFAULT_CONCURRENCY, new_run, old_run
+from kgqa.cli.eval_run import DEFAULT_CONCURRENCY, is_there, new_run, old_run
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
 
 
@@ -45,12 +45,14 @@ def command(
 
     What is not to be had, a model or a data set, is printed as "not run". Runs that are there are gone on with,
     so a table may be stopped and made again.
+
+    \b
+    Exit codes: 0 done, 1 what was to be had could not be run, 3 stopped before the end, 130 Ctrl-C.
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import KgqaError, SettingsError
     from kgqa.evaluation.manifest import Plan
     from kgqa.evaluation.run_questions import chosen_questions
-    from kgqa.evaluation.runs import MANIFEST
     from kgqa.evaluation.thesis_tables import Cell, as_text, cell_of, read_models, tables
 
     table = tables()[number]
@@ -68,7 +70,7 @@ def command(
                 raise
             say(f"kgqa: {column} is not run: {error}")
     cells = []
-    stopped = 0
+    stopped = failed = 0
     for row in table.rows:
         line = []
         place = places.get(row.model)
@@ -78,19 +80,23 @@ def command(
                 continue
             plan, chosen = questions[column]
             folder = out / number / row.folder / column
+            given = {key.replace(".", "__"): value for key, value in row.settings.items()}
+            preset = {} if ours else {"ask__preset": "as-published"}
+            asked = {**options, **preset, **given, "ask__method": row.method, "llm__model": place.llm}
+            settings = settings_from(asked, graph_path)
+            there = is_there(folder, plan, settings)
             try:
-                if (folder / MANIFEST).exists():
-                    code, run = old_run(folder, (), False, {"concurrency": None, "keep_going": False, "budget": None})
+                if there:
+                    going = {"concurrency": concurrency, "keep_going": False, "budget": None}
+                    code, run = old_run(folder, (), False, going)
                 else:
-                    given = {key.replace(".", "__"): value for key, value in row.settings.items()}
-                    preset = {} if ours else {"ask__preset": "as-published"}
-                    asked = {**options, **preset, **given, "ask__method": row.method, "llm__model": place.llm}
-                    code, run = new_run(plan, settings_from(asked, graph_path), folder, chosen)
+                    code, run = new_run(plan, settings, folder, chosen)
             except SettingsError:
                 raise
             except KgqaError as error:
                 say(f"kgqa: {row.label} with {place.title} on {column} is not run: {error}")
                 line.append(Cell(printed, None))
+                failed = 1
                 continue
             stopped = code
             line.append(cell_of(printed, run.metrics()))
@@ -100,7 +106,7 @@ def command(
         print(json_text(_object(table, titles, cells), indent=2))
     else:
         print(as_text(table, titles, cells))
-    return stopped
+    return stopped or failed
 
 
 def _object(table: Any, titles: dict[str, str], cells: Any) -> dict[str, Any]:

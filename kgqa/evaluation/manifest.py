@@ -27,6 +27,8 @@ from kgqa.settings_table import BY_KEY
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 LEFT_OUT = ("llm.extra_body", "llm.stages")
 """Settings that may hold keys: of these only a digest is kept."""
+OF_THE_MACHINE = ("cache.folder", "cache.limit_gb", "llm.concurrency")
+"""Settings that decide no answer, only where and how fast it is found."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,14 @@ class Plan:
     keep_going: bool = False
 
 
-def manifest_of(plan: Plan, questions: Sequence[GoldQuestion], resources: Resources) -> dict[str, Any]:
-    """The object of run.json. Of a server the triples are counted for it."""
+def manifest_of(
+    plan: Plan, questions: Sequence[GoldQuestion], resources: Resources, *, whole: Sequence[GoldQuestion] = ()
+) -> dict[str, Any]:
+    """The object of run.json. Of a server the triples are counted for it.
+
+    Args:
+        whole: the questions of all parts, where this run is one of them.
+    """
     settings = resources.settings
     graph = graph_id(resources.graph)
     prompts = resources.prompts
@@ -54,7 +62,12 @@ def manifest_of(plan: Plan, questions: Sequence[GoldQuestion], resources: Resour
         "id": secrets.token_hex(8),
         "begun": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "method": settings["ask.method"],
-        "dataset": {"source": plan.dataset, "questions": len(questions), "digest": digest_of(questions)},
+        "dataset": {
+            "source": plan.dataset,
+            "questions": len(questions),
+            "digest": digest_of(questions),
+            "whole": digest_of(whole or questions),
+        },
         "topics": plan.topics,
         "sample": plan.sample,
         "seed": plan.seed,
@@ -102,7 +115,8 @@ def plan_of(run: Run) -> Plan:
 
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
-    """The settings of a run, to go on with it. What may hold keys comes from the user's own settings, as then.
+    """The settings of a run, to go on with it: as they were, whatever is set today. What may hold keys comes from the
+    user's own settings, as then, and so does what is `OF_THE_MACHINE`.
 
     Args:
         given: from the command line, before anything else.
@@ -117,12 +131,36 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
     old = {key: value for key, value in old.items() if key not in LEFT_OUT and value is not None}
     settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
+    values, origins = dict(settings.values), dict(settings.origins)
+    for key in set(BY_KEY) & set(named) - {*LEFT_OUT, *OF_THE_MACHINE}:
+        if given.get(key) is None and not _alike(values[key], named[key]):
+            values[key], origins[key] = named[key], "run.json"
+    settings = Settings(values, origins, settings.local)
     secret = data.get("secret") or {}
     for key in LEFT_OUT:
         now = _digest(settings[key]) if settings[key] is not None else None
         if now != secret.get(key):
             raise RunError(f"{key} is not what it was when this run began. Set {BY_KEY[key].variable} to what it was.")
     return settings
+
+
+def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
+    """What a run was begun with that is not asked for now: names of settings, and of the plan's. Settings that nobody
+    gave, then or now, are not looked at; `check_same` looks at the questions and the graph."""
+    data = run.manifest
+    found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
+    found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
+    now = {key for key, origin in settings.origins.items() if origin not in ("default", "graph")}
+    named = data.get("settings") or {}
+    for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*LEFT_OUT, *OF_THE_MACHINE}):
+        if not _alike(settings[key], named.get(key)):
+            found.append(key)
+    secret = data.get("secret") or {}
+    return found + [k for k in LEFT_OUT if (None if settings[k] is None else _digest(settings[k])) != secret.get(k)]
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
 def check_same(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
@@ -146,6 +184,25 @@ def check_same(run: Run, questions: Sequence[GoldQuestion], resources: Resources
     if data.get("versions", {}).get("kgqa") != __version__:
         notes.append(f"This run was begun by kgqa {data.get('versions', {}).get('kgqa')}.")
     return notes
+
+
+def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, spent: float = 0.0) -> dict[str, Any]:
+    """The object of run.json for a run that goes on: as it is, but what `given` settings change is noted, and what
+    predictions cost (USD) that are taken out."""
+    found = dict(run.manifest)
+    if spent:
+        found["forgotten_cost"] = found.get("forgotten_cost", 0.0) + spent
+    old = found.get("settings") or {}
+    changed = {key: resources.settings[key] for key, value in given.items() if value is not None}
+    changed = {key: value for key, value in changed.items() if key not in OF_THE_MACHINE and value != old.get(key)}
+    if changed:
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        before = {key: old.get(key) for key in changed}
+        found["changed"] = [*found.get("changed", []), {"at": now, "before": before, "now": changed}]
+        found["settings"] = old | changed
+        found["given"] = sorted({*found.get("given", ()), *changed})
+        found["models"] = resources.models.described() if resources.models else None
+    return found
 
 
 def remember_own(manifest: Mapping[str, Any], settings: Settings) -> None:

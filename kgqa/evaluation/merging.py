@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.aggregate import summary_of
+from kgqa.evaluation.manifest import OF_THE_MACHINE
 from kgqa.evaluation.run_folder import begun
+from kgqa.evaluation.run_questions import part_of
 from kgqa.evaluation.runs import METRICS, Run, RunError, open_run
 
-OWN = ("id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions")
-"""What may differ between the parts of one run."""
+OWN = (
+    "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
+    "forgotten_cost", "changed",
+)  # fmt: skip
+"""What may differ between the parts of one run; of `graph`, `settings` and `models` only what decides no answer."""
+WHERE = ("graph.path", "endpoint.concurrency", "endpoint.rate", "endpoint.user", "endpoint.cache")
+"""Settings that are another on another machine, beside those `OF_THE_MACHINE`."""
 AT_ONCE = 500
 
 
@@ -27,21 +34,20 @@ def merged(folders: Sequence[Path], out: Path) -> Run:
     for run in runs[1:]:
         if differs := _difference(first.manifest, run.manifest):
             raise RunError(f"{first.folder} and {run.folder} are no parts of one run: {', '.join(differs)} differ.")
+    _check_whole(runs)
     seen: dict[str, Path] = {}
     for run in runs:
         for record in run.records():
             if record.id in seen:
                 raise RunError(f"{record.id} stands in {seen[record.id]} and in {run.folder}: leave one of them out.")
             seen[record.id] = run.folder
-    sources = {str((run.manifest.get("dataset") or {}).get("source")) for run in runs}
-    if len(sources) > 1:
-        raise RunError(f"These are runs of several data sets: {', '.join(sorted(sources))}.")
-    total = sum(int((run.manifest.get("dataset") or {}).get("questions", 0)) for run in runs)
+    dataset = first.manifest["dataset"]
     manifest: dict[str, Any] = {
         **first.manifest,
         "shard": "",
         "merged": [run.manifest.get("id") for run in runs],
-        "dataset": {**first.manifest["dataset"], "questions": total, "digest": ""},
+        "dataset": {**dataset, "questions": sum(run.questions for run in runs), "digest": dataset.get("whole", "")},
+        "forgotten_cost": sum(run.manifest.get("forgotten_cost", 0.0) for run in runs),
     }
     with begun(out, manifest) as folder:
         for run in runs:
@@ -53,5 +59,48 @@ def merged(folders: Sequence[Path], out: Path) -> Run:
     return whole
 
 
+def _check_whole(runs: Sequence[Run]) -> None:
+    """Raises RunError where parts are missing, or are not done."""
+    shards = [str(run.manifest.get("shard") or "") for run in runs]
+    if len(runs) > 1 and not all(shards):
+        alone = runs[shards.index("")].folder
+        raise RunError(f"{alone} is no part of a run: parts are made with --shard 1/{len(runs)}.")
+    if all(shards):
+        numbers = {part_of(shard) for shard in shards}
+        counts = {count for _, count in numbers}
+        missing = sorted({(place, max(counts)) for place in range(1, max(counts) + 1)} - numbers)
+        if missing or len(counts) > 1:
+            raise RunError(
+                f"These are not all parts of a run: there are {', '.join(sorted(shards))}, "
+                f"and {', '.join(f'{i}/{n}' for i, n in missing[:10]) or 'of several counts'} is missing."
+            )
+    for run in runs:
+        done = sum(1 for _ in run.records())
+        if done < run.questions:
+            raise RunError(
+                f"{run.folder} has {done:,} of its {run.questions:,} questions. First: kgqa eval resume {run.folder}"
+            )
+
+
 def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    return sorted(key for key in {*one, *other} - {*OWN} if one.get(key) != other.get(key))
+    found = [key for key in {*one, *other} - {*OWN} if one.get(key) != other.get(key)]
+    if (one.get("dataset") or {}).get("whole") != (other.get("dataset") or {}).get("whole"):
+        found.append("dataset")
+    if _graph(one) != _graph(other):
+        found.append("graph")
+    left = {*OF_THE_MACHINE, *WHERE, "rank.seed"}
+    settings = [each.get("settings") or {} for each in (one, other)]
+    for key in {*settings[0], *settings[1]} - left:
+        if _named(key, settings[0].get(key)) != _named(key, settings[1].get(key)):
+            found.append(key)
+    return sorted(found)
+
+
+def _graph(manifest: dict[str, Any]) -> Any:
+    graph = manifest.get("graph") or {}
+    return graph.get("fingerprint"), graph.get("schema")
+
+
+def _named(key: str, value: Any) -> Any:
+    """A setting without the address it may have: the same model may be served elsewhere."""
+    return str(value).rpartition("#")[2] if key == "llm.model" and value else value

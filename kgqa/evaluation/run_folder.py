@@ -52,8 +52,8 @@ class RunFolder:
 
     def write(self, name: str, data: Mapping[str, Any]) -> None:
         """Put a JSON file into the folder, whole or not at all."""
-        text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
-        _replace(self.path / name, [text.encode("utf-8")])
+        text = json.dumps(data, ensure_ascii=True, indent=1) + "\n"  # a data set may have half a surrogate pair
+        _replace(self.path / name, [text.encode("ascii")])
 
     def forget(self, which: Callable[[Record], bool]) -> int:
         """Take predictions out, so that their questions are asked again. Returns how many."""
@@ -134,7 +134,7 @@ def _held(path: Path) -> Iterator[RunFolder]:
                 yield folder
             finally:
                 folder.close()
-    except PermissionError as error:
+    except OSError as error:  # of the lock: a folder of somebody else, a disk that is only read
         raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
 
 

@@ -14,8 +14,8 @@ from kgqa.evaluation.runs import RunError
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 
-def chosen_questions(plan: Plan) -> list[GoldQuestion]:
-    """The questions of a plan; ids are made distinct, because answers are kept by them.
+def chosen_questions(plan: Plan) -> tuple[list[GoldQuestion], list[GoldQuestion]]:
+    """The questions of a plan, and those of all its parts; ids are made distinct, because answers are kept by them.
 
     Raises:
         QuestionFileError: they cannot be read. RunError: there is no such part.
@@ -23,17 +23,25 @@ def chosen_questions(plan: Plan) -> list[GoldQuestion]:
     from kgqa.evaluation.datasets import dataset_questions
     from kgqa.evaluation.sampling import sample, shard
 
-    questions = distinct(dataset_questions(plan.dataset))
+    whole = distinct(dataset_questions(plan.dataset))
     if plan.sample is not None:
-        questions = sample(questions, plan.sample, plan.seed)
-    if plan.shard:
-        match = _SHARD.fullmatch(plan.shard)
-        if not match or int(match[1]) > int(match[2]):
-            raise RunError(f"{plan.shard} is no part: --shard 1/4 is the first of four.")
-        questions = shard(questions, int(match[1]), int(match[2]))
+        whole = sample(whole, plan.sample, plan.seed)
+    questions = shard(whole, *part_of(plan.shard)) if plan.shard else whole
     if not questions:
         raise RunError(f"{plan.dataset} leaves no question to ask.")
-    return questions
+    return questions, whole
+
+
+def part_of(shard: str) -> tuple[int, int]:
+    """`1/4` as numbers.
+
+    Raises:
+        RunError: it is no part.
+    """
+    match = _SHARD.fullmatch(shard)
+    if not match or int(match[1]) > int(match[2]):
+        raise RunError(f"{shard} is no part: --shard 1/4 is the first of four.")
+    return int(match[1]), int(match[2])
 
 
 def distinct(questions: Sequence[GoldQuestion]) -> list[GoldQuestion]:

@@ -5,6 +5,7 @@ Questions run in threads; one thread, the caller's, writes. Whoever stops a run 
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
@@ -21,9 +22,10 @@ from kgqa.evaluation.questions import GoldQuestion
 from kgqa.evaluation.records import Record, record_of
 from kgqa.evaluation.run_folder import RunFolder
 from kgqa.evaluation.scores import score_record
-from kgqa.methods.ask import ask
+from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Question
+from kgqa.trace import Trace
 
 GIVEN_UP_AFTER = 25
 """Questions in a row that fail for want of the graph or the model, after which nobody believes that more will not."""
@@ -33,26 +35,35 @@ LOOK_SECONDS = 0.2
 
 @dataclass
 class Stop:
-    """How a run is asked to end: `soon` lets the questions in flight finish, `now` does not."""
+    """How a run is asked to end: `soon` lets the questions in flight finish, `now` does not. `asked`: somebody did, and
+    it is not for another reason, `why`."""
 
     soon: threading.Event = field(default_factory=threading.Event)
     now: threading.Event = field(default_factory=threading.Event)
+    asked: bool = False
     why: str = ""
 
     def ask(self) -> bool:
         """Ask once more; whether that was for the first time."""
-        first = not self.soon.is_set()
+        first, self.asked = not self.asked, True
         (self.soon if first else self.now).set()
         return first
+
+    def end(self, why: str) -> None:
+        """Begin no question any more, for a reason of its own."""
+        if not self.soon.is_set():
+            self.why = why
+            self.soon.set()
 
 
 @dataclass
 class Progress:
-    """Where a run is. Sums only, however many questions there are. `scores`: sums of each metric; `asked`: questions of
-    this process, `seconds` since it began."""
+    """Where a run is. Sums only, however many questions there are. `scored`: questions that have gold answers, `scores`:
+    sums of each metric over them; `asked`: questions of this process, `seconds` since it began."""
 
     total: int
     done: int = 0
+    scored: int = 0
     asked: int = 0
     seconds: float = 0.0
     cost: float | None = None
@@ -66,14 +77,23 @@ class Progress:
         self.statuses[record.status] += 1
         if record.failure:
             self.failures[record.failure] += 1
+        self.scored += bool(record.scores)
         self.scores.update(record.scores)
         cost = (record.answer.get("usage") or {}).get("cost")
         if cost is not None:
             self.cost = (self.cost or 0.0) + cost
 
+    def take_back(self, record: Record) -> None:
+        """A record that is not kept. What it cost stays spent."""
+        self.done -= 1
+        self.statuses[record.status] -= 1
+        self.failures[record.failure] -= 1
+        self.scored -= bool(record.scores)
+        self.scores.subtract(record.scores)
+
     def mean(self, metric: str) -> float:
-        """Over all that is done, failed questions too."""
-        return self.scores[metric] / self.done if self.done else 0.0
+        """Over all that is done and has gold answers, failed questions too."""
+        return self.scores[metric] / self.scored if self.scored else 0.0
 
 
 def run_questions(
@@ -86,6 +106,7 @@ def run_questions(
     topics: Topics = "gold",
     losses: bool = False,
     most_cost: float | None = None,
+    spent: float = 0.0,
     keep_going: bool = False,
     stop: Stop | None = None,
     told: Callable[[Progress], None] = lambda progress: None,
@@ -98,11 +119,13 @@ def run_questions(
         topics: `gold`: topics of the data set are given; `linked`: found in the text.
         losses: also say where a right answer was lost.
         most_cost: USD all predictions together may cost; no question is begun beyond.
+        spent: USD that went elsewhere on the same account.
         keep_going: even if nothing answers.
         told: called in this thread after predictions have been written.
 
     Returns:
-        The Stop; `soon` is set where questions are left, and `why` says for what reason.
+        The Stop; `soon` is set where questions are left, and `why` says for what reason. The failures of a graph or a
+        model that did not answer any more are not kept: those questions are asked again.
 
     Raises:
         RunError: a prediction cannot be written.
@@ -113,6 +136,14 @@ def run_questions(
     found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
     lock = threading.Lock()
     begun = time.monotonic()
+
+    def look_at_cost() -> None:
+        if most_cost is not None and progress.cost is not None and spent + progress.cost >= most_cost:
+            stop.end(f"the budget of {most_cost:g} USD is spent")
+
+    if most_cost is not None and spent >= most_cost:
+        stop.end(f"the budget of {most_cost:g} USD is spent")
+    look_at_cost()
 
     def work() -> None:
         try:
@@ -128,7 +159,8 @@ def run_questions(
     threads = [threading.Thread(target=work, name=f"kgqa-question-{n}", daemon=True) for n in range(concurrency)]
     for thread in threads:
         thread.start()
-    running, in_a_row = len(threads), 0
+    running = len(threads)
+    in_a_row: list[Record] = []
     try:
         while running and not stop.now.is_set():
             records: list[Record] = []
@@ -141,15 +173,17 @@ def run_questions(
             folder.append(records)
             for record in records:
                 progress.add(record)
-                in_a_row = in_a_row + 1 if record.failure in UNAVAILABLE else 0
+                in_a_row = [*in_a_row, record] if record.failure in UNAVAILABLE else []
             progress.seconds = time.monotonic() - begun
             told(progress)
-            if most_cost is not None and (progress.cost or 0.0) >= most_cost and not stop.soon.is_set():
-                stop.why = f"the budget of {most_cost:g} USD is spent"
-                stop.soon.set()
-            if in_a_row >= GIVEN_UP_AFTER and not keep_going and not stop.soon.is_set():
-                stop.why = f"{in_a_row} questions in a row failed: {records[-1].answer.get('reason', '')}"
-                stop.soon.set()
+            look_at_cost()
+            if len(in_a_row) >= GIVEN_UP_AFTER and not keep_going:
+                stop.end(f"{len(in_a_row)} questions in a row failed: {records[-1].answer.get('reason', '')}")
+        if stop.why and len(in_a_row) >= GIVEN_UP_AFTER:
+            again = {record.id for record in in_a_row}
+            folder.forget(lambda record: record.id in again)
+            for record in in_a_row:
+                progress.take_back(record)
     finally:
         stop.soon.set() if running else None
     return stop
@@ -158,24 +192,31 @@ def run_questions(
 def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:
     """The record of one question; whatever happens, there is one."""
     started = time.perf_counter()
-    failure = ""
     asked = Question(question.text, id=question.id)
     given = question.topics if topics == "gold" else ()
+    trace = Trace(budget_of(resources.settings))
     try:
-        answer = ask(asked, topics=given, resources=resources)
+        answer = ask(asked, topics=given, resources=resources, trace=trace)
         failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
+        seconds = time.perf_counter() - started
+        shown = answer_object(answer, trace=True)
+        json.dumps(shown)  # a method of somebody else's may trace what cannot be written
     except Exception as error:  # a mistake of ours, or of a method of somebody else's: one question, not the run
         failure = type(error).__name__
         reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
-        answer = Answer(asked, "failed", reason=reason, method=resources.settings["ask.method"])
-    if answer.status == "failed" and not failure:
-        failure = "failed"
-    seconds = time.perf_counter() - started
-    shown = answer_object(answer, trace=True)
+        method = resources.settings["ask.method"]
+        answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
+        seconds = time.perf_counter() - started
+        shown = answer_object(answer, trace=True)
     scores = score_record(shown, question.parses or (question.answers,))
     loss = ""
     if losses and question.answers:
-        loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
+        try:
+            loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
+        except Exception:  # the answer stands all the same
+            loss = "unknown"
+    if answer.status == "failed" and not failure:
+        failure = "failed"
     return record_of(
         question,
         shown,

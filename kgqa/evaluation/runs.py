@@ -37,6 +37,12 @@ class Run:
         """What tells it from the others of a folder: its method."""
         return str(self.manifest.get("method", self.folder.name))
 
+    @property
+    def questions(self) -> int:
+        """How many questions it asks; 0 where run.json does not say."""
+        count = (self.manifest.get("dataset") or {}).get("questions", 0)
+        return count if isinstance(count, int) else 0
+
     def records(self) -> Iterator[Record]:
         """Every question that is done, one at a time. A last line that is not whole is left out.
 
@@ -65,7 +71,7 @@ class Run:
 def open_run(folder: str | Path) -> Run:
     """Raises RunError where there is no run of one method in this folder."""
     folder = Path(folder)
-    if not (folder / MANIFEST).is_file():
+    if not _is_run(folder):
         inner = _inner(folder)
         if inner:
             raise RunError(f"{folder} has several runs: name one of {', '.join(str(each) for each in inner)}.")
@@ -83,9 +89,16 @@ def open_runs(folder: str | Path) -> list[Run]:
         RunError: there is none.
     """
     folder = Path(folder)
-    if not (folder / MANIFEST).is_file() and (inner := _inner(folder)):
+    if not _is_run(folder) and (inner := _inner(folder)):
         return [open_run(each) for each in inner]
     return [open_run(folder)]
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
 
 
 def _inner(folder: Path) -> list[Path]:

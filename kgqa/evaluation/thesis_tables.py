@@ -17,6 +17,8 @@ from kgqa.errors import SettingsError
 from kgqa.settings_table import BY_KEY
 
 MEASURED = ("tog_em", "hit@1", "em")
+SOUND = "tog_em_sound"
+"""`tog_em` without what passes it only for being empty or a piece of a word: shown beside it where that is less."""
 MAX_BYTES = 1_000_000
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
@@ -111,12 +113,16 @@ def cell_of(printed: float, metrics: Mapping[str, Any]) -> Cell:
     if not number:
         return Cell(printed, None)
     values = metrics.get("scores", {})
-    return Cell(printed, {name: float(values[name]["value"]) for name in MEASURED if name in values}, number)
+    known = {name: values[name]["value"] for name in (*MEASURED, SOUND) if name in values}
+    measured = {name: float(value) for name, value in known.items() if value is not None}
+    return Cell(printed, measured or None, number)
 
 
 def as_text(table: Table, titles: Mapping[str, str], cells: Sequence[Sequence[Cell]]) -> str:
     """The table for a person: in every cell what is printed, then ours by each reading of EM."""
     lines = [f"Table {table.name}: {table.title}. Printed | {' / '.join(MEASURED)} of ours, in percent"]
+    if any(" sound)" in _shown(cell) for line in cells for cell in line):
+        lines.append("sound: without what passes tog_em only for being empty or a piece of a word")
     header = ["model", "method", *table.columns]
     body = [
         [titles.get(row.model, row.model), row.label, *(_shown(cell) for cell in line)]
@@ -131,8 +137,10 @@ def as_text(table: Table, titles: Mapping[str, str], cells: Sequence[Sequence[Ce
 def _shown(cell: Cell) -> str:
     if cell.measured is None:
         return f"{cell.printed:.1f} | not run"
-    ours = " / ".join(f"{100 * cell.measured[name]:.1f}" if name in cell.measured else "-" for name in MEASURED)
-    return f"{cell.printed:.1f} | {ours} (n={cell.n})"
+    shown = [f"{100 * cell.measured[name]:.1f}" if name in cell.measured else "-" for name in MEASURED]
+    if cell.measured.get(SOUND, 1.0) < cell.measured.get("tog_em", 0.0):
+        shown[0] += f" ({100 * cell.measured[SOUND]:.1f} sound)"
+    return f"{cell.printed:.1f} | {' / '.join(shown)} (n={cell.n})"
 
 
 def _plain(text: str) -> str:

@@ -157,6 +157,7 @@ def _expand(
     found: dict[RelationPath, Candidate] = {}
     waiting = list(frontier)
     late: StoreTimeout | None = None
+    mediators = graph.mediators
     while waiting:
         parent = waiting.pop(0)
         try:
@@ -173,7 +174,7 @@ def _expand(
             if cost(graph, path, settings) > settings.depth:
                 continue
             candidate = candidate_of(graph, path, settings, approximate=approximate, restricted=parent.restricted)
-            extent = graph.mediators.extent(step)
+            extent = mediators.extent(step)
             if extent != "all":
                 found.setdefault(path, candidate)
             if extent != "none" and _may_pass(graph, path, settings):

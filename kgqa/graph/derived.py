@@ -152,6 +152,9 @@ class Derived:
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
+        # asked for every step of every path
+        if self._version == self.store.version and (known := self._known.get("mediators")) is not None:
+            return known
 
         def find() -> dict[str, Any]:
             note = (

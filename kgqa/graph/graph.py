@@ -135,9 +135,11 @@ class KnowledgeGraph:
         """
         found: set[Step] = set()
         frontier = 0
+        walk = walk_of(path, self.walks, inverse=self.inverse, final=False)
+        walk = replace(walk, restricted=restricted) if restricted else walk
         queries = {
-            "out": self._expansion_query(path, "out", len(path) > 0, restricted),
-            "in": self._expansion_query(path, "in", False, restricted),
+            "out": self._expansion_query(path, walk, "out", len(path) > 0),
+            "in": self._expansion_query(path, walk, "in", False),
         }
         for direction, query in queries.items():
             rows = self._select("relations", **query)
@@ -157,10 +159,7 @@ class KnowledgeGraph:
         self.derived.label_relations((step.relation for step in steps), self.labels)
         return Expansion(steps, approximate=frontier > self.frontier_cap)
 
-    def _expansion_query(
-        self, path: RelationPath, direction: str, counted: bool, restricted: Restrictions
-    ) -> dict[str, Any]:
-        walk = replace(walk_of(path, self.walks, inverse=self.inverse, final=False), restricted=restricted)
+    def _expansion_query(self, path: RelationPath, walk: Walk, direction: str, counted: bool) -> dict[str, Any]:
         returning: list[Entity] = []
         previous = walk.nodes[-2] if len(path) else None
         if self.walks == "no-return" and len(path):
@@ -272,7 +271,7 @@ class KnowledgeGraph:
             )  # type: ignore[arg-type]
             for number, join in enumerate(joins, start=1)
         ]
-        walk = replace(walk, joins=tuple(met), restricted=restricted)
+        walk = replace(walk, joins=tuple(met), restricted=restricted) if met or restricted else walk
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
             walk = replace(walk, **end_tests(self.schema, self.mediators))
         return walk

@@ -45,6 +45,15 @@ class Models:
         """Names of the models whose price is not known."""
         return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
 
+    def need_prices(self, option: str) -> None:
+        """Raises SettingsError where the price of a model is not known, which `option` cannot do without."""
+        if unpriced := self.unpriced():
+            raise SettingsError(
+                f"{option} needs the price of {', '.join(unpriced)}: put it into a TOML file and name that in "
+                f'llm.prices, for example: "{unpriced[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million '
+                "tokens)."
+            )
+
     def described(self) -> dict[str, dict[str, Any]]:
         """What is asked of whom, by stage, for the record of a run: the model and every sampling value."""
         return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
@@ -143,12 +152,8 @@ def open_models(settings: Settings) -> Models | None:
                 **{**base, **_of_method(stage, settings), **{k: table[k] for k in _SAMPLING if k in table}}
             )
         models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
-        if settings["budget.cost"] is not None and (unpriced := models.unpriced()):
-            raise SettingsError(
-                f"--max-cost needs the price of {', '.join(unpriced)}: put it into a TOML file and name that in "
-                f'llm.prices, for example: "{unpriced[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million '
-                "tokens)."
-            )
+        if settings["budget.cost"] is not None:
+            models.need_prices("--max-cost")
         closing.pop_all()
     return models
 

@@ -7,12 +7,19 @@ import random
 import re
 import signal
 import time
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from kgqa import open_resources
+from kgqa.cache import Cache
+from kgqa.evaluation.questions import read_questions
+from kgqa.graph.opening import open_graph
+from kgqa.settings import resolve
 from kgqa.testing.faults import half_json, hangs, rate_limited, server_error
+from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
@@ -48,6 +55,22 @@ def model():
         yield server
 
 
+@pytest.fixture(scope="module")
+def oracle(session_cache):
+    """Replies of a model that knows the paths of the demo's questions, and says the same to the same prompt."""
+    with open_graph(cache=Cache(session_cache)) as demo:
+        resources = open_resources(demo, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2"}))
+        found = [gold_for(question, resources) for question in read_questions(DEMO)]
+    solutions = tuple(solution for each in found for solution in each.solutions)
+    return ModelOracle({"": Gold(solutions, frozenset(node for each in found for node in each.nodes))})
+
+
+@pytest.fixture
+def knowing(oracle):
+    with ScriptedServer(oracle, constrains="structured_outputs") as server:
+        yield server
+
+
 def predictions(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -70,7 +93,8 @@ def test_a_run_from_begin_to_end(kgqa, questions, tmp_path):
     assert sorted(record["id"] for record in records) == sorted(f"q{n}" for n in range(12))
     manifest = json.loads((tmp_path / "runs/a/run.json").read_text())
     assert manifest["method"] == "top" and manifest["graph"]["fingerprint"] and manifest["prompts"]
-    assert manifest["dataset"] == {"source": "q.jsonl", "questions": 12, "digest": manifest["dataset"]["digest"]}
+    digest = manifest["dataset"]["digest"]
+    assert manifest["dataset"] == {"source": "q.jsonl", "questions": 12, "digest": digest, "whole": digest}
     metrics = json.loads((tmp_path / "runs/a/metrics.json").read_text())
     right = sum(record["scores"]["em"] for record in records)
     assert metrics["n"] == 12 and metrics["scores"]["em"]["value"] == pytest.approx(right / 12)
@@ -112,16 +136,38 @@ def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, question
     scores = [json.loads((tmp_path / run / "metrics.json").read_text())["scores"] for run in ("whole", "both")]
     assert scores[0] == scores[1]
     twice = kgqa("eval", "merge", "part1", "part1", "--out", "again")
-    assert twice.returncode == 1 and "stands in part1 and in part1" in twice.err
+    assert twice.returncode == 1 and "and 2/2 is missing" in twice.err
     assert not (tmp_path / "again").exists()
     other = kgqa("eval", "run", "--dataset", name, "--sample", "9", "--seed", "4", *WORDS, "--out", "other")
     assert other.returncode == 0 and {r["id"] for r in predictions(tmp_path / "other")} != {r["id"] for r in whole}
-    assert "seed, settings differ" in kgqa("eval", "merge", "part1", "other", "--out", "no").err
+    assert "dataset, seed differ" in kgqa("eval", "merge", "part1", "other", "--out", "no").err
+    assert "no part of a run" in kgqa("eval", "merge", "whole", "part1", "--out", "no").err
+    assert kgqa("eval", "resume", "both").returncode == 0 and predictions(tmp_path / "both") == both
+    lines = (tmp_path / "part2/predictions.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "part2/predictions.jsonl").write_bytes(b"".join(lines[1:]))
+    short = kgqa("eval", "merge", "part1", "part2", "--out", "no")
+    assert short.returncode == 1 and "has 3 of its 4 questions. First: kgqa eval resume part2" in short.err
 
 
-def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, started, questions, tmp_path, model):
+def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_path, model):
+    """Another address of the model, another path of the graph, another number of threads."""
+    name = questions(8)
+    for part in ("1", "2"):
+        assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", f"g{part}").returncode == 0
+    with ScriptedServer(lambda messages: "x") as elsewhere:
+        for part, server, threads in (("1", model, "32"), ("2", elsewhere, "2")):
+            done = kgqa(
+                "eval", "run", "--dataset", name, "--method", "io", "--llm", f"{server.url}#m", "--out", f"part{part}",
+                "--concurrency", threads, "--shard", f"{part}/2", "--graph", f"g{part}",
+            )  # fmt: skip
+            assert done.returncode == 0, done.err
+    merged = kgqa("eval", "merge", "part1", "part2", "--out", "both")
+    assert merged.returncode == 0 and len(predictions(tmp_path / "both")) == 8, merged.err
+
+
+def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, started, questions, tmp_path, knowing):
     """Kill -9 loses the questions in flight at most, and none is answered twice."""
-    name = questions(QUESTIONS)
+    model, name = knowing, questions(QUESTIONS)
     model.latency = 0.002
     asked = (
         "eval",
@@ -174,6 +220,7 @@ def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, start
     quiet, killed = ({r["id"]: lasting(r) for r in each} for each in (quiet, killed))
     for ident, record in quiet.items():
         assert killed[ident] == record, ident
+    assert sum(record["scores"]["em"] for record in quiet.values()) > QUESTIONS / 3
 
 
 def _lines(folder: Path) -> int:
@@ -248,25 +295,33 @@ def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_pat
     assert json.loads(kgqa("eval", "status", "x", "--json").out)[0]["running"] is True
 
 
-def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path):
+def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
     """The run completes; what failed has a status and stays in the denominator; scores move by nothing else."""
     count = 200 if SOAK else 40
     name = questions(count)
     asked = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
-    oracle = ModelOracle({"": Gold()})
+    sent: Counter[int] = Counter()
     with ScriptedServer(oracle, constrains="structured_outputs") as server:
         assert kgqa(*asked, "--out", "quiet", "--llm", f"{server.url}#m").returncode == 0
     chance = random.Random(2)
     faults = [rate_limited(0.01), server_error(500), hangs(2.0), half_json()]
 
     def reply(messages):
-        return chance.choice(faults) if chance.random() < 0.05 else oracle(messages)
+        if chance.random() >= 0.05:
+            return oracle(messages)
+        sent[kind := chance.randrange(len(faults))] += 1
+        return faults[kind]
 
     with ScriptedServer(reply, constrains="structured_outputs") as server:
         done = kgqa(*asked, "--out", "faulty", "--llm", f"{server.url}#m", timeout=600, KGQA_LLM_TIMEOUT="1.5")
     assert done.returncode == 0, done.err
     quiet = {r["id"]: r for r in predictions(tmp_path / "quiet")}
     faulty = {r["id"]: r for r in predictions(tmp_path / "faulty")}
+    assert set(sent) == {0, 1, 2, 3}, "every kind of fault was met"
+    scores = json.loads((tmp_path / "quiet/metrics.json").read_text())["scores"]
+    assert scores["em"]["value"] > 1 / 3
+    metrics = json.loads((tmp_path / "faulty/metrics.json").read_text())
+    assert metrics["n"] == count and set(metrics["lost_to_failures"]) >= {"em"}
     assert quiet.keys() == faulty.keys() and all(record["answer"]["status"] for record in faulty.values())
     for ident, record in faulty.items():
         if record["scores"] != quiet[ident]["scores"]:
@@ -286,19 +341,100 @@ def test_what_failed_is_asked_again_if_one_says_so(kgqa, questions, tmp_path, mo
     failure = first[0]["failure"]
     assert failure in done.out or failure in kgqa("eval", "status", "x").out
     assert kgqa("eval", "resume", "x").returncode == 0 and predictions(tmp_path / "x") == first
+    wrong = kgqa("eval", "resume", "x", "--retry", "StoreTimeOut")
+    assert wrong.returncode == 1 and f"there are: {failure} 30, failed 30" in wrong.err
+    assert "--retry failed" in kgqa("eval", "status", "x").out
     again = kgqa("eval", "resume", "x", "--retry", failure, "--llm", f"{model.url}#m")
     assert again.returncode == 0, again.err
+    manifest = json.loads((tmp_path / "x/run.json").read_text())
+    assert manifest["settings"]["llm.model"] == f"{model.url}#m"
+    assert manifest["changed"][0]["before"] == {"llm.model": f"{port}#m"}
     second = predictions(tmp_path / "x")
     assert len(second) == 30 and {record["answer"]["status"] for record in second} != {"failed"}
 
 
 def test_an_estimate_before_the_whole(kgqa, questions, tmp_path, model):
-    (tmp_path / "prices.toml").write_text("[m]\ninput = 100.0\noutput = 100.0\n")
+    (tmp_path / "prices.toml").write_text("m = { prompt = 100.0, completion = 100.0 }\n")
     arguments = ("--method", "io", "--llm", f"{model.url}#m")
-    done = kgqa("eval", "run", "--dataset", questions(50), "--out", "x", *arguments, "--estimate")
+    priced = {"KGQA_LLM_PRICES": "prices.toml"}
+    asked = ("eval", "run", "--dataset", questions(50), *arguments)
+    done = kgqa(*asked, "--out", "x", "--estimate", **priced)
     assert done.returncode == 3 and "the other" in done.err and "only an estimate was asked for" in done.err
-    assert len(predictions(tmp_path / "x")) == 5
+    assert re.search(r"and \d+\.\d\d USD", done.err), done.err
+    first = predictions(tmp_path / "x")
+    assert len(first) == 5
     assert kgqa("eval", "resume", "x").returncode == 0 and len(predictions(tmp_path / "x")) == 50
+
+
+def test_a_budget_is_of_the_whole_run(kgqa, questions, tmp_path, model):
+    (tmp_path / "prices.toml").write_text("m = { prompt = 100.0, completion = 100.0 }\n")
+    asked = ("eval", "run", "--dataset", questions(40), "--llm", f"{model.url}#m", "--concurrency", "2")
+    unknown = kgqa(*asked, "--method", "io", "--out", "u", "--budget", "1")
+    assert unknown.returncode == 2 and "--budget needs the price of m" in unknown.err and not model.requests
+    priced = {"KGQA_LLM_PRICES": "prices.toml"}
+    kgqa(*asked, "--method", "io", "--out", "whole", **priced)
+    costs = [record["answer"]["usage"]["cost"] for record in predictions(tmp_path / "whole")]
+    budget = sum(costs) / 2
+    done = kgqa(*asked, "--method", "io,cot", "--out", "x", "--budget", f"{budget}", **priced)
+    assert done.returncode == 3 and "USD is spent" in done.err
+    count = len(predictions(tmp_path / "x/io"))
+    assert 15 <= count < 40 and not (tmp_path / "x/cot/predictions.jsonl").exists()
+    before = len(model.requests)
+    for _ in range(2):
+        assert kgqa("eval", "resume", "x", **priced).returncode == 3
+    assert len(model.requests) == before, "what is spent is spent"
+
+
+def test_a_run_goes_on_as_it_began(kgqa, questions, tmp_path):
+    """Settings of today change nothing; another model is noted."""
+    done = kgqa("eval", "run", "--dataset", questions(12), "--out", "x", *WORDS, "--estimate")
+    assert done.returncode == 3
+    assert kgqa("eval", "resume", "x", KGQA_EXPLORE_DEPTH="1", KGQA_EXPLORE_BEAM="1").returncode == 0
+    assert kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "y", *WORDS).returncode == 0
+    x, y = ({r["id"]: lasting(r) for r in predictions(tmp_path / run)} for run in "xy")
+    assert x == y
+
+
+def test_a_run_that_is_there_is_gone_on_with_only_if_it_is_the_same(kgqa, questions, tmp_path, model):
+    asked = ("eval", "run", "--resume", "--dataset", questions(9), "--out", "x", *WORDS)
+    assert kgqa(*asked, "--sample", "4").returncode == 0
+    before = predictions(tmp_path / "x")
+    assert kgqa(*asked, "--sample", "4").returncode == 0 and predictions(tmp_path / "x") == before
+    for more, said in ((("--sample", "5"), "sample"), (("--sample", "4", "--seed", "7"), "seed")):
+        done = kgqa(*asked, *more)
+        assert done.returncode == 1 and said in done.err and "Choose another folder" in done.err
+    done = kgqa(*asked, "--sample", "4", "--llm", f"{model.url}#m")
+    assert done.returncode == 1 and "another llm.model" in done.err
+
+
+def test_all_methods_are_begun_or_none(kgqa, questions, tmp_path):
+    for second in ("io", "nonsense"):
+        done = kgqa("eval", "run", "--dataset", questions(3), "--out", "x", "--method", f"top,{second}", *WORDS)
+        assert done.returncode in (1, 2) and not (tmp_path / "x/top/run.json").exists()
+    assert kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "x", "--method", "top,top-1", *WORDS).returncode == 0
+
+
+def test_ctrl_c_ends_all_methods(started, questions, tmp_path, model):
+    model.latency = 0.4
+    process = started(
+        "eval", "run", "--dataset", questions(2), "--out", "x", "--method", "io,cot", "--llm", f"{model.url}#m"
+    )
+    while not model.requests:
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert len(predictions(tmp_path / "x/io")) == 2 and not (tmp_path / "x/cot/predictions.jsonl").exists()
+
+
+def test_names_for_gold_answers_that_are_ids(kgqa, questions, tmp_path):
+    """What a model says from memory has no id: it is compared with the names that the graph has."""
+    rows = [json.loads(line) for line in (tmp_path / questions(1)).read_text().splitlines()]
+    name = rows[0]["answers"][0].pop("name")
+    (tmp_path / "q.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    with ScriptedServer(lambda messages: json.dumps({"answers": [name]})) as server:
+        done = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "x", "--method", "io", "--llm", f"{server.url}#m")
+    assert done.returncode == 0 and predictions(tmp_path / "x")[0]["scores"]["em"] == 1.0
 
 
 def test_a_run_of_somebody_else_is_not_trusted(kgqa, questions, tmp_path, model):
@@ -372,10 +508,15 @@ def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, mod
             "measured": None,
             "n": 0,
         }
-        assert row["cells"]["cwq"]["n"] == 2 and set(row["cells"]["cwq"]["measured"]) == {"tog_em", "hit@1", "em"}
+        assert row["cells"]["cwq"]["n"] == 2 and set(row["cells"]["cwq"]["measured"]) == {
+            "tog_em", "hit@1", "em", "tog_em_sound",
+        }  # fmt: skip
     asked = len(model.requests)
     again = kgqa(*arguments, *WORDS)
     assert len(model.requests) == asked and "(n=2)" in again.out and "56.5 | not run" in again.out
+    assert "100.0 (0.0 sound) / 0.0 / 0.0 (n=2)" in again.out, "no answer at all passes ToG's EM, and that is said"
+    other = kgqa(*arguments[:-1], "3", *WORDS)
+    assert other.returncode == 1 and "another sample" in other.err and len(model.requests) == asked
 
 
 @pytest.mark.parametrize("dataset", ["demo-webqsp", "demo-cwq", "demo-grailqa"])

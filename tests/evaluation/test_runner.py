@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +16,10 @@ from kgqa.evaluation.run_folder import begun
 from kgqa.evaluation.runner import GIVEN_UP_AFTER, Progress, Stop, run_questions
 from kgqa.evaluation.runs import open_run
 from kgqa.model import Answer, Entity, Event, Named, Usage
+from kgqa.settings import resolve
 
 RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
-RESOURCES = SimpleNamespace(settings={"ask.method": "top"})
+RESOURCES = SimpleNamespace(settings=resolve(environment={}))
 
 
 def questions(count: int) -> list[GoldQuestion]:
@@ -32,7 +34,8 @@ def answers(monkeypatch):
     """Put a function in place of the method: it gets the question and its topics."""
 
     def put(function):
-        def ask(question, *, topics, resources):
+        def ask(question, *, topics, resources, trace):
+            trace.spend("judge", cost=0.5)
             return function(question, topics)
 
         monkeypatch.setattr(runner, "ask", ask)
@@ -153,13 +156,19 @@ def test_no_question_is_begun_beyond_the_budget(answers, run):
 
 
 def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run):
+    """Its failures are not kept: whoever goes on asks those questions again."""
+
     def gone(question, topics):
+        if int(question.id[1:]) < 3:
+            return right(question, topics)
         event = Event("failed", 0.0, {"error": "StoreUnavailable"})
         return Answer(question, "failed", reason="Nothing answers.", trace=(event,))
 
     answers(gone)
     found = run(questions(500), concurrency=2)
-    assert GIVEN_UP_AFTER <= len(found.records) < 500 and "Nothing answers." in found.stop.why
+    assert "Nothing answers." in found.stop.why and f"{GIVEN_UP_AFTER} questions in a row" in found.stop.why
+    assert {record.id for record in found.records} == {"q0", "q1", "q2"} and found.progress.done == 3
+    assert found.progress.statuses == {"answered": 3, "failed": 0} and found.progress.mean("em") == 1.0
 
 
 def test_unless_it_is_to_go_on(answers, run):
@@ -177,3 +186,41 @@ def test_errors_of_the_house_are_said_as_they_are(answers, run):
     answers(late)
     (record,) = run(questions(1)).records
     assert (record.failure, record.answer["reason"]) == ("StoreTimeout", "Too late. Ask for less.")
+
+
+def test_nothing_is_begun_where_the_budget_is_spent_already(answers, run):
+    answers(right)
+    assert run(questions(5), most_cost=1.0, spent=1.0).records == []
+
+
+def test_questions_without_gold_are_in_no_mean(answers, run):
+    answers(right)
+    asked = [replace(each, answers=()) if each.number % 2 else each for each in questions(10)]
+    found = run(asked)
+    assert found.progress.mean("em") == 1.0 and (found.progress.scored, found.progress.done) == (5, 10)
+
+
+def test_what_an_error_cost_is_counted(answers, run):
+    def broken(question, topics):
+        raise ZeroDivisionError
+
+    answers(broken)
+    (record,) = run(questions(1)).records
+    assert record.answer["usage"]["cost"] == 0.5
+
+
+@pytest.mark.parametrize("what", [object(), {1, 2}])
+def test_a_trace_that_cannot_be_written_is_one_failure(answers, run, what):
+    answers(lambda question, topics: replace(right(question, topics), trace=(Event("odd", 0.0, {"it": what}),)))
+    found = run(questions(3))
+    assert [record.failure for record in found.records] == ["TypeError"] * 3
+
+
+def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
+    def late(*_, **__):
+        raise StoreTimeout("Late.")
+
+    monkeypatch.setattr(runner, "loss_of", late)
+    answers(right)
+    (record,) = run(questions(1), losses=True).records
+    assert (record.status, record.loss) == ("answered", "unknown")
