@@ -100,6 +100,16 @@ def test_clear_removes_the_kinds_that_are_named(cache):
     assert cache.entries() == []
 
 
+def test_what_does_not_come_back_by_itself_stays(cache):
+    """Which runs the user began is asked for where a run is gone on with."""
+    put(cache, "runs", "a", size=0, used=1000)
+    put(cache, "models", "b", size=20, used=2000)
+    assert Cache(cache.folder, limit_bytes=0).prune() == 20 and names(cache) == ["a"]
+    assert cache.clear() == 0 and names(cache) == ["a"]
+    cache.clear(["runs"])
+    assert names(cache) == []
+
+
 def test_clear_touches_nothing_but_its_kinds(cache):
     put(cache, "graphs", "a", size=10, used=1000)
     foreign = cache.folder / "thesis.docx"

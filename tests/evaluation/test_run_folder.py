@@ -149,3 +149,18 @@ def test_a_manifest_of_another_version_or_none_at_all(place):
         (place / MANIFEST).write_text(text, encoding="latin-1")
         with pytest.raises(RunError, match="run.json"):
             open_run(place)
+
+
+def test_half_a_character_in_a_data_set_costs_nothing(tmp_path):
+    with begun(tmp_path / "odd", {**MANIFEST_OF, "dataset": {"source": "\ud800.jsonl"}}) as folder:
+        folder.append([record("a", text="Who is \udc80?")])
+        folder.write("metrics.json", {"groups": {"\ud800": 1}})
+    run = open_run(tmp_path / "odd")
+    assert run.manifest["dataset"]["source"] == "\ud800.jsonl" and run.metrics() == {"groups": {"\ud800": 1}}
+    assert [each.text for each in run.records()] == ["Who is \udc80?"]
+
+
+def test_a_folder_that_cannot_be_looked_at(tmp_path):
+    for look in (open_run, open_runs):
+        with pytest.raises(RunError, match="cannot be read"):
+            look(tmp_path / ("x" * 300))
