@@ -150,7 +150,9 @@ def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
-    now = {key for key, origin in settings.origins.items() if origin not in ("default", "graph")}
+    # what a method or a preset brings along a graph may have overruled
+    unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
+    now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
     for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*LEFT_OUT, *OF_THE_MACHINE}):
         if not _alike(settings[key], named.get(key)):
