@@ -13,6 +13,7 @@ import numpy as np
 
 from kgqa.evaluation.metrics import resampled_means
 from kgqa.evaluation.records import Record
+from kgqa.words import normalise
 
 MORE_TOPICS = 3
 
@@ -46,7 +47,7 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
     """The exact McNemar test of two runs, on the questions that both have (McNemar 1947, binomial form).
 
     Args:
-        first, second: 1 for right and 0 for wrong, by question id.
+        first, second: 1 for right and 0 for wrong, by question.
 
     Raises:
         ValueError: another value: shares of a question are no verdict; use `difference`.
@@ -63,8 +64,11 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
     """The paired bootstrap of the difference of two runs, on the questions that both have (Efron and Tibshirani 1993,
     chapters 13 and 16).
 
+    Few questions cannot show much, however alike their differences are, which is all that resamples see. So p is no
+    less than where n of them differ a test that turns their signs could give: 2 of 2**n.
+
     Args:
-        first, second: a metric from 0 to 1, by question id.
+        first, second: a metric from 0 to 1, by question.
     """
     data = np.sort(np.array([second[ident] - first[ident] for ident in first.keys() & second.keys()], dtype=float))
     if not data.size:
@@ -76,7 +80,7 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
     low, high = np.quantile(means, (0.025, 0.975))
     # how often resamples of runs that do not differ would differ as much; the data counts as one of them
     beyond = int(np.count_nonzero(np.abs(means - value) >= abs(value) - 1e-12))
-    p = (beyond + 1) / (means.size + 1)
+    p = max((beyond + 1) / (means.size + 1), min(1.0, 2.0 ** (1 - int(np.count_nonzero(data)))))
     return Difference(value, data.size, float(min(low, value)), float(max(high, value)), p)
 
 
@@ -98,7 +102,7 @@ def compare_runs(
     """Every metric that all shared questions have in both runs, in the order of the first run.
 
     Args:
-        first, second: scores by question id, as `scores_by_id` gives them.
+        first, second: scores by question, as `scores_by_question` gives them.
     """
     shared = [ident for ident in first if ident in second and first[ident] and second[ident]]
     if not shared:
@@ -114,9 +118,15 @@ def compare_runs(
     return found
 
 
-def scores_by_id(records: Iterable[Record]) -> dict[str, Mapping[str, float]]:
-    """The scores of each question of a run that has any."""
-    return {record.id: dict(record.scores) for record in records if record.scores}
+def question_key(record: Record) -> str:
+    """What two runs have in common of one question: its id and its text. The id alone is a mere number in many files,
+    and the same one in all of them."""
+    return f"{record.id}\n{normalise(record.text)}"
+
+
+def scores_by_question(records: Iterable[Record]) -> dict[str, Mapping[str, float]]:
+    """The scores of each question of a run that has any, by `question_key`."""
+    return {question_key(record): dict(record.scores) for record in records if record.scores}
 
 
 Grouping = Callable[[Record], str]

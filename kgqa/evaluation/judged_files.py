@@ -16,8 +16,8 @@ from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.trace import BudgetExhausted
 
-BATCH = 64
-"""Responses that are judged at once; what may be spent is looked at between batches."""
+BATCH = 8
+"""Responses that are judged at once. Where the budget ends within a batch its verdicts are lost, although they are paid."""
 JUDGES = ("correct", "answer", "evidence", "generation")
 T = TypeVar("T")
 V = TypeVar("V")

@@ -1,20 +1,20 @@
 """Answers and gold answers as keys that can be compared: entities by id, everything else by value.
 
 A gold answer with an id is right for that entity only. One without an id is a number, a date, or a name: numbers and
-dates compare by value (`1996.0` is `1996`, `1945-04-30T00:00:00Z` is `1945-04-30`), names as `words.normalise` has
-them. A year by itself is the number it is written as.
+dates compare by value (`1996.0` is `1996`, `1945-04-30T00:00:00Z` is `1945-04-30`), names by `spelling`. A year by
+itself is the number it is written as.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from decimal import Decimal, InvalidOperation
 
 from kgqa.evaluation.questions import GoldAnswer
 from kgqa.model import Literal, Named
-from kgqa.words import normalise
 
 Key = tuple[str, str]
 """`("id", an id as gold has it, or an IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
@@ -33,6 +33,17 @@ _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d)?"
 _DATE = re.compile(r"\+?(?P<day>-?\d{4,}-\d\d(?:-\d\d)?)(?:T(?P<time>\d\d:\d\d:\d\d(?:\.\d+)?))?" + _ZONE)
 _YEAR = re.compile(r"(?P<year>-?\d{4,})" + _ZONE)
 _MIDNIGHT = re.compile(r"00:00:00(?:\.0+)?")
+_DASH = re.compile("[\u2010-\u2013\u2212]")
+_APOSTROPHE = re.compile("['\u2019]")
+_SPACED_PERCENT = re.compile(r"(?<=\d)\s+(?=%)")
+_EMPHASIS = re.compile(r"(?<!\w)(\*+)(\S(?:.*?\S)?)\1(?!\w)")
+_SIGN = re.compile(
+    r"((?<![\w.])-(?=\.?\d)"  # minus five, but neither 1914-1918 nor F-16
+    r"|(?<![^\W\d])\.(?=\d)"  # a decimal point
+    r"|(?<=\w)[-+#*%]+(?![-+#*%\w])"  # C++, A-, 50%
+    r"|(?<=\w)[+#*%]+(?=\d)|(?<=\d)[+#*%]+(?=\w)|\#(?=\d))"
+    r"|[\W_]"
+)
 
 
 def gold_keys(gold: Iterable[GoldAnswer]) -> frozenset[Key]:
@@ -104,7 +115,7 @@ def literal_key(literal: Literal) -> Key:
     if literal.datatype in _NUMERIC:
         year = _YEAR.fullmatch(text) if literal.datatype == _XSD + "gYear" else None
         return _number(year["year"] if year else text) or _name(text)
-    return _name(text) if literal.language else text_key(text)
+    return text_key(text)
 
 
 def text_key(text: str) -> Key:
@@ -153,5 +164,27 @@ def _date(text: str) -> Key | None:
 
 
 def _name(text: str) -> Key:
-    """A name; one without a letter or digit, which would normalise to nothing, as it stands."""
-    return "name", normalise(text) or text.casefold()
+    """A name; one without a letter or digit, of which nothing would be left, as it stands."""
+    return "name", spelling(text) or text.casefold()
+
+
+def spelling(text: str) -> str:
+    """A name as it is compared: compatibility forms folded, accents off, lower case, words only, and unlike
+    `words.normalise` with what tells two names apart: vowel signs of scripts that write vowels so, and signs that end a
+    word or belong to a number (`C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`)."""
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    bare = "".join(c for c in folded if not _is_accent(c))
+    bare = _SPACED_PERCENT.sub("", _EMPHASIS.sub(r"\2", _APOSTROPHE.sub("", _DASH.sub("-", bare))))
+    return " ".join(_SIGN.sub(_kept, bare).split())
+
+
+def _kept(match: re.Match[str]) -> str:
+    char = match[0]
+    return char if match[1] or unicodedata.category(char) in ("Mn", "Mc") else " "
+
+
+def _is_accent(char: str) -> bool:
+    """A mark that a name is also written without: accents, points of Hebrew and Arabic, variants of a character; by its
+    combining class no vowel sign, voicing mark or the like."""
+    place = unicodedata.combining(char)
+    return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

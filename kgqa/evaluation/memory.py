@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgqa.evaluation.comparing import compare_runs, scores_by_id
+from kgqa.evaluation.comparing import compare_runs, scores_by_question
 from kgqa.evaluation.records import Record
 
 
@@ -28,7 +28,7 @@ class Memory:
 
 
 def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int = 0) -> dict[str, Memory]:
-    """Every metric that both runs have on all questions they share, by question id. Questions that only one run has, such
+    """Every metric that both runs have on all questions they share, by id and text. Questions that only one run has, such
     as those the fictional graph has no answer to, do not count. Empty where nothing is shared.
 
     Args:
@@ -36,7 +36,7 @@ def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int 
         seed: of the bootstrap.
     """
     found = {}
-    for each in compare_runs(scores_by_id(fictional), scores_by_id(true), seed=seed):
+    for each in compare_runs(scores_by_question(fictional), scores_by_question(true), seed=seed):
         gap = each.difference
         found[each.metric] = Memory(each.second, each.first, gap.value, gap.low, gap.high, gap.p, gap.n)
     return found

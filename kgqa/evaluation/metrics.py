@@ -81,11 +81,19 @@ def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
     return score(answer_keys(answer.answers, wanted), wanted)
 
 
-def gold_seen(gold: Iterable[GoldAnswer], grounding: str) -> list[GoldAnswer]:
-    """Gold answers as an answer of this grounding can be compared with them: those of a model, by name."""
-    if grounding == "model":
-        return [replace(each, id="") if each.name else each for each in gold]
-    return list(gold)
+def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
+    """Gold answers as an answer of this grounding can be compared with them: those of a model, by name.
+
+    Args:
+        aliases: a gold answer that has other names only goes by the first of them.
+    """
+    return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
+
+
+def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
+    names = (gold.name, *(gold.aliases if aliases else ()))
+    name = next((each for each in names if each.strip()), "")
+    return replace(gold, id="", name=name) if name else gold
 
 
 @dataclass(frozen=True, slots=True)

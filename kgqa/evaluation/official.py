@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.evaluation.keys import alias_keys, gold_keys, text_key
-from kgqa.evaluation.metrics import score
+from kgqa.evaluation.metrics import gold_seen, score
 from kgqa.evaluation.questions import GoldAnswer
 
 Answers = AbstractSet[Any]
@@ -101,7 +101,8 @@ def _webqsp_row(answers: Answers, gold: Answers) -> tuple[float, float, float]:
 
 
 def _is_named(said: str, gold: Iterable[GoldAnswer]) -> bool:
-    names = [GoldAnswer("", answer.name, aliases=answer.aliases) for answer in gold if answer.name.strip()]
+    seen = gold_seen(gold, "model", aliases=True)
+    names = [GoldAnswer("", answer.name, aliases=answer.aliases) for answer in seen if answer.name.strip()]
     known = {*gold_keys(names), *alias_keys(names)}
     return bool(said.strip()) and text_key(said) in known
 

@@ -168,10 +168,18 @@ def _rog(data: Mapping[str, Any]) -> Published:
 def _kgqa(data: Mapping[str, Any]) -> Published:
     if "answer" in data and "answers" in data:
         record = read_record(data)
-        return Published(record.id, record.text, "", answer=record.answer, readings=record.readings)
+        return Published(record.id, record.text, "", answer=_answered(record.answer), readings=record.readings)
     if not isinstance(data.get("answers"), list) or "status" not in data:
         raise ValueError("neither a line of predictions.jsonl nor an answer of kgqa ask --json")
-    return Published(_ident(data), _question(data), "", answer=data)
+    return Published(_ident(data), _question(data), "", answer=_answered(data))
+
+
+def _answered(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer object. Raises ValueError where its answers are none."""
+    given = answer.get("answers") or []
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise ValueError('"answers" must be a list of objects')
+    return answer
 
 
 FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Published]] = {

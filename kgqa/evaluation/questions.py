@@ -71,9 +71,13 @@ class GoldQuestion:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The passages that lead to the answer, where the data set gives them: `title: text` each."""
-        passages = self.row.get("passages", ())
-        return tuple(f"{p['title']}: {p['text']}" for place, p in enumerate(passages) if place in self.row["supporting"])
+        """The passages that lead to the answer, where the data set gives them: `title: text` each. What is no passage
+        or no list of their places is left out: any line may have fields of these names."""
+        passages, supporting = self.row.get("passages"), self.row.get("supporting")
+        if not isinstance(passages, list) or not isinstance(supporting, list):
+            return ()
+        chosen = [p for place, p in enumerate(passages) if place in supporting and isinstance(p, dict)]
+        return tuple(f"{p['title']}: {p['text']}" for p in chosen if {"title", "text"} <= p.keys())
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
         """Whether there are gold answers and the graph is known to give exactly these."""

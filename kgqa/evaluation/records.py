@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar
 
 from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,51 @@ def read_record(data: Any) -> Record:
         ValueError: it is no record.
     """
     try:
-        known = {name: data[name] for name in Record.__dataclass_fields__ if name in data}
-        known["answers"] = tuple(map(_gold, known["answers"]))
-        known["parses"] = tuple(tuple(map(_gold, parse)) for parse in known.get("parses", ()))
-        known["topics"] = tuple(known.get("topics", ()))
-        if not isinstance(known["id"], str) or not isinstance(known["answer"], dict):
-            raise TypeError("id and answer have other types")
+        known = {name: _known(data[name], types, name) for name, types in _TYPES.items() if name in data}
+        known["answers"] = _golds(known["answers"])
+        known["parses"] = tuple(_golds(_known(parse, (list, tuple), "parses")) for parse in known.get("parses", ()))
+        known["topics"] = _texts(known.get("topics", ()), "topics")
+        for name, value in known.get("scores", {}).items():
+            _known(value, (int, float), f"scores, {name}")
         return Record(**known)
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise ValueError(f"this is no record of a run: it has no {error}") from error
+    except (TypeError, AttributeError) as error:
         raise ValueError(f"this is no record of a run: {error}") from error
 
 
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("id", "dataset", "text", "kind", "level", "loss", "failure", "at"), str),
+    **dict.fromkeys(("answers", "parses", "topics"), (list, tuple)),
+    **dict.fromkeys(("answer", "scores"), dict),
+    "hops": (int, NoneType),
+    "leaks": int,
+    "seconds": (int, float),
+}
+
+
+def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
+    """The value. Raises TypeError where it is of none of these types; true and false are no numbers."""
+    if not isinstance(value, types) or isinstance(value, bool):
+        raise TypeError(f"{name} must not be {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _golds(items: Iterable[Any]) -> tuple[GoldAnswer, ...]:
+    return tuple(_gold(_known(item, dict, "answers")) for item in items)
+
+
 def _gold(data: Mapping[str, Any]) -> GoldAnswer:
-    return GoldAnswer(data["id"], data["name"], data.get("datatype", ""), tuple(data.get("aliases", ())))
+    texts = (data["id"], data["name"], data.get("datatype", ""))
+    return GoldAnswer(
+        *_texts(texts, "id, name and datatype of an answer"), _texts(data.get("aliases", ()), "answers, aliases")
+    )
+
+
+def _texts(items: Any, name: str) -> tuple[str, ...]:
+    return tuple(_known(item, str, name) for item in _known(items, (list, tuple), name))

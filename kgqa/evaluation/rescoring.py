@@ -168,14 +168,15 @@ class Left:
 def match(
     predictions: Iterable[Published], questions: Sequence[GoldQuestion] | None
 ) -> tuple[list[tuple[Published, Readings]], Left]:
-    """Each prediction with its gold answers (and evidence): those of its question in the data set, or without one its
-    own."""
+    """Each prediction with its gold answers: those of its question in the data set, or without one its own. The data set
+    also says what the question is, for which some files have a whole prompt, and what leads to the answer."""
     kept, repeated = _last_of_each(predictions)
     if questions is None:
         return [(each, each.readings) for each in kept], Left(0, (), repeated)
     known = _Known(questions)
     found = [(each, question) for each in kept if (question := known.find(each))]
-    return [(replace(each, evidence=q.evidence), _readings(q)) for each, q in found], Left(len(kept) - len(found), known.rest(), repeated)
+    pairs = [(replace(each, question=q.text, evidence=q.evidence), _readings(q)) for each, q in found]
+    return pairs, Left(len(kept) - len(found), known.rest(), repeated)
 
 
 def _readings(question: GoldQuestion) -> Readings:
@@ -322,7 +323,7 @@ def _why_substring(said: str, gold: Sequence[str], format: str) -> str:
             return "no braces: the whole reply was searched"
         said = inside
     if tog_suspect(said, gold):
-        return "substring only: the prediction is empty, too short or a piece of a word of a gold answer"
+        return "substring only: the prediction is empty or too short, or one is a piece of a word of the other"
     clean = tog_clean(said)
     if any(tog_clean(each) in clean for each in gold):
         return "substring only: a gold answer is a piece of the prediction"

@@ -53,7 +53,8 @@ def score_record(
         return dict.fromkeys(METRIC_NAMES, 0.0)
     answers = named_answers(answer)
     grounding = str(answer.get("grounding", ""))
-    compared = [_set_scores(answers, gold_seen(reading, grounding), aliases, ordered) for reading in known]
+    seen = [gold_seen(reading, grounding, aliases=aliases) for reading in known]
+    compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
     best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
     return best | text_scores(answer_texts(answer), known, aliases=aliases)
 
@@ -62,7 +63,7 @@ def reading_keys(
     answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
 ) -> tuple[list[Key], frozenset[Key]]:
     """The keys of an answer, each once in its order, and of one reading's gold answers."""
-    seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")))
+    seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
     gold = gold_keys(seen)
     return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
 

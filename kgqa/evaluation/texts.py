@@ -41,17 +41,21 @@ def tog_match(prediction: str, gold: Iterable[str]) -> bool:
 
 
 def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
-    """Whether `tog_match` holds only because the prediction is empty, too short, or a piece of a word.
+    """Whether `tog_match` holds only because the prediction is empty, too short, or a piece of a word, or a gold answer
+    is a piece of one of its words ("US" of "Jesus").
 
-    True where no gold answer lies within the prediction, and the prediction has fewer than `SHORTEST` characters or
-    is no run of whole words of a gold answer ("obama" of "Barack Obama" is one).
+    Not so where they are equal, where a gold answer is a run of whole words of the prediction, and where the prediction
+    without its articles has `SHORTEST` characters or more and is such a run of a gold answer ("Obama" of "Barack Obama").
     """
     said = tog_clean(prediction)
-    if not tog_match(prediction, gold) or any(tog_clean(answer) and tog_clean(answer) in said for answer in gold):
+    if not tog_match(prediction, gold) or said and any(tog_clean(answer) == said for answer in gold):
         return False
     words = tokens(prediction)
-    short = len("".join(words)) < (SHORTEST if said.isascii() else 2)  # two Chinese characters are a word
-    return short or not any(_within(words, tokens(answer)) for answer in gold)
+    if any(_within(tokens(answer), words) for answer in gold):
+        return False
+    bare = [word for word in words if word not in _ARTICLES]
+    short = len("".join(bare)) < (SHORTEST if said.isascii() else 2)  # two Chinese characters are a word
+    return short or not any(_within(bare, _bare(tokens(answer))) for answer in gold)
 
 
 def substring_em(prediction: str, gold: Iterable[str]) -> bool:

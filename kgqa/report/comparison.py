@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa.evaluation.aggregate import summary_of
-from kgqa.evaluation.comparing import compare_runs
+from kgqa.evaluation.comparing import compare_runs, scores_by_question
 from kgqa.evaluation.metrics import mean
 from kgqa.evaluation.records import Record
 from kgqa.evaluation.runs import METRICS, PREDICTIONS
@@ -194,9 +194,12 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def _compared(run: Run) -> Scores:
-    """The compared metrics of each question of a run that has any."""
-    every = ((r.id, {name: r.scores[name] for name in COMPARED if name in r.scores}) for r in run.records())
-    return {ident: scores for ident, scores in every if scores}
+    """The compared metrics of each question of a run that has any, by what it has in common with that of another run."""
+    return {
+        key: kept
+        for key, scores in scores_by_question(run.records()).items()
+        if (kept := {name: scores[name] for name in COMPARED if name in scores})
+    }
 
 
 def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, ...]:
@@ -205,7 +208,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, 
     for each in scores:
         columns.append({})
         for name in COMPARED:
-            found = mean([each[ident][name] for ident in sorted(shared) if name in each[ident]])
+            found = mean([each[key][name] for key in sorted(shared) if name in each[key]])
             if found.n:
                 columns[-1][name] = Figure(found.value, number_of(found.low), number_of(found.high), found.n)
     return _rows(columns, label=label_of)

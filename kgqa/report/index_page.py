@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa.report.comparison import MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
-from kgqa.report.outcomes import STAGES
+from kgqa.report.outcomes import STAGES, UNSCORED
 from kgqa.report.pages import render, shown
 from kgqa.report.tables import figure_text, questions_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A stage and, for each run, how many questions ended there and what share of the run that is."""
+    """A stage and, for each run, how many questions ended there and what share that is of those with gold answers."""
 
     words: str
     right: bool
@@ -51,13 +51,9 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Itera
 
 def losses_of(lines: Sequence[Sequence[Line]]) -> list[Lost]:
     """The stages at which some question ended, in the order a question goes through them."""
-    counted = [Counter(line.stage for line in each) for each in lines]
+    counted = [Counter(line.stage for line in each if line.stage != UNSCORED) for each in lines]
     return [
-        Lost(
-            words,
-            stage == "right",
-            tuple((count[stage], count[stage] / len(each) if each else 0.0) for count, each in zip(counted, lines)),
-        )
+        Lost(words, stage == "right", tuple((count[stage], count[stage] / (count.total() or 1)) for count in counted))
         for stage, words in STAGES.items()
         if any(count[stage] for count in counted)
     ]
@@ -88,7 +84,8 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | N
 
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[Line]]) -> dict[str, Any]:
     """What the script of the page shows as a table: for each question its id, text, data set, type and hops, and for
-    each run its page, the stage it ended at, and Hit@1 in percent; 0 where a run does not have the question."""
+    each run its page, the stage it ended at, and Hit@1 in percent; 0 where a run does not have the question. `unscored`:
+    the stage that is neither right nor wrong."""
     stages = list(STAGES)
     place = {stage: number for number, stage in enumerate(stages)}
     rows: dict[tuple[str, str, int], list[Any]] = {}
@@ -100,7 +97,12 @@ def index_data(columns: Sequence[str], lines: Sequence[Sequence[Line]]) -> dict[
                 row = rows[line.key] = [*about, [0] * len(lines)]
             hit = None if line.hit is None else round(100 * line.hit)
             row[5][run] = [line.file, place[line.stage], hit]
-    return {"runs": list(map(shown, columns)), "stages": list(STAGES.values()), "rows": list(rows.values())}
+    return {
+        "runs": list(map(shown, columns)),
+        "stages": list(STAGES.values()),
+        "unscored": place[UNSCORED],
+        "rows": list(rows.values()),
+    }
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.evaluation.keys import Key, answer_keys, gold_keys
+from kgqa.evaluation.metrics import gold_seen, score
 from kgqa.evaluation.questions import GoldAnswer
 from kgqa.evaluation.records import Record
 from kgqa.model import XSD_STRING, Entity, Literal, Named
@@ -29,14 +30,19 @@ STAGES = {
     "unsupported": "declined",
     "unknown": "not known",
     "": "wrong, not looked into",
+    "no gold": "no gold answers",
 }
 """What each `kgqa.evaluation.losses.Loss` is called; the empty one where nobody looked for it."""
+UNSCORED = "no gold"
+"""The stage of questions that nobody can call right or wrong: they count in no share."""
 _HITS = ("hit@1", "hit", "hit_at_1")
 MAX_ANSWERS = 200
 
 
 def stage_of(record: Record) -> str:
     """A key of `STAGES`."""
+    if not record.scores:
+        return UNSCORED
     if record.loss:
         return record.loss if record.loss in STAGES else "unknown"
     if record.scores.get("em", record.scores.get("set_em")) == 1.0:
@@ -61,7 +67,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The answers that were given and the gold ones of the reading they fit best; `given_more`, `gold_more`: how many
+    """The answers that were given and the gold ones of the reading that counted; `given_more`, `gold_more`: how many
     of each are not here; `readings`: how many readings the question has."""
 
     given: tuple[Shown, ...]
@@ -72,17 +78,21 @@ class Sides:
 
 
 def sides_of(record: Record) -> Sides:
-    """Gold answers beside those given."""
+    """Gold answers beside those given, compared as the scores do: what a model said of itself by name, and of several
+    readings the one with the best F1."""
     answers = [_named(each) for each in objects_of(record.answer.get("answers"))]
-    best = max(record.readings, key=lambda gold: len(_matched(answers, gold)), default=())
-    keys = _keys(best)
-    matched = _matched(answers, best)
+    grounding = text_of(record.answer.get("grounding"))
+    readings = [gold_seen(filter(_usable, gold), grounding) for gold in record.readings]
+    place = max(range(len(readings)), key=lambda number: _fit(answers, readings[number]), default=None)
+    seen, best = ([], ()) if place is None else (readings[place], record.readings[place])
+    keys = gold_keys(seen)
+    matched = answer_keys(answers, keys) & keys
     given = [
         Shown(each.name or each.id, each.id, bool(answer_keys([each], keys) & matched))
         for each in answers[:MAX_ANSWERS]
     ]
     gold = [
-        Shown(each.name or each.id, each.id, bool(_keys([each]) & matched) if _usable(each) else False)
+        Shown(each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched))
         for each in best[:MAX_ANSWERS]
     ]
     return Sides(
@@ -94,13 +104,13 @@ def sides_of(record: Record) -> Sides:
     )
 
 
-def _matched(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> frozenset[Key]:
-    keys = _keys(gold)
-    return answer_keys(answers, keys) & keys
-
-
-def _keys(gold: Sequence[GoldAnswer]) -> frozenset[Key]:
-    return gold_keys([each for each in gold if _usable(each)])
+def _fit(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> tuple[float, ...]:
+    """How well answers fit a reading, in the order in which `score_record` chooses one."""
+    keys: frozenset[Key] = gold_keys(gold)
+    if not keys:
+        return (-1.0,)
+    found = score(answer_keys(answers, keys), keys)
+    return found.f1, found.em, found.hit
 
 
 def _usable(gold: GoldAnswer) -> bool:

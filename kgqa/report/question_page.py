@@ -11,7 +11,7 @@ from kgqa.evaluation.records import Record
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
-from kgqa.report.outcomes import STAGES, hit_of, sides_of, stage_of, usage_of
+from kgqa.report.outcomes import STAGES, UNSCORED, hit_of, sides_of, stage_of, usage_of
 from kgqa.report.pages import render
 from kgqa.words import local_name
 
@@ -60,6 +60,7 @@ def question_page(record: Record, place: Place) -> Iterator[str]:
         status=record.status,
         reason=text_of(answer.get("reason")),
         stage=stage,
+        unscored=UNSCORED,
         stage_words=STAGES[stage],
         hit=hit_of(record),
         scores=[(name, number_of(value)) for name, value in record.scores.items()],

@@ -12,7 +12,8 @@ from typing import Any
 from kgqa.report.comparison import Comparison, Figure, Row
 from kgqa.words import clean
 
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = tuple("=+-@＝＋－＠")
+"""Some spreadsheets take the wide forms for the narrow ones."""
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -96,8 +97,8 @@ def as_latex(comparison: Comparison) -> str:
     parts = ["% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}"]
     for table in _tables(comparison):
         head, *rows = [[latex_text(cell) for cell in row] for row in table]
-        lines = [f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", "\\toprule", " & ".join(head) + r" \\", "\\midrule"]
-        lines += [" & ".join(cells) + r" \\" for cells in rows]
+        lines = [f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", "\\toprule", _latex_row(head), "\\midrule"]
+        lines += map(_latex_row, rows)
         parts.append("\n".join([*lines, "\\bottomrule", "\\end{tabular}"]))
     return "\n\n".join(parts) + "\n"
 
@@ -141,6 +142,12 @@ def markdown_text(text: str) -> str:
 
 def latex_text(text: str) -> str:
     return "".join(_LATEX.get(char, char) for char in clean(text))
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    # what ends the row before, or a rule, would take a bracket or an asterisk there for an argument of its own
+    start = "{}" if cells[0].startswith(("[", "*")) else ""
+    return start + " & ".join(cells) + r" \\"
 
 
 def _tables(comparison: Comparison) -> list[list[list[str]]]:

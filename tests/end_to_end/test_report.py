@@ -86,6 +86,18 @@ def test_a_damaged_run_is_said(kgqa, runs, tmp_path):
         assert done.returncode == 1 and "line 5" in done.err
 
 
+@pytest.mark.parametrize(
+    "fields", [{"text": 3}, {"dataset": 3}, {"kind": 3}, {"hops": "two"}, {"topics": [[1]]}, {"scores": {"hit@1": "x"}}]
+)
+def test_a_field_of_another_type_is_said(kgqa, runs, tmp_path, fields):
+    shutil.copytree(runs / "top", tmp_path / "bad")
+    predictions = tmp_path / "bad" / "predictions.jsonl"
+    first, *rest = predictions.read_text().splitlines(keepends=True)
+    predictions.write_text("".join([json.dumps({**json.loads(first), **fields}) + "\n", *rest]))
+    done = kgqa("report", "bad", "--html", "site")
+    assert done.returncode == 1 and f"line 1: this is no record of a run: {next(iter(fields))}" in done.err, done.err
+
+
 def test_help(kgqa):
     assert "--latex" in kgqa("report", "--help").out and "--sparql" in kgqa("export", "--help").out
     assert kgqa("report").returncode == 2

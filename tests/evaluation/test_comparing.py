@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.comparing import GROUPINGS, compare_runs, difference, mcnemar, scores_by_id
+from kgqa.evaluation.comparing import GROUPINGS, compare_runs, difference, mcnemar, question_key, scores_by_question
 from kgqa.evaluation.records import Record
 
 
@@ -113,5 +114,22 @@ def test_groups():
     assert GROUPINGS["topics"](record(topics=("a", "b", "c", "d"))) == "3 or more"
 
 
-def test_scores_by_id():
-    assert scores_by_id([record(scores={"em": 1.0}), record()]) == {"q": {"em": 1.0}}
+def test_scores_by_question():
+    assert list(scores_by_question([record(scores={"em": 1.0}), record()]).values()) == [{"em": 1.0}]
+
+
+def test_a_question_of_two_runs_has_the_same_id_and_the_same_text():
+    asked = [Record("0", "d", text, {"status": "answered"}, ()) for text in ("Who?", " who ", "Where?")]
+    one, same, other = map(question_key, asked)
+    assert one == same != other != question_key(replace(asked[2], id="1"))
+    runs = [scores_by_question([replace(each, scores={"em": 1.0})]) for each in asked]
+    assert compare_runs(runs[0], runs[1])[0].difference.n == 1 and compare_runs(runs[0], runs[2]) == []
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"), [([1, 1], 1 / 2), ([0.5, 0.5, 0, 0.5], 1 / 4), ([1] * 6, 1 / 32), ([1, 0], 1)]
+)
+def test_few_questions_never_show_much(differences, p):
+    """Where all questions differ alike no resample is any different, and yet a coin falls so one time in a few."""
+    assert difference(run([0] * len(differences)), run(differences)).p >= p
+    assert difference(run(differences), run([0] * len(differences))).p >= p

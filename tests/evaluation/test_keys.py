@@ -56,6 +56,16 @@ EQUAL = [
     ("true", "true", "boolean"),
     ("NaN", "NaN", "double"),
     ("???", "???", "string"),
+    ("Théodor Seuss-Geisel", "theodor seuss geisel", "string"),
+    ("2019-20 season", "2019–20 season", "string"),
+    ("-5 °C", "−5 °C", "string"),
+    ("50 %", "50%", "string"),
+    ("**Paris**", "Paris", "string"),
+    ("*NSYNC", "NSYNC", "string"),
+    ("F-16", "F 16", "string"),
+    ("Sammy Davis, Jr.", "Sammy Davis Jr", "string"),
+    ("مُحَمَّد", "محمد", "string"),
+    ("Αθήνα", "ΑΘΗΝΑ", "string"),
 ]
 
 
@@ -78,6 +88,20 @@ UNEQUAL = [
     ("12", "-12", "integer"),
     ("0.1", "1", "decimal"),
     ("10", "1", "decimal"),
+    ("C++", "C#", "string"),
+    ("C++", "C", "string"),
+    ("C++11", "C 11", "string"),
+    ("A+", "A-", "string"),
+    ("O+", "O−", "string"),  # another minus sign
+    ("O+", "O", "string"),
+    ("-5 °C", "5 °C", "string"),
+    ("−5 °C", "5 °C", "string"),
+    ("1.5 million", "1-5 million", "string"),
+    ("1.5 million", "15 million", "string"),
+    ("Sagittarius A*", "Sagittarius A", "string"),
+    ("दिन", "दीन", "string"),  # day, poor: only their vowel signs differ
+    ("कमल", "कमला", "string"),
+    ("がき", "かき", "string"),
 ]
 
 
@@ -91,9 +115,18 @@ def test_gold_with_a_datatype():
     assert gold_keys([GoldAnswer("", "007", XSD + "integer")]) == gold('"7"') != gold('"007"')
 
 
-def test_a_language_makes_a_text_a_name():
-    wanted = gold('"Théodor Seuss-Geisel"')
-    assert answer_keys([Named(Literal("theodor seuss geisel", language="en"), "", "x")], wanted) == wanted
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Théodor Seuss-Geisel", "theodor seuss geisel"),
+        ("1984", "1984"),
+        ("1,984", "1984"),
+        ("1949-06-08", "1949-06-08"),
+    ],
+)
+def test_a_text_in_a_language_is_a_name_a_number_or_a_date_like_any_other(text, said):
+    wanted = gold(f'"{text}"')
+    assert answer_keys([Named(Literal(said, language="en"), "", "x")], wanted) == wanted
 
 
 def test_entities_by_short_id_or_iri():

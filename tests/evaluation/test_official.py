@@ -55,6 +55,8 @@ def test_cwq_by_hand():
     assert [cwq_precision_at_1([(said, gold)]) for said in asked] == [1, 1, 1, 0, 0, 1]
     assert cwq_precision_at_1([(said, gold) for said in asked]) == pytest.approx(4 / 6)
     assert cwq_precision_at_1([("m.3", [GoldAnswer("m.3", "")])]) == 0  # names only
+    only_aliases = [GoldAnswer("m.6", "", aliases=("Old Harbour", "Harbour"))]
+    assert [cwq_precision_at_1([(said, only_aliases)]) for said in ("old harbour", "Harbour", "m.6")] == [1, 1, 0]
     assert cwq_precision_at_1([("1945", [GoldAnswer("", "1945")])]) == 1
     assert math.isnan(cwq_precision_at_1([]))
 
@@ -114,7 +116,9 @@ def test_ours_agree_on_their_terms(questions):
 
 
 def test_where_ours_differ_on_purpose():
-    """Nothing answered: their precision is 1, ours 0. F1 is 0 in both."""
+    """Nothing answered: their precision is 1, ours 0. F1 is 0 in both, unless some parse has no answer either."""
     nothing = {"status": "no_answer", "answers": []}
     ours, theirs = score_record(nothing, [as_gold(["a"])]), webqsp_scores([(keys(""), [keys("a")])])
     assert (ours["precision"], theirs.precision) == (0, 1) and ours["f1"] == theirs.f1 == 0
+    ours, theirs = score_record(nothing, [as_gold(["a"]), []]), webqsp_scores([(keys(""), [keys("a"), keys("")])])
+    assert (ours["f1"], ours["em"]) == (0, 0) and theirs.f1 == theirs.accuracy == 1

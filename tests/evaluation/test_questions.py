@@ -122,6 +122,25 @@ def test_a_bad_line_is_named(write, line, said):
     assert str(raised.value).startswith(f"{file}, line 2: ") and said in str(raised.value)
 
 
+PASSAGES = [{"title": "A", "text": "first"}, {"title": "B", "text": "second"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "evidence"),
+    [
+        ({"passages": PASSAGES, "supporting": [1]}, ("B: second",)),
+        ({"passages": PASSAGES}, ()),
+        ({"supporting": [1]}, ()),
+        ({"passages": PASSAGES, "supporting": 1}, ()),
+        ({"passages": "A: first", "supporting": [0]}, ()),
+        ({"passages": 3, "supporting": [0]}, ()),
+        ({"passages": ["A", {"title": "B"}, PASSAGES[0]], "supporting": [0, 1, 2, "x", [1]]}, ("A: first",)),
+    ],
+)
+def test_evidence_is_what_has_its_form(write, fields, evidence):
+    assert read_questions(write({"question": "a?", **fields}))[0].evidence == evidence
+
+
 def test_bytes_that_are_no_text(tmp_path):
     file = tmp_path / "q.jsonl"
     file.write_bytes(b'{"question": "\xff\xfe?"}\n')

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgqa.evaluation.published import FORMATS, Published, PublishedError, read_published
 from kgqa.evaluation.questions import GoldAnswer, GoldQuestion, QuestionFileError, read_questions
 from kgqa.evaluation.records import record_object, record_of
-from kgqa.evaluation.rescoring import COUNTERPARTS, OWN_SCORERS, rescore, rog_clean
+from kgqa.evaluation.rescoring import COUNTERPARTS, OWN_SCORERS, match, rescore, rog_clean
 
 ANN = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",))
 BOB = GoldAnswer("m.2", "Bob")
@@ -106,6 +106,15 @@ def test_what_is_no_prediction_is_said(tmp_path, format, text):
         list(read_published(tmp_path / "p.jsonl", format))
 
 
+@pytest.mark.parametrize("answers", [[3], ["m.1"], [None], {"id": "m.1"}, "m.1", 7])
+def test_answers_of_our_own_that_are_none(tmp_path, answers):
+    shown = {"id": "q1", "question": "Q?", "status": "answered", "answers": answers}
+    record = record_object(record_of(question(1, ANN), shown))
+    for line in (shown, record):
+        with pytest.raises(PublishedError, match="line 1 is no prediction of format kgqa"):
+            read(tmp_path, "kgqa", line)
+
+
 def test_files_that_are_none(tmp_path):
     with pytest.raises(QuestionFileError, match="cannot be read"):
         list(read_published(tmp_path / "missing.jsonl", "tog"))
@@ -164,7 +173,10 @@ def test_differences_line_by_line():
         ("EM", "an alias of a gold answer"): (1, -16.7),
         ("EM", "substring only: a gold answer is a piece of the prediction"): (1, -16.7),
         ("EM", "empty prediction"): (1, -16.7),
-        ("EM", "substring only: the prediction is empty, too short or a piece of a word of a gold answer"): (1, -16.7),
+        ("EM", "substring only: the prediction is empty or too short, or one is a piece of a word of the other"): (
+            1,
+            -16.7,
+        ),
         ("EM", "spelling (accents, punctuation, numbers, dates)"): (1, 16.7),
         ("hit@any", "gold answers are missing"): (1, -16.7),
     }
@@ -207,6 +219,13 @@ def test_matching_and_missing():
     assert (found.n, found.unmatched, found.unanswered) == (2, 1, 4) and found.ours["em"].value == 1
     counted = rescore([by_text, by_id, unknown], "aog", GOLD, count_missing=True)
     assert counted.n == 6 and counted.ours["em"].value == counted.theirs["EM"].value == pytest.approx(2 / 6)
+
+
+def test_the_data_set_says_what_the_question_is():
+    """Some files have an id and the prompt only; a judge is to see the question."""
+    prompt = FORMATS["rog"]({"id": "q0", "input": "You are a helpful assistant. Who?", "prediction": "Ann Li"})
+    ((found, readings),), left = match([prompt], GOLD)
+    assert found.question == GOLD[0].text and readings == (GOLD[0].answers,) and left.unmatched == 0
 
 
 def test_the_last_of_several_lines_counts_but_equal_texts_are_two_questions():
@@ -283,14 +302,15 @@ def test_rogs_relation_paths(data_folder):
     [("cwq_test", 0.70, 0.80), ("grailqa_1000", 0.75, 0.80), ("webqsp_test", 0.70, 0.80)],
 )
 def test_the_constant_answers_of_the_field(data_folder, dataset, low, high):
-    """ "e" passes for three of four questions, the empty answer for all: each of them marked, none right by ours."""
+    """ "e" passes for three of four questions, the empty answer for all: each of them marked, none right by ours.
+    So is "the", which passes for fewer."""
     questions = read_questions(data_folder / "freebase" / f"questions_{dataset}.dev.jsonl.gz")
-    for said in ("e", ""):
+    for said in ("e", "", "the"):
         found = rescore((Published(q.id, q.text, said, (said,)) for q in questions), "pog", questions)
         assert found.theirs["EM"].value == found.ours["tog_em"].value
-        if said:
+        if said == "e":
             assert low <= found.theirs["EM"].value <= high
-        else:
+        elif not said:
             assert found.theirs["EM"].value == 1.0
         assert found.ours["tog_em_suspect"].value >= found.ours["tog_em"].value - 0.005
         assert found.ours["tog_em_sound"].value <= 0.005  # a gold answer that is "e"

@@ -100,6 +100,19 @@ def test_aliases_are_a_flag():
     assert score_record(entities("m.9 A. Li"), [[GoldAnswer("", "x", aliases=("A. Li",))]], aliases=True)["em"] == 1
 
 
+def test_a_gold_answer_that_has_aliases_only():
+    """In ComplexWebQuestions some answers have an id and aliases, but no name."""
+    nameless = GoldAnswer("m.6", "", aliases=("Old Harbour", "Harbour"))
+    assert score_record(said("Old Harbour"), [[nameless]])["em"] == 0
+    for text in ("Old Harbour", "harbour"):
+        assert score_record(said(text), [[nameless]], aliases=True)["em"] == 1
+    assert score_record(said("Old Harbour", "Harbour"), [[nameless]], aliases=True)["em"] == 1
+    assert score_record(entities("m.6 "), [[nameless]], aliases=True)["em"] == 1
+    for text in ("", " ", "x"):
+        for gold in (nameless, GoldAnswer("m.6", " ", aliases=(" ",)), GoldAnswer("m.6", "", aliases=("",))):
+            assert score_record(said(text), [[gold]], aliases=True)["em"] == 0
+
+
 def test_the_best_reading_counts():
     found = score_record(entities("m.1 Ann"), [[ANN, BOB], [BOB], [ANN]])
     assert (found["f1"], found["em"], found["recall"]) == (1, 1, 1)

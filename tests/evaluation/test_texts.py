@@ -46,7 +46,30 @@ def test_a_short_answer_that_is_the_whole_of_a_gold_answer_is_not_marked():
     assert tog_match("北京", ["北京市"]) and not tog_suspect("北京", ["北京市"])
     assert tog_suspect("北", ["北京市"])
     assert tog_suspect("a", ["A Beautiful Mind"])  # a whole word, and yet nothing
-    assert tog_suspect("of", ["Bank of England"]) and not tog_suspect("The", ["The Band"])
+    assert tog_suspect("of", ["Bank of England"])
+
+
+def test_an_article_is_no_answer():
+    for gold in (["The Band"], ["Bank of the West"], ["Theodore"]):
+        assert tog_match("the", gold) and tog_suspect("The", gold)
+    assert not tog_suspect("The", ["The"]) and not tog_suspect("the Band", ["The Band"])
+    assert not tog_suspect("band", ["The Band"]) and not tog_suspect("The Band", ["Band"])
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "suspect"),
+    [
+        ("Jesus Christ", ["US"], True),
+        ("It is the US.", ["US"], False),
+        ("Christ", ["Jesus Christ"], False),
+        ("Germany", ["German"], True),
+        ("Germany", ["Germany West", "German"], False),
+        ("New York", ["newyork"], False),  # equal but for the blank
+        ("首都是北京。", ["北京"], False),
+    ],
+)
+def test_a_gold_answer_that_is_a_piece_of_a_word_is_no_match_either(prediction, gold, suspect):
+    assert tog_match(prediction, gold) and tog_suspect(prediction, gold) == suspect
 
 
 def test_nothing_is_within_nothing():

@@ -14,7 +14,10 @@ SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1
 @pytest.mark.parametrize(
     "graph, line",
     [
-        (SERVER, "http://h:8890/sparql <http://a> <http://b>, 1,234,567 triples, fingerprint remote-1, schema freebase"),
+        (
+            SERVER,
+            "http://h:8890/sparql <http://a> <http://b>, 1,234,567 triples, fingerprint remote-1, schema freebase",
+        ),
         (GraphId("folder", schema="rdfs"), "folder, triples not counted, schema rdfs"),
         (GraphId("x\x1b[31m", (), "f", 1, "s\u202e"), "x[31m, 1 triple, fingerprint f, schema s"),
     ],

@@ -60,6 +60,12 @@ def test_differences_are_of_the_questions_that_both_have():
     assert figure.p == 0.5
 
 
+def test_questions_that_share_a_mere_number_are_not_compared():
+    first, second = run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)
+    second.found = [replace(each, text=f"another {each.text}") for each in second.found]
+    assert [title for title, _ in compare([first, second]).groups] == ["Hit@1 by hops"]
+
+
 def test_groups_of_one_run_are_shown_where_there_is_more_than_one():
     (title, rows), *others = compare([run_of("a", 1, 0, 1, 1)]).groups
     assert title == "Hit@1 by hops" and others == []

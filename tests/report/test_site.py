@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from kgqa.evaluation.questions import GoldAnswer
 from kgqa.evaluation.records import Record
+from kgqa.evaluation.scores import score_record
 from kgqa.report.files import ReportError
-from kgqa.report.outcomes import STAGES, sides_of, stage_of
-from kgqa.report.site import MARK, page_name, write_site
+from kgqa.report.index_page import losses_of
+from kgqa.report.outcomes import STAGES, UNSCORED, sides_of, stage_of
+from kgqa.report.site import MARK, lines_of, page_name, write_site
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS
 
@@ -180,12 +183,24 @@ def test_where_an_answer_was_lost():
 def test_every_loss_has_words():
     from kgqa.evaluation.losses import LOSSES
 
-    assert set(LOSSES) == set(STAGES) - {""}
+    assert set(LOSSES) == set(STAGES) - {"", UNSCORED}
+
+
+def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
+    nobody = replace(record(3, 0.0), answers=(), scores={}, text="Who knows?")
+    assert stage_of(nobody) == stage_of(replace(nobody, loss="unknown", answer={"status": "failed"})) == UNSCORED
+    run = FakeRun("a", [record(1, 1.0), record(2, 0.0), nobody])
+    lost = losses_of([list(lines_of(run, 1))])
+    assert [(each.words, each.counts) for each in lost] == [("right", ((1, 0.5),)), (STAGES[""], ((1, 0.5),))]
+    site = write_site([run], tmp_path).parent
+    page = next(site.glob("run-1/00003-*.html")).read_text()
+    assert '<span class="badge unscored">no gold answers</span>' in page and "wrong, not" not in page
+    assert (
+        '<span class="badge wrong">wrong, not looked into</span>' in next(site.glob("run-1/00002-*.html")).read_text()
+    )
 
 
 def test_gold_answers_beside_those_given():
-    from kgqa.evaluation.questions import GoldAnswer
-
     answer = {
         "answers": [
             {"id": "m.1", "name": "One", "iri": "http://x/m.1"},
@@ -198,3 +213,22 @@ def test_gold_answers_beside_those_given():
     assert [(each.name, each.right) for each in found.given] == [("One", True), ("1996", True), ("Nine", False)]
     assert [(each.name, each.right) for each in found.gold] == [("one", True), ("1996.0", True), ("m.2", False)]
     assert found.readings == 2
+
+
+def test_what_a_model_said_of_itself_is_right_by_its_name():
+    gold = (GoldAnswer("m.1", "Ann Li"), GoldAnswer("m.2", "Bob"))
+    answer = {"answers": [{"id": None, "name": "ann li", "value": "ann li", "datatype": ""}], "grounding": "model"}
+    found = sides_of(Record("i", "d", "t", answer, gold))
+    assert [each.right for each in found.given] == [True] and [each.right for each in found.gold] == [True, False]
+    assert score_record(answer, [gold])["precision"] == 1
+    by_graph = sides_of(Record("i", "d", "t", {**answer, "grounding": "graph"}, gold))
+    assert not any(each.right for each in (*by_graph.given, *by_graph.gold))
+
+
+def test_the_reading_that_is_shown_is_the_one_that_counted():
+    """Two answers are in a reading of ten, and one of them is a reading of its own, which has the better F1."""
+    given = [{"id": f"m.{n}", "name": f"N{n}", "iri": f"http://x/m.{n}"} for n in range(2)]
+    wide = tuple(GoldAnswer(f"m.{n}", f"N{n}") for n in range(10))
+    record = Record("i", "d", "t", {"answers": given, "grounding": "graph"}, wide, parses=(wide, wide[:1]))
+    assert score_record(record.answer, record.readings)["recall"] == 1
+    assert [each.name for each in sides_of(record).gold] == ["N0"]

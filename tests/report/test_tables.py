@@ -73,7 +73,24 @@ def test_markdown_has_as_many_cells_in_every_row_whatever_a_run_is_called():
     assert "72.4 [70.8, 74.0]" in text
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\u200b=1", " =1", "=HYPERLINK(1)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "＝1+1",
+        "＋1",
+        "－1",
+        "＠SUM(A1)",
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\u200b=1",
+        " =1",
+        "=HYPERLINK(1)",
+    ],
+)
 def test_no_cell_is_a_formula(text):
     assert csv_cell(text).startswith("'")
     (line,) = [row for row in csv.reader(io.StringIO(as_csv(table(text)))) if row[0] == "all"]
@@ -117,6 +134,14 @@ def test_latex_is_a_table_of_booktabs():
     assert text.count("\\begin{tabular}{lrrr}") == text.count("\\end{tabular}") == text.count("\\toprule") == 2
     assert "Hit@1 & 72.4 [70.8, 74.0] & 72.4 [70.8, 74.0] & 3,531 \\\\" in text
     assert " & top\\_1 & top-2 & n \\\\" in text
+
+
+@pytest.mark.parametrize("name", ["[2cm] films", "*", "[", "* of all"])
+def test_the_first_cell_of_a_row_is_no_argument_of_the_row_before(name):
+    row = Row("hit@1", name, (Figure(0.5),))
+    text = as_latex(Comparison(("top",), (("topics", ("gold",)),), (row, row), ((name, (row,)),)))
+    assert text.count("{}" + name + " & ") == 4
+    assert not re.search(r"^[\[*]", text, re.MULTILINE)
 
 
 @given(st.text())

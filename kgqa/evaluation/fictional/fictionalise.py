@@ -18,7 +18,7 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.evaluation.fictional.facts import FictionError, Facts, Progress, read_facts, write_facts
-from kgqa.evaluation.fictional.golds import Asked, asked_of, fictional_row, keys_of, run, true_keys
+from kgqa.evaluation.fictional.golds import Asked, asked_of, fictional_row, keys_of, run, true_keys, true_names_among
 from kgqa.evaluation.fictional.mending import Mender
 from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
@@ -46,7 +46,7 @@ class Fiction:
     `triples` of the graph; `facts` of them, which are neither schema, types nor names nor what stays with a mediator;
     `rewired` of these, which are not what they were; `shapes`: for paths and conjunctions
     how many questions the true graph can answer (`asked`) and how many of these have answers in the new one, none of
-    them true (`kept`); `left_out`: how many questions are not in the new file, by reason; `fingerprint`: of the new
+    them true or called as a true one is (`kept`); `left_out`: how many questions are not in the new file, by reason; `fingerprint`: of the new
     graph.
     """
 
@@ -177,30 +177,31 @@ def _ask_anew(
         for done, each in enumerate(asked):
             progress("asking the fictional graph", done, len(asked))
             shapes[each.shape]["asked"] += bool(each.true)
-            reason, values = each.problem, ()
-            if not reason:
-                reason, values = _judge(each, graph, fiction)
+            reason, row = (each.problem, {}) if each.problem else _judge(each, graph, fiction)
             if reason:
                 reasons[reason.split(":")[0]] += 1
                 row = {"id": each.question.id, "question": each.question.text, "shape": each.shape, "reason": reason}
                 left.write(json.dumps(row, ensure_ascii=False) + "\n")
             else:
                 shapes[each.shape]["kept"] += 1
-                kept.write(json.dumps(fictional_row(each, values, fiction), ensure_ascii=False) + "\n")
+                kept.write(json.dumps(row, ensure_ascii=False) + "\n")
     return {shape: dict(counts) for shape, counts in shapes.items()}, dict(reasons.most_common())
 
 
-def _judge(each: Asked, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, tuple[Any, ...]]:
-    """Why a question is left out, and its answers in the fictional graph."""
+def _judge(each: Asked, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, dict[str, Any]]:
+    """Why a question is left out, else its line in the new file."""
     try:
         values = run(each.sparql, fiction)
     except KgqaError as error:
-        return f"the gold query failed: {error}", ()
+        return f"the gold query failed: {error}", {}
     if not values:
-        return "no answer in the fictional graph", ()
+        return "no answer in the fictional graph", {}
     if still := keys_of(values) & true_keys(each, graph):
-        return f"an answer is still true: {len(still)} of {len(values)}", values
-    return "", values
+        return f"an answer is still true: {len(still)} of {len(values)}", {}
+    row = fictional_row(each, values, fiction)
+    if called := true_names_among(row, each.question):
+        return f"an answer has the name of a true one: {len(called)} of {len(values)}", {}
+    return "", row
 
 
 def _settle(making: Path, out: Path) -> None:

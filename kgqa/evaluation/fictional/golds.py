@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,19 @@ def true_keys(asked: Asked, graph: KnowledgeGraph) -> set[Key]:
             elif answer.name:
                 found.add(text_key(answer.name))
     return found
+
+
+def true_names_among(row: Mapping[str, Any], question: GoldQuestion) -> list[str]:
+    """Which answers of a fictional question (its line) are called as a true one is: a model that remembers is right by
+    that name, though it is another node."""
+    known = [answer for readings in (question.answers, *question.parses) for answer in readings]
+    names = [name for answer in known for name in (answer.name, *answer.aliases)]
+    true = {text_key(name) for name in (*names, *map(_called, row["true_answers"])) if name.strip()}
+    return [name for name in map(_called, row["answers"]) if name.strip() and text_key(name) in true]
+
+
+def _called(answer: Mapping[str, str]) -> str:
+    return answer.get("name") or answer.get("value") or ""
 
 
 def fictional_row(asked: Asked, values: Sequence[Value], graph: KnowledgeGraph) -> dict[str, Any]:

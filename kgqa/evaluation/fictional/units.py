@@ -1,8 +1,8 @@
 """What is moved when a graph is rewired: a node's place (the hole) in a bundle of triples that say one thing.
 
 A bundle is a triple and its inverse, or an edge between an entity and a mediator with its inverse, or, in Wikidata, the
-edge to a statement together with the claim that the statement stands for. Everything else about a mediator stays with
-it, so it moves as a whole: what changes is whom it belongs to.
+edges to the statements that stand for one claim together with that claim. Everything else about a mediator stays with
+it, the other spouse of a marriage too, so it moves as a whole: what changes is whom it belongs to.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def take_apart(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, floa
     pairs = inverse_pairs(facts, graph.inverses, mobile)
     mediators = mediator_nodes(facts, graph)
     builder = _Builder(facts, pairs, mediators)
-    builder.statements(graph.schema.mediator_pairs)
+    builder.statements(graph.schema.mediator_pairs, mobile)
     builder.choose_ports(mobile, prefer)
     for relation in range(len(facts.relations)):
         if not mobile[relation]:
@@ -183,9 +183,11 @@ class _Builder:
         self.groups: dict[tuple[Part, ...], Group] = {}
         self.fixed: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._ports: dict[int, int] = {}
-        self._entering: tuple[str, ...] = ()
-        self._claims: dict[tuple[int, int, int], tuple[int, int]] = {}
-        self._claimed: set[tuple[int, int, int]] = set()
+        self._moving: set[int] = set()
+        self._entering: set[int] = set()
+        self._claims: dict[tuple[int, int, int], tuple[int, int, list[int]]] = {}
+        self._taken: set[tuple[int, int, int]] = set()
+        """Edges that go with another one, or are among `fixed` already."""
 
     def edges(self, relation: int) -> list[tuple[int, int]]:
         return list(zip(self.facts.subjects[relation].tolist(), self.facts.objects[relation].tolist()))
@@ -193,24 +195,40 @@ class _Builder:
     def keep(self, relation: int, edges: Iterable[tuple[int, int]]) -> None:
         self.fixed[relation] += edges
 
-    def statements(self, prefixes: Iterable[tuple[str, str, str]]) -> None:
-        """Tie the claim (wdt:) that a statement stands for to the edge that leads to the statement (p:)."""
-        prefixes = list(prefixes)
+    def statements(self, prefixes: Iterable[tuple[str, str, str]], mobile: list[bool]) -> None:
+        """Tie the claim (wdt:) that statements stand for to the edges that lead to them (p:). Statements of one owner
+        with one value, a post that was held twice, stand for one claim and move together. Where one side has to stay,
+        a type for instance, both do."""
         places = {name: n for n, name in enumerate(self.facts.relations)}
-        self._entering = tuple(enter for enter, _, _ in prefixes)
         for enter, exit_, direct in prefixes:
             for name, entering in places.items():
                 local = name.removeprefix(enter)
                 leaving, claim = places.get(exit_ + local), places.get(direct + local)
-                if local == name or leaving is None or claim is None:
+                if local == name or leaving is None:
                     continue
-                value = dict(self.edges(leaving))
-                claims = set(self.edges(claim))
-                for owner, statement in self.edges(entering):
-                    other = value.get(statement)
-                    if (owner, other) in claims and (claim, owner, other) not in self._claimed:
-                        self._claimed.add((claim, owner, other))
-                        self._claims[entering, owner, statement] = (claim, other)
+                self._entering.add(entering)
+                if claim is not None and (mobile[entering] or mobile[claim]):
+                    for (owner, other), statements in self._of_claims(entering, leaving, claim).items():
+                        edges = [(entering, owner, statement) for statement in statements]
+                        if mobile[entering] and mobile[claim]:
+                            self._claims[edges[0]] = (claim, other, statements[1:])
+                            self._taken |= {(claim, owner, other), *edges[1:]}
+                        else:
+                            self._settle(edges if mobile[entering] else [(claim, owner, other)])
+
+    def _of_claims(self, entering: int, leaving: int, claim: int) -> dict[tuple[int, int], list[int]]:
+        """By owner and value of each claim the statements that stand for it, where there are any."""
+        value, claims = dict(self.edges(leaving)), set(self.edges(claim))
+        found: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for owner, statement in self.edges(entering):
+            if statement in value and (owner, value[statement]) in claims:
+                found[owner, value[statement]].append(statement)
+        return found
+
+    def _settle(self, edges: Iterable[tuple[int, int, int]]) -> None:
+        for relation, subject, object_ in edges:
+            self._taken.add((relation, subject, object_))
+            self.fixed[relation].append((subject, object_))
 
     def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
         """By which pair of relations each mediator is moved: the one that is preferred, else the one that ties it to
@@ -231,14 +249,14 @@ class _Builder:
                 elif inner == (False, True):
                     touching[object_].add(port)
                     ends[port].add(subject)
-            if self.facts.relations[relation].startswith(self._entering):
+            if relation in self._entering:
                 wish[port] += _BY_FORCE  # type: ignore[assignment]
         for mediator, ports in touching.items():
             self._ports[mediator] = max(ports, key=lambda port: (wish[port], len(ends[port]), -port))
 
     def relation(self, relation: int, inverse: int | None) -> None:
         """Sort the edges of a relation and its inverse."""
-        free = [e for e in self.edges(relation) if (relation, *e) not in self._claimed]
+        free = [e for e in self.edges(relation) if (relation, *e) not in self._taken]
         if inverse is None:
             for edge in free:
                 self._add(edge, [(relation, True)])
@@ -251,7 +269,7 @@ class _Builder:
                 elif subject < object_:
                     self._add((subject, object_), [(relation, True), (relation, False)])
             return
-        back = [(o, s) for s, o in self.edges(inverse) if (inverse, s, o) not in self._claimed]
+        back = [(o, s) for s, o in self.edges(inverse) if (inverse, s, o) not in self._taken]
         mirrored = forth & set(back)
         for edge in free:
             self._add(edge, [(relation, True), (inverse, False)] if edge in mirrored else [(relation, True)])
@@ -262,26 +280,30 @@ class _Builder:
     def _add(self, edge: tuple[int, int], parts: list[tuple[int, bool]]) -> None:
         subject, object_ = edge
         inner = (subject in self.mediators, object_ in self.mediators)
-        stays = all(inner)
-        if any(inner) and not stays:
-            port = min(parts[0][0], self.pairs.get(parts[0][0], parts[0][0]))
-            literal = self.facts.terms[object_][0] == '"'
-            stays = literal or self._ports.get(subject if inner[0] else object_) != port
-        if stays:
-            for relation, outward in parts:
-                self.fixed[relation].append((subject, object_) if outward else (object_, subject))
-            return
-        hole, other = edge
-        if inner[0]:  # the hole is where the entity stands
+        relation, (hole, other) = parts[0][0], edge
+        if inner == (True, False):  # the hole is where the entity stands
             hole, other = object_, subject
             parts = [(relation, not outward) for relation, outward in parts]
         kind = self.facts.literal_kind(other)
         named = [(relation, outward, kind) for relation, outward in parts]
         bundle = [other] * len(parts)
-        claim = self._claims.get((parts[0][0], hole, other))
-        if claim is not None:
-            named.append((claim[0], True, self.facts.literal_kind(claim[1])))
-            bundle.append(claim[1])
+        if (relation, hole, other) in self._claims:
+            claim, value, more = self._claims[relation, hole, other]
+            named += [*[(relation, True, kind)] * len(more), (claim, True, self.facts.literal_kind(value))]
+            bundle += [*more, value]
+            self._moving |= set(more)
+        if all(inner) or any(inner) and self._stays(relation, hole, other):
+            for (relation, outward, _), node in zip(named, bundle):
+                self.fixed[relation].append((hole, node) if outward else (node, hole))
+            return
         group = self.groups.setdefault(tuple(named), Group(tuple(named)))
         group.holes.append(hole)
         group.bundles.append(tuple(bundle))
+
+    def _stays(self, relation: int, hole: int, mediator: int) -> bool:
+        """Whether a mediator keeps this side: all but one of its sides, or it would be torn."""
+        port = min(relation, self.pairs.get(relation, relation))
+        if self.facts.terms[hole][0] == '"' or self._ports.get(mediator) != port or mediator in self._moving:
+            return True
+        self._moving.add(mediator)
+        return False

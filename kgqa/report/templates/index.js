@@ -41,7 +41,7 @@
       const td = put(tr, "td");
       if (!result) continue;
       const [, where, hit] = result;
-      td.className = where === 0 ? "right" : "wrong";
+      td.className = where === 0 ? "right" : where === data.unscored ? "" : "wrong";
       link(td, result, data.stages[where] + (hit === null || where === 0 ? "" : ` (${hit}%)`));
     }
     return tr;
@@ -73,7 +73,8 @@
     data.rows.forEach((line, place) => {
       if (!wanted.every((word) => words[place].includes(word))) return;
       const results = only === null ? line[5] : [line[5][only]];
-      const there = results.some((each) => each && (ended === null || (ended < 0 ? each[1] !== 0 : each[1] === ended)));
+      const wrong = (where) => where !== 0 && where !== data.unscored;
+      const there = results.some((each) => each && (ended === null || (ended < 0 ? wrong(each[1]) : each[1] === ended)));
       if (there) matching.push(place);
     });
     body.replaceChildren();

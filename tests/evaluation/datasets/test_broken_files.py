@@ -15,6 +15,8 @@ from kgqa.evaluation.datasets import READERS, dataset_questions, reading
 from kgqa.evaluation.questions import QuestionFileError
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
+FRAMES = ("webqsp", "tog-webqsp", "qald10")
+"""Formats whose original is one object that holds the records."""
 JSON_FORMATS = [name for name in SOURCES if name != "simplequestions"]
 
 
@@ -46,18 +48,25 @@ def test_gzipped_and_with_a_byte_order_mark(name, written):
 
 @pytest.mark.parametrize("name", JSON_FORMATS)
 def test_as_lines_or_as_an_array(name, written):
-    data = (
-        json.loads((FIXTURES / SOURCES[name]).read_text())
-        if not SOURCES[name].endswith(("jsonl", "data.json"))
-        else None
-    )
-    if not isinstance(data, list):
-        return
-    file = written("\n".join(map(json.dumps, data)) + "\n\n", "q.test.jsonl")
-    if name == "tog-webqsp":
-        assert "has no list 'Questions'" in said(name, file)  # one object is taken for the frame of the original
+    records = records_of(FIXTURES / SOURCES[name])
+    whole = [(q.id, q.text) for q in dataset_questions(f"{name}:{FIXTURES / SOURCES[name]}")]
+    array = written(records, "q.test.json")
+    assert [(q.id, q.text) for q in dataset_questions(f"{name}:{array}")] == whole != []
+    lines = written("\n".join(map(json.dumps, records)) + "\n\n", "q.test.jsonl")
+    if name in FRAMES:
+        assert "has no list" in said(name, lines)  # one object is taken for the frame of the original
     else:
-        assert [q.id for q in dataset_questions(f"{name}:{file}")]
+        assert [(q.id, q.text) for q in dataset_questions(f"{name}:{lines}")] == whole
+
+
+def records_of(file) -> list:
+    """The records of a fixture, whatever it holds them in."""
+    text = file.read_text()
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines()]
+    return next(data[key] for key in ("Questions", "questions") if key in data) if isinstance(data, dict) else data
 
 
 @pytest.mark.parametrize("name", JSON_FORMATS)

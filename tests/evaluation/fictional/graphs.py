@@ -17,6 +17,8 @@ SCHEMA = [
     ("film.film.starring", INVERSE, "film.performance.film"),
     ("film.performance.actor", INVERSE, "film.actor.film"),
     ("film.performance", MARK, TRUE),
+    ("people.marriage.spouse", INVERSE, "people.person.marriage"),
+    ("people.marriage", MARK, TRUE),
 ]
 
 
@@ -28,7 +30,7 @@ def line(subject: str, relation: str, object_: str) -> str:
 
 @st.composite
 def worlds(draw) -> list[str]:
-    """N-Triples lines of films, people, and performances between them."""
+    """N-Triples lines of films, people, performances between them, and marriages, both of whose sides are spouses."""
     films = [f"m.f{n}" for n in range(draw(st.integers(2, 8)))]
     people = [f"m.p{n}" for n in range(draw(st.integers(2, 8)))]
     triples = set(SCHEMA)
@@ -48,6 +50,12 @@ def worlds(draw) -> list[str]:
         triples |= {(cast, TYPE, "film.performance"), (film, "film.film.starring", cast)}
         triples |= {(cast, "film.performance.film", film), (cast, "film.performance.actor", person)}
         triples |= {(person, "film.actor.film", cast), (cast, "film.performance.character", f"m.h{number % 4}")}
+    couples = st.lists(st.sampled_from(people), min_size=2, max_size=2, unique=True)
+    for number, couple in enumerate(draw(st.lists(couples, max_size=6))):
+        marriage = f"m.w{number}"
+        triples |= {(marriage, TYPE, "people.marriage"), (marriage, "people.marriage.type", f"m.k{number % 2}")}
+        for spouse in couple:
+            triples |= {(marriage, "people.marriage.spouse", spouse), (spouse, "people.person.marriage", marriage)}
     knows = st.tuples(st.sampled_from(people), st.sampled_from(people))
     for one, two in draw(st.lists(knows, max_size=8)):
         triples |= {(one, "people.person.sibling", two), (two, "people.person.sibling", one)}

@@ -75,8 +75,8 @@ def test_a_method_that_reads_the_graph_keeps_its_score(graphs):
         assert record.answer["grounding"] in ("graph", "none")
 
 
-def record(ident, em):
-    question = GoldQuestion("?", ident, "t", 0, answers=(GoldAnswer("m.1", "One"),))
+def record(ident, em, text="?"):
+    question = GoldQuestion(text, ident, "t", 0, answers=(GoldAnswer("m.1", "One"),))
     return record_of(question, {"status": "answered"}, scores={"em": em, "f1": em / 2} if em is not None else {})
 
 
@@ -88,3 +88,5 @@ def test_only_shared_questions_count():
     assert (found["em"].true, found["em"].fictional, found["em"].difference, found["em"].n) == (1.0, 0.5, 0.5, 2)
     assert found["em"].low <= 0.5 <= found["em"].high
     assert memory_of(true, []) == {}
+    # the first question of another file is another question
+    assert memory_of([record("0", 1.0, "Who?")], [record("0", 0.0, "Where?")]) == {}
