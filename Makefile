@@ -18,7 +18,7 @@ $(foreach name,$(SAID),$(if $(findstring command,$(origin $(name))),,$(eval $(na
 export $(SAID)
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9.% -]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with the package (editable) and what the tests need
 
@@ -89,7 +89,7 @@ eval: $(STAMP) ## ask a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [
 	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
 
 # a table of the thesis, of the models that models.toml has a place for
-table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP)
+table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## a table of the thesis: [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
 	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
 bench: $(STAMP) ## measure loading, exploration, asking and ranking against their limits

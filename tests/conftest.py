@@ -15,7 +15,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("KGQA_SOAK") == "1"
 
 settings.register_profile(
-    "kgqa", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    "kgqa",
+    max_examples=100 if SOAK else 40,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("kgqa")
 # a shell that starts a command in the background has it ignore Ctrl-C, and so what it starts in turn

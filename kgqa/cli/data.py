@@ -112,7 +112,9 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
         absent = [{"dataset": name, "file": file} for name, file in missing]
         print(json_text({"checks": [asdict(each) for each in checks], "missing": absent}, indent=2))
     elif missing:
-        print("Not there: " + ", ".join(f"{name}:{file}" for name, file in missing))
+        print("Not there:")
+        for name in dict.fromkeys(name for name, _ in missing):
+            print(f"  {name:<18} {', '.join(file for other, file in missing if other == name)}")
     return 1 if any(each.problems for each in checks) else 0
 
 

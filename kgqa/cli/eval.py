@@ -120,7 +120,7 @@ def merge(folders: tuple[Path, ...], out: Path, as_json: bool) -> int:
 
     run = merged(folders, out)
     say(f"kgqa: {len(folders)} runs put together in {out}. Show it: kgqa report {out}")
-    show(run, as_json)
+    show([run], as_json)
     return 0
 
 

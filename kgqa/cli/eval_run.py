@@ -7,13 +7,14 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cli.eval_show import Bar, estimate, show, way
 from kgqa.cli.options import say
+from kgqa.lock_files import held, only_one
 
 if TYPE_CHECKING:
     from kgqa.evaluation.manifest import Plan
@@ -63,21 +64,42 @@ def begin(
     if len(runs) == len(new) == 1:
         ((settings, out),) = runs
         return _in_turn([partial(new_run, plan, settings, out, chosen, only_tried=only_tried)], as_json)
-    _begin_all(plan, new, chosen)
-    going = {"concurrency": options["concurrency"], "budget": options["budget"], "keep_going": plan.keep_going}
+    going = {"budget": options["budget"], "keep_going": plan.keep_going, "llm__model": options["llm__model"]}
+    going["concurrency"] = options["concurrency"]
     begun = {out for _, out in new}
-    return _in_turn(
-        [
-            partial(old_run, out, (), out in begun, going, only_tried=only_tried, others=_without(out, runs))
-            for _, out in runs
-        ],
-        as_json,
-        only_tried=only_tried,
-    )
+    every = [out for _, out in runs]
+    whole = every[0].parent if len(every) > 1 else None
+    with _alone(whole) if whole else nullcontext():
+        _begin_all(plan, new, chosen)
+        return _in_turn(
+            [
+                partial(old_run, out, (), out in begun, going, only_tried=only_tried, others=[*{*every} - {out}])
+                for out in every
+            ],
+            as_json,
+            only_tried=only_tried,
+            whole=whole,
+        )
 
 
-def _without(path: Path, runs: Sequence[tuple[Settings, Path]]) -> list[Path]:
-    return [out for _, out in runs if out != path]
+@contextmanager
+def _alone(whole: Path) -> Iterator[None]:
+    """Hold a folder of several runs.
+
+    Raises:
+        RunError: another process does, or it cannot be made.
+    """
+    from kgqa.evaluation.runs import LOCK, RunError
+
+    with ExitStack() as holding:
+        try:
+            whole.mkdir(parents=True, exist_ok=True)
+            only = holding.enter_context(only_one(whole / LOCK))
+        except OSError as error:
+            raise RunError(f"{whole} cannot be written: {error.strerror}. Choose another folder: --out") from error
+        if not only:
+            raise RunError(f"Another kgqa is running in {whole}. Wait until it is done: kgqa eval status {whole}")
+        yield
 
 
 def is_there(out: Path, plan: Plan, settings: Settings) -> bool:
@@ -111,16 +133,27 @@ def _begin_all(plan: Plan, runs: Sequence[tuple[Settings, Path]], chosen: Chosen
         raise
 
 
-def _in_turn(starts: Sequence[Callable[[], tuple[int, Run]]], as_json: bool, *, only_tried: bool = False) -> int:
-    """One run after the other until one is stopped; then shows those there are. The exit code of the last."""
+def _in_turn(
+    starts: Sequence[Callable[[], tuple[int, Run]]],
+    as_json: bool,
+    *,
+    only_tried: bool = False,
+    whole: Path | None = None,
+) -> int:
+    """One run after the other until one is stopped; then shows those there are. The exit code of the last.
+
+    Args:
+        whole: the folder of all, where there are several.
+    """
     code, shown = 0, []
     for start in starts:
         code, run = start()
         shown.append(run)
         if code and not (only_tried and code == EXIT_STOPPED):
             break
-    for run in shown:
-        show(run, as_json)
+    if whole and (left := len(starts) - len(shown)):
+        say(f"kgqa: {left} more of {whole} {'waits' if left == 1 else 'wait'}. Go on with all of them: {way(whole)}")
+    show(shown, as_json)
     return code
 
 
@@ -148,8 +181,9 @@ def new_run(plan: Plan, settings: Settings, out: Path, chosen: Chosen, *, only_t
 
 def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], as_json: bool) -> int:
     """Go on with every run of a folder that is not done."""
-    from kgqa.evaluation.runs import RunError, open_runs
+    from kgqa.evaluation.runs import LOCK, RunError, open_runs
 
+    path = Path(path)
     runs = open_runs(path)
     if retry:
         there = Counter(name for run in runs for record in run.records() for name in _classes(record))
@@ -162,7 +196,12 @@ def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]
         partial(old_run, each, retry, trust, options, others=[other for other in folders if other != each])
         for each in folders
     ]
-    return _in_turn(starts, as_json)
+    if folders == [path]:
+        if held(path.parent / LOCK):
+            raise RunError(f"Another kgqa is running in {path.parent}, and will come to {path.name}. Wait until then.")
+        return _in_turn(starts, as_json)
+    with _alone(path):
+        return _in_turn(starts, as_json, whole=path)
 
 
 def old_run(
@@ -216,7 +255,8 @@ def old_run(
                 folder.forget(lambda record: record.id in again)
                 say(f"kgqa: {len(again):,} questions that failed are asked again.")
             spent = manifest.get("forgotten_cost", 0.0) + sum(map(_spent, others))
-            return _run(plan, questions, resources, folder, only_tried=only_tried, spent=spent)
+            label = f"{run.name}: " if others else ""
+            return _run(plan, questions, resources, folder, only_tried=only_tried, spent=spent, label=label)
 
 
 def _spent(path: Path) -> float:
@@ -254,6 +294,7 @@ def _run(
     *,
     only_tried: bool = False,
     spent: float = 0.0,
+    label: str = "",
 ) -> tuple[int, Run]:
     """Ask what is left; the exit code, and the run as it is now."""
     from kgqa.evaluation.gold_names import with_names
@@ -266,7 +307,7 @@ def _run(
         progress.add(record, asked=False)
     left = with_names([question for question in questions if question.id not in folder.done], resources.graph)
     stop = Stop()
-    with _stopping(stop) as stopped_at_once, Bar(progress) as bar:
+    with _stopping(stop) as stopped_at_once, Bar(progress, label) as bar:
 
         def told(now: Progress) -> None:
             bar.show(now)
@@ -298,8 +339,8 @@ def _run(
         say(f"kgqa: Stopped at once; {progress.done:,} of {len(questions):,} are kept. Go on: {way(folder.path)}")
         stopped_at_once()
     if missing:
-        why = f", because {stop.why}" if stop.why else ""
-        say(f"kgqa: {progress.done:,} of {len(questions):,} questions are done{why}. Go on: {way(folder.path)}")
+        why = f", because {stop.why.rstrip('.')}" if stop.why else ""
+        say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {way(folder.path)}")
     # whoever asked for the end does not want the next run begun either
     return (130 if stop.asked else EXIT_STOPPED if missing else 0), run
 

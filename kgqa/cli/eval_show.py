@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ class Bar:
     """Progress: done, rate, time left, running scores, cost, failures by class. On a terminal only; elsewhere a line for
     every tenth."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, label: str = "") -> None:
         self._progress = progress
+        self._label = label
         self._bar: Any = None
         self._said = 0
         self.estimated = False
@@ -30,7 +32,10 @@ class Bar:
 
         if verbosity() >= 0:
             total, done = self._progress.total, self._progress.done
-            self._bar = tqdm(total=total, initial=done, unit="q", disable=None, file=sys.stderr, smoothing=0.05)
+            named = self._label.removesuffix(": ") or None
+            self._bar = tqdm(
+                total=total, initial=done, desc=named, unit="q", disable=None, file=sys.stderr, smoothing=0.05
+            )
             self._said = 10 * done // max(1, total)
         return self
 
@@ -46,7 +51,7 @@ class Bar:
             tenth = 10 * progress.done // max(1, progress.total)
             if tenth > self._said:
                 self._said = tenth
-                say(f"kgqa: {progress.done:,} of {progress.total:,}: {text}")
+                say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
             return
         self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(progress.done - self._bar.n)
@@ -66,16 +71,17 @@ def _running(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-def show(run: Run, as_json: bool) -> None:
-    """Print how right a run is."""
+def show(runs: Sequence[Run], as_json: bool) -> None:
+    """Print how right runs are: a table of all, or an object a line."""
     from kgqa.answer_json import json_text
     from kgqa.report.comparison import compare
     from kgqa.report.tables import as_text
 
     if as_json:
-        print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
+        for run in runs:
+            print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
     else:
-        print(as_text(compare([run])))
+        print(as_text(compare(runs)))
 
 
 def show_status(path: Path, as_json: bool) -> int:
@@ -85,7 +91,9 @@ def show_status(path: Path, as_json: bool) -> int:
     from kgqa.lock_files import held
 
     found = []
-    for run in open_runs(path):
+    runs = open_runs(path)
+    several = runs[0].folder != path
+    for run in runs:
         progress = Progress(total=run.questions)
         for record in run.records():
             progress.add(record, asked=False)
@@ -96,6 +104,7 @@ def show_status(path: Path, as_json: bool) -> int:
                 "questions": progress.total,
                 "done": progress.done,
                 "running": held(run.folder / LOCK),
+                "waiting": several and held(path / LOCK),
                 "statuses": dict(progress.statuses),
                 "failures": dict(progress.failures),
                 "scores": {name: progress.mean(name) for name in SHOWN},
@@ -110,7 +119,8 @@ def show_status(path: Path, as_json: bool) -> int:
 
 
 def _print_status(line: dict[str, Any], progress: Progress) -> None:
-    state = "running" if line["running"] else "done" if line["done"] >= line["questions"] else "stopped"
+    done = line["done"] >= line["questions"]
+    state = "running" if line["running"] else "done" if done else "waiting" if line["waiting"] else "stopped"
     print(f"{line['run']}  {line['method']}: {line['done']:,} of {line['questions']:,} questions, {state}")
     if progress.done:
         print(f"  so far  {_running(progress)}")

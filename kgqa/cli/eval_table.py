@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.eval_run import DEFAULT_CONCURRENCY, is_there, new_run, old_run
+from kgqa.cli.eval_run import DEFAULT_CONCURRENCY, EXIT_STOPPED, is_there, new_run, old_run
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
 
 
@@ -47,7 +47,7 @@ def command(
     so a table may be stopped and made again.
 
     \b
-    Exit codes: 0 done, 1 what was to be had could not be run, 3 stopped before the end, 130 Ctrl-C.
+    Exit codes: 0 done, 1 what was to be had could not be run, 130 Ctrl-C.
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import KgqaError, SettingsError
@@ -87,7 +87,7 @@ def command(
             there = is_there(folder, plan, settings)
             try:
                 if there:
-                    going = {"concurrency": concurrency, "keep_going": False, "budget": None}
+                    going = {"concurrency": concurrency, "keep_going": False, "budget": None, "llm__model": place.llm}
                     code, run = old_run(folder, (), False, going)
                 else:
                     code, run = new_run(plan, settings, folder, chosen)
@@ -98,10 +98,17 @@ def command(
                 line.append(Cell(printed, None))
                 failed = 1
                 continue
+            if code == EXIT_STOPPED:  # the model or the graph is gone; another row may have another
+                line.append(Cell(printed, None))
+                failed = 1
+                continue
             stopped = code
             line.append(cell_of(printed, run.metrics()))
         cells.append(line)
     titles = {name: place.title for name, place in places.items()}
+    for model in dict.fromkeys(row.model for row in table.rows):
+        if model not in places or not places[model].llm:
+            say(f"kgqa: {titles.get(model, model)} is not run: --models FILE says nowhere where it is.")
     if as_json:
         print(json_text(_object(table, titles, cells), indent=2))
     else:

@@ -91,11 +91,21 @@ def main(arguments: list[str] | None = None) -> None:
     except KgqaError as error:
         _say(str(error))
         sys.exit(error.exit_code)
-    except Exception as error:  # a defect of ours: still a message first
-        if any(a in ("-v", "--verbose", "-vv") for a in arguments):
-            raise
-        _say(f"internal error: {type(error).__name__}: {error}. This is a defect; kgqa -v ... shows where.")
+    except OSError as error:
+        if error.filename is None:
+            _internal(error, arguments)
+        # a folder that may not be read or written, a full disk: nothing that we could have done better
+        _say(f"{error.filename}: {error.strerror}.")
         sys.exit(1)
+    except Exception as error:  # a defect of ours: still a message first
+        _internal(error, arguments)
+
+
+def _internal(error: Exception, arguments: list[str]) -> None:
+    if any(a in ("-v", "--verbose", "-vv") for a in arguments):
+        raise error
+    _say(f"internal error: {type(error).__name__}: {error}. This is a defect; kgqa -v ... shows where.")
+    sys.exit(1)
 
 
 def _say(text: str) -> None:

@@ -69,7 +69,7 @@ def command(
       aog      question, ground_truth, Answer, correct
       rog      id, question, prediction, ground_truth (or ground_paths)
       gnn-rag  as rog
-      kgqa     predictions.jsonl of a run, or kgqa ask --json
+      kgqa     a run or its predictions.jsonl, or kgqa ask --json
 
     \b
     Examples:
@@ -82,12 +82,15 @@ def command(
     from kgqa.cli import score_print
     from kgqa.evaluation.published import PublishedError, read_published
     from kgqa.evaluation.rescoring import match, rescore
+    from kgqa.evaluation.runs import PREDICTIONS
     from kgqa.words import clean
 
     questions = _questions(dataset) if dataset else None
+    if format_ == "kgqa" and file.is_dir():
+        file = file / PREDICTIONS
     predictions = list(read_published(file, format_))
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
-    if not found.n and found.unmatched:
+    if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
         raise PublishedError(f"None of the {found.unmatched:,} questions of {file} is in {dataset}: name its data set.")
     if not found.n:
         raise PublishedError(f"{file} says nowhere what is right: give its data set, --dataset NAME:FILE.")

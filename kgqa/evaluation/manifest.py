@@ -27,8 +27,12 @@ from kgqa.settings_table import BY_KEY
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 LEFT_OUT = ("llm.extra_body", "llm.stages")
 """Settings that may hold keys: of these only a digest is kept."""
-OF_THE_MACHINE = ("cache.folder", "cache.limit_gb", "llm.concurrency")
-"""Settings that decide no answer, only where and how fast it is found."""
+OF_THE_MACHINE = (
+    *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
+    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
+    *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb"),
+)
+"""Settings that decide no answer, only where it is found, how fast, and how long somebody waits for it."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,15 @@ def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
     now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
     for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*LEFT_OUT, *OF_THE_MACHINE}):
-        if not _alike(settings[key], named.get(key)):
+        if not _alike(without_address(key, settings[key]), without_address(key, named.get(key))):
             found.append(key)
     secret = data.get("secret") or {}
     return found + [k for k in LEFT_OUT if (None if settings[k] is None else _digest(settings[k])) != secret.get(k)]
+
+
+def without_address(key: str, value: Any) -> Any:
+    """A setting without the address it may have: the same model may be served elsewhere."""
+    return str(value).rpartition("#")[2] if key == "llm.model" and value and "#" in str(value) else value
 
 
 def _alike(one: Any, other: Any) -> bool:

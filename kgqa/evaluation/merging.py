@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.aggregate import summary_of
-from kgqa.evaluation.manifest import OF_THE_MACHINE
+from kgqa.evaluation.manifest import OF_THE_MACHINE, without_address
 from kgqa.evaluation.run_folder import begun
 from kgqa.evaluation.run_questions import part_of
 from kgqa.evaluation.runs import METRICS, Run, RunError, open_run
@@ -18,8 +18,6 @@ OWN = (
     "forgotten_cost", "changed",
 )  # fmt: skip
 """What may differ between the parts of one run; of `graph`, `settings` and `models` only what decides no answer."""
-WHERE = ("graph.path", "endpoint.concurrency", "endpoint.rate", "endpoint.user", "endpoint.cache")
-"""Settings that are another on another machine, beside those `OF_THE_MACHINE`."""
 AT_ONCE = 500
 
 
@@ -88,10 +86,10 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         found.append("dataset")
     if _graph(one) != _graph(other):
         found.append("graph")
-    left = {*OF_THE_MACHINE, *WHERE, "rank.seed"}
+    left = {*OF_THE_MACHINE, "graph.path", "rank.seed"}
     settings = [each.get("settings") or {} for each in (one, other)]
     for key in {*settings[0], *settings[1]} - left:
-        if _named(key, settings[0].get(key)) != _named(key, settings[1].get(key)):
+        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key)):
             found.append(key)
     return sorted(found)
 
@@ -99,8 +97,3 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 def _graph(manifest: dict[str, Any]) -> Any:
     graph = manifest.get("graph") or {}
     return graph.get("fingerprint"), graph.get("schema")
-
-
-def _named(key: str, value: Any) -> Any:
-    """A setting without the address it may have: the same model may be served elsewhere."""
-    return str(value).rpartition("#")[2] if key == "llm.model" and value else value

@@ -153,7 +153,8 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:  # a gzip file cut short or damaged among them
         said = getattr(error, "strerror", None) or str(error)
-        raise QuestionFileError(f"{file} cannot be read after line {number}: {said}.") from error
+        place = f" after line {number}" if number else ""
+        raise QuestionFileError(f"{file} cannot be read{place}: {said}.") from error
 
 
 def _opened(file: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -126,16 +126,15 @@ def gone_on(path: Path) -> Iterator[tuple[RunFolder, Run]]:
 @contextmanager
 def _held(path: Path) -> Iterator[RunFolder]:
     folder = RunFolder(path)
-    try:
-        with only_one(path / LOCK) as only:
-            if not only:
-                raise RunError(f"Another kgqa is running in {path}. Wait until it is done: kgqa eval status {path}")
-            try:
-                yield folder
-            finally:
-                folder.close()
-    except OSError as error:  # of the lock: a folder of somebody else, a disk that is only read
-        raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
+    with ExitStack() as holding:
+        try:
+            only = holding.enter_context(only_one(path / LOCK))
+        except OSError as error:  # a folder of somebody else, a disk that is only read
+            raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
+        if not only:
+            raise RunError(f"Another kgqa is running in {path}. Wait until it is done: kgqa eval status {path}")
+        holding.callback(folder.close)
+        yield folder
 
 
 def _torn(path: Path) -> bool:

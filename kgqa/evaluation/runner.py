@@ -11,13 +11,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import islice
 
 from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError
-from kgqa.evaluation.asking import Topics, loss_of
+from kgqa.evaluation.asking import Topics, hops_of, loss_of
 from kgqa.evaluation.questions import GoldQuestion
 from kgqa.evaluation.records import Record, record_of
 from kgqa.evaluation.run_folder import RunFolder
@@ -179,7 +180,11 @@ def run_questions(
             look_at_cost()
             if len(in_a_row) >= GIVEN_UP_AFTER and not keep_going:
                 stop.end(f"{len(in_a_row)} questions in a row failed: {records[-1].answer.get('reason', '')}")
-        if stop.why and len(in_a_row) >= GIVEN_UP_AFTER:
+        all_of_it = progress.asked == len(in_a_row) > 0
+        if all_of_it and not keep_going and not stop.asked:
+            reason = in_a_row[-1].answer.get("reason", "")
+            stop.why = stop.why or f"all {len(in_a_row)} questions asked failed: {reason}"
+        if stop.why and (all_of_it or len(in_a_row) >= GIVEN_UP_AFTER):
             again = {record.id for record in in_a_row}
             folder.forget(lambda record: record.id in again)
             for record in in_a_row:
@@ -217,8 +222,12 @@ def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, lo
             loss = "unknown"
     if answer.status == "failed" and not failure:
         failure = "failed"
+    hops = question.hops
+    if hops is None:
+        with suppress(Exception):  # a gold query that cannot be read tells nothing
+            hops = hops_of(question, resources.graph)
     return record_of(
-        question,
+        replace(question, hops=hops),
         shown,
         scores=scores,
         loss=loss,

@@ -115,7 +115,9 @@ def compare(runs: Sequence[Run]) -> Comparison:
         if shared and any(len(each) > len(shared) for each in scores):
             # a fictional graph leaves questions out: what is lost on the others is what memory had given
             groups.append(("On the questions that all have", _on_shared(scores, shared)))
-        groups.append((f"Difference from {labels[0]}", _differences(scores)))
+        groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
+        if (twins := _twins(runs)) != [0] * len(runs):
+            groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
     return Comparison(
         columns=labels,
         facts=_facts(runs),
@@ -214,12 +216,23 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, 
     return _rows(columns, label=label_of)
 
 
-def _differences(scores: Sequence[Scores]) -> tuple[Row, ...]:
-    """How much each run differs from the first on the questions that both have, a row a metric."""
-    first, *others = scores
-    columns: list[dict[str, Figure]] = [{}]
-    for other in others:
-        found = {each.metric: each for each in compare_runs(first, other)}
+def _twins(runs: Sequence[Run]) -> list[int]:
+    """For each run the first one of the same method, where that is of another graph: the true one of a fictional one;
+    else its own place."""
+    graphs = [object_of(run.manifest.get("graph")).get("fingerprint") for run in runs]
+    found = []
+    for place, run in enumerate(runs):
+        first = next(other for other, each in enumerate(runs) if each.name == run.name)
+        found.append(first if graphs[first] != graphs[place] else place)
+    return found
+
+
+def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Row, ...]:
+    """How much each run differs from another one, its base, on the questions that both have, a row a metric; a run that
+    is its own base does not."""
+    columns: list[dict[str, Figure]] = []
+    for place, (each, base) in enumerate(zip(scores, bases, strict=True)):
+        found = {} if base == place else {found.metric: found for found in compare_runs(scores[base], each)}
         columns.append({})
         for name, each in found.items():
             d = each.difference

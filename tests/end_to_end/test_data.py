@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 from tests.evaluation.datasets.conftest import FIXTURES
@@ -48,7 +49,8 @@ def test_check_says_what_is_missing(kgqa, tmp_path):
     shutil.copy(DEV, tmp_path)
     done = kgqa("data", "check", KGQA_DATASETS=str(tmp_path))
     assert done.returncode == 1 and "4 questions of 3,519" in done.out
-    assert "cwq:ComplexWebQuestions_train.json" in done.out.split("Not there: ")[1]
+    missing = done.out.split("Not there:\n")[1]
+    assert re.search(r"^  cwq +ComplexWebQuestions_train.json", missing, re.M) and "hotpotqa" in missing
     found = json.loads(kgqa("data", "check", "--json", KGQA_DATASETS=str(tmp_path)).out)
     assert {"dataset": "webqsp", "file": "WebQSP.test.json"} in found["missing"] and len(found["checks"]) == 1
 

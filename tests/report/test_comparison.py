@@ -147,3 +147,19 @@ def test_what_one_run_lacks_does_not_count_where_runs_are_set_side_by_side():
     assert [(f.value, f.n) for f in next(row.figures for row in rows if row.name == "hit@1")] == [(1.0, 2), (0.5, 2)]
     assert next(row.figures for row in differences if row.name == "hit@1")[1].value == -0.5
     assert all(name != title for name, _ in compare([true, run_of("b", 1, 0, 0, 0)]).groups)
+
+
+def test_what_a_method_loses_on_another_graph_is_told_of_each_method():
+    """Two methods on the true graph, and on the fictional one: memory is a matter of one method."""
+    true, fiction = {"graph": {"fingerprint": "t"}}, {"graph": {"fingerprint": "f"}}
+    runs = [
+        run_of("io", 1, 1, 1, 1, manifest=true),
+        run_of("top", 1, 1, 0, 1, manifest=true),
+        run_of("io", 0, 0, 0, 0, manifest=fiction),
+        run_of("top", 1, 1, 0, 0, manifest=fiction),
+    ]
+    groups = dict(compare(runs).groups)
+    rows = groups["Difference from the same method on another graph: memory"]
+    figures = next(row.figures for row in rows if row.name == "hit@1")
+    assert figures[:2] == (None, None) and [figure.value for figure in figures[2:]] == [-1.0, -0.25]
+    assert not any("memory" in title for title, _ in compare(runs[:2]).groups)
