@@ -297,6 +297,7 @@ def _run(
     label: str = "",
 ) -> tuple[int, Run]:
     """Ask what is left; the exit code, and the run as it is now."""
+    from kgqa.errors import StoreError
     from kgqa.evaluation.gold_names import with_names
     from kgqa.evaluation.questions import spread
     from kgqa.evaluation.runner import Progress, Stop, run_questions
@@ -305,7 +306,11 @@ def _run(
     progress = Progress(total=len(questions))
     for record in Run(folder.path, {}).records():
         progress.add(record, asked=False)
-    left = with_names([question for question in questions if question.id not in folder.done], resources.graph)
+    left = [question for question in questions if question.id not in folder.done]
+    try:
+        left = with_names(left, resources.graph)
+    except StoreError as error:
+        say(f"kgqa: Gold answers of which only ids are known stay without names: {error}")
     stop = Stop()
     with _stopping(stop) as stopped_at_once, Bar(progress, label) as bar:
 
@@ -335,12 +340,13 @@ def _run(
     run = open_run(folder.path)
     _write_metrics(folder, run)
     missing = len(questions) - progress.done
+    again = way(folder.path.parent if label else folder.path)
     if stop.now.is_set():
-        say(f"kgqa: Stopped at once; {progress.done:,} of {len(questions):,} are kept. Go on: {way(folder.path)}")
+        say(f"kgqa: Stopped at once; {progress.done:,} of {len(questions):,} are kept. Go on: {again}")
         stopped_at_once()
     if missing:
         why = f", because {stop.why.rstrip('.')}" if stop.why else ""
-        say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {way(folder.path)}")
+        say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}")
     # whoever asked for the end does not want the next run begun either
     return (130 if stop.asked else EXIT_STOPPED if missing else 0), run
 

@@ -16,6 +16,7 @@ import pytest
 from kgqa import open_resources
 from kgqa.cache import Cache
 from kgqa.evaluation.questions import read_questions
+from kgqa.evaluation.thesis_tables import tables
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.faults import half_json, hangs, rate_limited, server_error
@@ -517,6 +518,21 @@ def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, mod
     assert "100.0 (0.0 sound) / 0.0 / 0.0 (n=2)" in again.out, "no answer at all passes ToG's EM, and that is said"
     other = kgqa(*arguments[:-1], "3", *WORDS)
     assert other.returncode == 1 and "another sample" in other.err and len(model.requests) == asked
+
+
+@pytest.mark.parametrize("number", ["5.2", "5.3", "5.4"])
+def test_every_row_of_the_tables_can_be_run(kgqa, tmp_path, model, number):
+    table = tables()[number]
+    row = table.rows[0].model
+    (tmp_path / "models.toml").write_text(f'[{row}]\nllm = "{model.url}#m"\n')
+    columns = [part for name in table.columns for part in ("--dataset", f"{name}=demo-cwq")]
+    arguments = ("eval", "table", number, "--models", "models.toml", "--sample", "1", *columns, *WORDS, "--json")
+    done = kgqa(*arguments, timeout=300)
+    assert done.returncode == 0, done.err
+    rows = json.loads(done.out)["rows"]
+    assert len(rows) == len(table.rows)
+    for known, found in zip(table.rows, rows, strict=True):
+        assert {cell["n"] for cell in found["cells"].values()} == {1 if known.model == row else 0}, found
 
 
 @pytest.mark.parametrize("dataset", ["demo-webqsp", "demo-cwq", "demo-grailqa"])
