@@ -5,13 +5,14 @@ Questions run in threads; one thread, the caller's, writes. Whoever stops a run 
 
 from __future__ import annotations
 
+import gc
 import json
 import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import islice
@@ -32,6 +33,8 @@ GIVEN_UP_AFTER = 25
 """Questions in a row that fail for want of the graph or the model, after which nobody believes that more will not."""
 UNAVAILABLE = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "ModelUnavailable"})
 LOOK_SECONDS = 0.2
+COLLECTED_AFTER = 20_000
+"""Objects that are made, net of those that went, before young ones are looked through for cycles."""
 
 
 @dataclass
@@ -131,7 +134,42 @@ def run_questions(
     Raises:
         RunError: a prediction cannot be written.
     """
-    stop = stop or Stop()
+    with _fewer_collections():
+        return _run_questions(
+            questions, resources, folder, progress, concurrency, topics, losses, most_cost, spent, keep_going,
+            stop or Stop(), told,
+        )  # fmt: skip
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """What was there before a batch is not looked through for garbage again and again: the tables of a graph are
+    millions of objects. About a twentieth of a batch's processor time."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _run_questions(
+    questions: Sequence[GoldQuestion],
+    resources: Resources,
+    folder: RunFolder,
+    progress: Progress,
+    concurrency: int,
+    topics: Topics,
+    losses: bool,
+    most_cost: float | None,
+    spent: float,
+    keep_going: bool,
+    stop: Stop,
+    told: Callable[[Progress], None],
+) -> Stop:
     left = (question for question in questions if question.id not in folder.done)
     # no larger: what is not on the disk yet could be lost, and is not counted into what has been spent
     found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from dataclasses import replace
@@ -226,3 +227,10 @@ def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
     answers(right)
     (record,) = run(questions(1), losses=True).records
     assert (record.status, record.loss) == ("answered", "unknown")
+
+
+def test_collections_are_as_before_when_a_batch_is_done(answers, run):
+    answers(right)
+    before, during = gc.get_threshold(), []
+    run(questions(2), told=lambda progress: during.append(gc.get_freeze_count() > 0))
+    assert set(during) == {True} and gc.get_freeze_count() == 0 and gc.get_threshold() == before
