@@ -146,7 +146,6 @@ def _fewer_collections() -> Iterator[None]:
     """What was there before a batch is not looked through for garbage again and again: the tables of a graph are
     millions of objects. About a twentieth of a batch's processor time."""
     before = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, *before[1:])
     try:

@@ -140,11 +140,13 @@ def test_a_second_stop_does_not_wait(answers, run):
         go.wait(30)
         return right(question, topics)
 
+    def told(progress):  # q0 is written: now the other one is stuck
+        threading.Timer(0.1, stop.ask).start()
+        threading.Timer(0.3, stop.ask).start()
+
     answers(stuck)
-    threading.Timer(0.3, stop.ask).start()
-    threading.Timer(0.5, stop.ask).start()
     started = time.monotonic()
-    found = run(questions(10), concurrency=2, stop=stop)
+    found = run(questions(10), concurrency=2, stop=stop, told=told)
     assert time.monotonic() - started < 10 and [record.id for record in found.records] == ["q0"]
     go.set()
 
