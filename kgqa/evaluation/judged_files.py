@@ -18,7 +18,6 @@ from kgqa.trace import BudgetExhausted
 
 BATCH = 8
 """Responses that are judged at once. Where the budget ends within a batch its verdicts are lost, although they are paid."""
-JUDGES = ("correct", "answer", "evidence", "generation")
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -31,7 +30,10 @@ def judge_published(
     prompts: Prompts,
     reask: int = 1,
 ) -> dict[str, Any]:
-    """What each of `JUDGES` says of predictions: `{n, unparsed, ...}` by judge, means with intervals.
+    """What each judge says of predictions: `{n, unparsed, ...}` by judge, means with intervals.
+
+    Args:
+        judges: `correct` (see `judge_correct`), or kinds of `judging.DIMENSIONS`.
 
     Where the budget is spent the rest is not judged, which shows in `n` and is said in `stopped`.
 

@@ -67,11 +67,12 @@ def _check_whole(runs: Sequence[Run]) -> None:
         numbers = {part_of(shard) for shard in shards}
         counts = {count for _, count in numbers}
         missing = sorted({(place, max(counts)) for place in range(1, max(counts) + 1)} - numbers)
-        if missing or len(counts) > 1:
-            raise RunError(
-                f"These are not all parts of a run: there are {', '.join(sorted(shards))}, "
-                f"and {', '.join(f'{i}/{n}' for i, n in missing[:10]) or 'of several counts'} is missing."
-            )
+        there = ", ".join(sorted(shards))
+        if len(counts) > 1:
+            raise RunError(f"These are parts of several runs: {there}.")
+        if missing:
+            lacking = ", ".join(f"{i}/{n}" for i, n in missing[:10])
+            raise RunError(f"These are not all parts of a run: there are {there}, and {lacking} is missing.")
     for run in runs:
         done = sum(1 for _ in run.records())
         if done < run.questions:

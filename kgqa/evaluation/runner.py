@@ -100,6 +100,21 @@ class Progress:
         return self.scores[metric] / self.scored if self.scored else 0.0
 
 
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """What was there before a batch is not looked through for garbage again and again: the tables of a graph are
+    millions of objects. About a twentieth of a batch's processor time."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+@_fewer_collections()
 def run_questions(
     questions: Sequence[GoldQuestion],
     resources: Resources,
@@ -134,41 +149,7 @@ def run_questions(
     Raises:
         RunError: a prediction cannot be written.
     """
-    with _fewer_collections():
-        return _run_questions(
-            questions, resources, folder, progress, concurrency, topics, losses, most_cost, spent, keep_going,
-            stop or Stop(), told,
-        )  # fmt: skip
-
-
-@contextmanager
-def _fewer_collections() -> Iterator[None]:
-    """What was there before a batch is not looked through for garbage again and again: the tables of a graph are
-    millions of objects. About a twentieth of a batch's processor time."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(COLLECTED_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
-def _run_questions(
-    questions: Sequence[GoldQuestion],
-    resources: Resources,
-    folder: RunFolder,
-    progress: Progress,
-    concurrency: int,
-    topics: Topics,
-    losses: bool,
-    most_cost: float | None,
-    spent: float,
-    keep_going: bool,
-    stop: Stop,
-    told: Callable[[Progress], None],
-) -> Stop:
+    stop = stop or Stop()
     left = (question for question in questions if question.id not in folder.done)
     # no larger: what is not on the disk yet could be lost, and is not counted into what has been spent
     found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
@@ -176,11 +157,10 @@ def _run_questions(
     begun = time.monotonic()
 
     def look_at_cost() -> None:
-        if most_cost is not None and progress.cost is not None and spent + progress.cost >= most_cost:
+        paid = spent + (progress.cost or 0.0)
+        if most_cost is not None and paid and paid >= most_cost:
             stop.end(f"the budget of {most_cost:g} USD is spent")
 
-    if most_cost is not None and spent >= most_cost:
-        stop.end(f"the budget of {most_cost:g} USD is spent")
     look_at_cost()
 
     def work() -> None:
@@ -211,14 +191,17 @@ def _run_questions(
             folder.append(records)
             for record in records:
                 progress.add(record)
-                in_a_row = [*in_a_row, record] if record.failure in UNAVAILABLE else []
+                if record.failure not in UNAVAILABLE:
+                    in_a_row.clear()
+                elif not keep_going:
+                    in_a_row.append(record)
             progress.seconds = time.monotonic() - begun
             told(progress)
             look_at_cost()
-            if len(in_a_row) >= GIVEN_UP_AFTER and not keep_going:
+            if len(in_a_row) >= GIVEN_UP_AFTER:
                 stop.end(f"{len(in_a_row)} questions in a row failed: {records[-1].answer.get('reason', '')}")
         all_of_it = progress.asked == len(in_a_row) > 0
-        if all_of_it and not keep_going and not stop.asked:
+        if all_of_it and not stop.asked:
             reason = in_a_row[-1].answer.get("reason", "")
             stop.why = stop.why or f"all {len(in_a_row)} questions asked failed: {reason}"
         if stop.why and (all_of_it or len(in_a_row) >= GIVEN_UP_AFTER):

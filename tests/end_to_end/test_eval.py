@@ -231,6 +231,12 @@ def _lines(folder: Path) -> int:
         return 0
 
 
+def _wait_for_lines(process, folder: Path, count: int) -> None:
+    while _lines(folder) < count:
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.01)
+
+
 def _ids(folder: Path) -> set[str]:
     """Of the lines that are whole."""
     try:
@@ -247,9 +253,7 @@ def test_ctrl_c_finishes_what_is_in_flight(started, questions, tmp_path, model, 
         "eval", "run", "--dataset", name, "--out", "x", "--method", "top-2", "--concurrency", "2", *WORDS,
         "--llm", f"{model.url}#m",
     )  # fmt: skip
-    while _lines(tmp_path / "x") < 2:
-        assert process.poll() is None, process.stderr.read().decode()
-        time.sleep(0.01)
+    _wait_for_lines(process, tmp_path / "x", 2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Finishing the questions in flight" in err.decode()
@@ -288,9 +292,7 @@ def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_pat
         "eval", "run", "--dataset", questions(40), "--out", "x", "--method", "io", "--concurrency", "1",
         "--llm", f"{model.url}#m",
     )  # fmt: skip
-    while _lines(tmp_path / "x") < 1:
-        assert process.poll() is None, process.stderr.read().decode()
-        time.sleep(0.01)
+    _wait_for_lines(process, tmp_path / "x", 1)
     second = kgqa("eval", "resume", "x")
     assert second.returncode == 1 and "Another kgqa is running in x" in second.err
     assert json.loads(kgqa("eval", "status", "x", "--json").out)[0]["running"] is True
@@ -583,9 +585,7 @@ def test_two_runners_in_one_folder_of_several_methods_are_refused(kgqa, started,
         "eval", "run", "--dataset", questions(12), "--out", "x", "--method", "io,cot", "--concurrency", "1",
         "--llm", f"{model.url}#m",
     )  # fmt: skip
-    while _lines(tmp_path / "x/io") < 1:
-        assert process.poll() is None, process.stderr.read().decode()
-        time.sleep(0.01)
+    _wait_for_lines(process, tmp_path / "x/io", 1)
     for folder in ("x", "x/cot"):
         second = kgqa("eval", "resume", folder)
         assert second.returncode == 1 and "Another kgqa is running in x" in second.err

@@ -181,7 +181,8 @@ def test_unless_it_is_to_go_on(answers, run):
         return Answer(question, "failed", reason="x", trace=(Event("failed", 0.0, {"error": "StoreUnavailable"}),))
 
     answers(gone)
-    assert len(run(questions(60), concurrency=2, keep_going=True).records) == 60
+    found = run(questions(60), concurrency=2, keep_going=True)
+    assert len(found.records) == 60 and not found.stop.why
 
 
 def test_errors_of_the_house_are_said_as_they_are(answers, run):
