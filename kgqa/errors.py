@@ -41,6 +41,19 @@ class PartialResult(StoreError):
     """The result is longer than the row or byte cap. No part of it is given."""
 
 
+class RowCapMet(PartialResult):
+    """The server cut the result at its own row cap. `variables` are those of the result, `cap` is in rows."""
+
+    def __init__(self, message: str, *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
+        super().__init__(message)
+        self.variables = variables
+        self.cap = cap
+
+
+class DamagedResult(PartialResult):
+    """What arrived is no whole result: truncated JSON, broken gzip. The query and the graph are not to blame."""
+
+
 class QueryRejected(StoreError):
     """The query is not valid SPARQL, or is not allowed here (SERVICE, LOAD, an update where one reads)."""
 
@@ -71,7 +84,7 @@ class NamesNotIndexed(StoreError):
 
 
 class StoreCrashed(StoreError):
-    """The engine died on this query. The query is not tried again."""
+    """The engine died on this query. Where it died by itself, the query is not tried again."""
 
 
 class LoadError(StoreError):

@@ -13,7 +13,7 @@ from kgqa.evaluation.health_sample import Sample
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.labels import LABEL_BATCH, languages_of
 from kgqa.graph.queries import render
-from kgqa.graph.store import Store
+from kgqa.graph.store import Store, only_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
@@ -183,8 +183,8 @@ def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
         if inverse:
             some = list(sampled[:BOTH_WAYS])
             query = render("doctor_both_ways", view=graph.view, inverse=Entity(inverse), pairs=some)
-            ((count,),) = graph.store.select(query, fresh=True)
-            edges, there = edges + len(some), there + min(len(some), int(count.value))
+            count = only_count(graph.store.select(query, fresh=True))
+            edges, there = edges + len(some), there + min(len(some), count)
     found = f"{len(pairs):,} pairs are declared ({predicates})."
     if edges:
         found += f" Of {edges} sampled edges {there} stand in the graph the other way round, too."
@@ -316,10 +316,10 @@ def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, flo
     """
     started = time.monotonic()
     try:
-        ((count,),) = store.select(render("count_triples", view=view), fresh=True)
+        count = only_count(store.select(render("count_triples", view=view), fresh=True))
     except (StoreTimeout, PartialResult):
         return None, time.monotonic() - started
-    return int(count.value), time.monotonic() - started
+    return count, time.monotonic() - started
 
 
 def judge_count(triples: int | None, seconds: float, fingerprint: str) -> Check:

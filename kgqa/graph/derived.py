@@ -15,7 +15,7 @@ from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
 from kgqa.graph.names_opening import open_names
 from kgqa.graph.queries import render
-from kgqa.graph.store import Row, Rows, Store
+from kgqa.graph.store import Row, Rows, Store, integer_of
 from kgqa.graph.whole_graph import WholeGraph
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
@@ -118,7 +118,7 @@ class Derived:
                     name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
                 )
                 return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-            counts = ((row[0].iri, int(row[1].value)) for row in rows if isinstance(row[0], Entity))
+            counts = ((row[0].iri, integer_of(row[1])) for row in rows if isinstance(row[0], Entity))
             return dict(sorted(counts, key=lambda item: (-item[1], item[0])))
 
         return self._kept("relations", find, lambda data: {str(name): int(count) for name, count in data.items()})

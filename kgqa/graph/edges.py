@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kgqa.graph.labels import LABEL_BATCH, Select, is_blank
+from kgqa.graph.store import integer_of
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
@@ -21,7 +22,7 @@ def count_edges(entities: Iterable[Entity], *, select: Select) -> dict[Entity, i
             batch = wanted[start : start + LABEL_BATCH]
             for entity, count in select("degrees", entities=batch, out=out):
                 if isinstance(entity, Entity):
-                    total[entity] += int(count.value)
+                    total[entity] += integer_of(count)
     return total
 
 

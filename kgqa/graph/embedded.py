@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
 from kgqa.graph.bulk import create_empty, load_files
 from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
-from kgqa.graph.process import Worker
+from kgqa.graph.process import Worker, WorkerKilled
 from kgqa.graph.results import decode_tsv
 from kgqa.graph.sparql_text import prepare
 from kgqa.graph.store import (
@@ -233,9 +233,17 @@ class EmbeddedStore:
 
     def _call(self, request: dict[str, Any], timeout: float | None) -> bytes:
         limit = self.timeout if timeout is None else timeout
-        started = time.monotonic()
-        with self._worker(limit) as worker:
-            return worker.call(request, timeout=max(0.001, limit - (time.monotonic() - started)))
+        deadline = time.monotonic() + limit
+        try:
+            return self._call_once(request, deadline)
+        except WorkerKilled:
+            if request["op"] == "update":
+                raise  # what it had done by then is not known
+        return self._call_once(request, deadline)
+
+    def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:
+        with self._worker(max(0.0, deadline - time.monotonic())) as worker:
+            return worker.call(request, timeout=max(0.001, deadline - time.monotonic()))
 
     # --- bookkeeping
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.gate import NoPlace
 from kgqa.graph.json_results import decode_boolean, decode_rows
 from kgqa.graph.profiles import Profile, profile_named, profile_of
@@ -256,7 +256,8 @@ class EndpointStore:
         return result
 
     def _asked(self, query: str, read: Reader[T], *, asks: bool, watch: Watch, keeps: bool) -> tuple[T, bytes | None]:
-        """The result, and its body where that may be kept. A connection that breaks is given a second try."""
+        """The result, and its body where that may be kept. Where the connection breaks or the answer is damaged, the query
+        is sent once more."""
         while True:
             with self._transport.reply(query, asks=asks, watch=watch) as reply:
                 profile = self._transport.profile
@@ -273,7 +274,8 @@ class EndpointStore:
                     found = broken_result(problem, heard.tail, profile)
                     if found is not problem:
                         raise found from problem
-                    if watch.broken >= MOST_BROKEN or not isinstance(problem, BrokenOff):
+                    watch.broken += isinstance(problem, DamagedResult)
+                    if watch.broken >= MOST_BROKEN or not isinstance(problem, (BrokenOff, DamagedResult)):
                         raise
 
     def _kept_results(self, limit: float) -> GraphResults | None:

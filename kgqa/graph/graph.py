@@ -18,7 +18,7 @@ from kgqa.graph.mediators import MediatorTable, end_tests
 from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
 from kgqa.graph.queries import Variable, render
-from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
+from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
 
@@ -145,7 +145,7 @@ class KnowledgeGraph:
             rows = self._select("relations", **query)
             found |= {Step(row[0].iri, direction) for row in rows if row[0] is not None}
             if query["counted"]:
-                frontier = max((int(row[1].value) for row in rows if row[1] is not None), default=0)
+                frontier = max((integer_of(row[1]) for row in rows if row[1] is not None), default=0)
         steps = fold_steps(
             found,
             path.steps[-1] if path.steps else None,
@@ -293,7 +293,7 @@ class KnowledgeGraph:
         if relation not in known:
             try:
                 rows = self._select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
-            except (StoreTimeout, PartialResult):
+            except StoreTimeout:
                 rows = []  # one hint less; not asked for again
             found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
             known[relation] = tuple(name for name in self.relations if name in found)[:MOST_RELATIONS]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kgqa.errors import PartialResult, StoreUnavailable
+from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
 from kgqa.graph.json_text import CUT, JsonText
 from kgqa.graph.store import Row, Rows
 from kgqa.graph.value_forms import usual_form
@@ -69,7 +69,7 @@ def decode_rows(parts: Iterable[bytes], *, max_rows: int) -> Rows:
     """Decode the table of a SELECT as its bytes come in.
 
     Raises:
-        PartialResult: it breaks off, or has more than `max_rows` rows.
+        DamagedResult: it breaks off. PartialResult: it has more than `max_rows` rows.
         StoreUnavailable: it is no such table.
     """
     read = TermReader()
@@ -113,7 +113,7 @@ def _whole(data: bytes) -> Any:
             raise StoreUnavailable(
                 f"The server answered with {what}: is this the address of its SPARQL endpoint?"
             ) from error
-        raise PartialResult(CUT.format(str(error)[:100])) from error
+        raise DamagedResult(CUT.format(str(error)[:100])) from error
 
 
 def _within(rows: int, most: int) -> None:

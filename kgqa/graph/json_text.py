@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kgqa.errors import PartialResult
+from kgqa.errors import DamagedResult, PartialResult
 
 CUT = "The server's answer breaks off in the middle: {}. Nothing of it is used. Try again, or ask for less."
 MAX_VALUE_CHARS = 16 << 20
@@ -22,7 +22,7 @@ class JsonText:
     """Walks through JSON text. Every method reads on from where the one before it stopped.
 
     Raises:
-        PartialResult: the text breaks off, or is no JSON at some place.
+        DamagedResult: the text breaks off, or is no JSON at some place. PartialResult: a value is too long.
         ValueError: what stands there is not what was asked for.
     """
 
@@ -43,7 +43,7 @@ class JsonText:
         while True:
             name = self.value()
             if not isinstance(name, str) or self._next_sign() != ":":
-                raise PartialResult(CUT.format("a name was expected"))
+                raise DamagedResult(CUT.format("a name was expected"))
             self._at += 1
             yield name
             if not self._another("}"):
@@ -80,7 +80,7 @@ class JsonText:
             if length >= MAX_VALUE_CHARS:
                 raise PartialResult(f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Ask for less.")
             if not more:
-                raise PartialResult(CUT.format("the last value is not whole"))
+                raise DamagedResult(CUT.format("the last value is not whole"))
             # looked at again when it has doubled: else a long value would be read once a packet
             more = self._fill(min(2 * length, MAX_VALUE_CHARS))
 
@@ -92,7 +92,7 @@ class JsonText:
         """Nothing may follow but white space."""
         while True:
             if self._text[self._at :].strip(_SPACE):
-                raise PartialResult(CUT.format("something follows its end"))
+                raise DamagedResult(CUT.format("something follows its end"))
             self._at = len(self._text)
             if not self._fill(1):
                 return
@@ -100,7 +100,7 @@ class JsonText:
     def _another(self, closing: str) -> bool:
         sign = self._next_sign()
         if sign not in (",", closing):
-            raise PartialResult(CUT.format(f"a comma or {closing} was expected"))
+            raise DamagedResult(CUT.format(f"a comma or {closing} was expected"))
         self._at += 1
         return sign == ","
 
@@ -111,7 +111,7 @@ class JsonText:
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._fill(1):
-                raise PartialResult(CUT.format("its end is missing"))
+                raise DamagedResult(CUT.format("its end is missing"))
 
     def _fill(self, length: int) -> bool:
         """Wait until there are so many characters ahead, one more than now at least. False at the end of the text."""
@@ -131,4 +131,4 @@ class JsonText:
         try:
             return self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            raise PartialResult(CUT.format("it is not UTF-8")) from error
+            raise DamagedResult(CUT.format("it is not UTF-8")) from error

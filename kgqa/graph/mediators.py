@@ -12,7 +12,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.graph.patterns import MarkTest, TypeTest
-from kgqa.graph.store import Rows
+from kgqa.graph.store import Rows, integer_of
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
@@ -80,11 +80,11 @@ def _by_instances(
         rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
         if rows is None:
             return None
-        found = {relation.iri: int(count.value) for relation, count in rows if relation is not None}
+        found = {relation.iri: integer_of(count) for relation, count in rows if isinstance(relation, Entity)}
         ends = scan("relation_ends", out=direction == "out") if found else ()
         if ends is None:
             return None
-        totals = {relation.iri: int(count.value) for relation, count in ends}
+        totals = {relation.iri: integer_of(count) for relation, count in ends if isinstance(relation, Entity)}
         for relation, count in found.items():
             leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
     return leads

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kgqa.errors import QueryRejected
 from kgqa.graph.names_memory import Remembered
 from kgqa.graph.names_text import LONGEST_TOLD, NameTokens, pattern
-from kgqa.graph.store import Row
+from kgqa.graph.store import Row, integer_of
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
@@ -61,7 +61,7 @@ class NameHits:
     def count(self, tokens: Sequence[str]) -> int:
         """How many names have one of these tokens."""
         rows = self._select("matching_count", pattern=pattern(tokens))
-        return int(rows[0][0].value)  # type: ignore[union-attr]
+        return integer_of(rows[0][0])
 
     def with_tokens(self, tokens: Sequence[str]) -> dict[str, list[Hit]]:
         """For each of some tokens the names that have it; of a very frequent one only ENOUGH_HITS."""

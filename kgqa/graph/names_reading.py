@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kgqa.errors import PartialResult
 from kgqa.graph.queries import render
-from kgqa.graph.store import Row, Store
+from kgqa.graph.store import Row, Store, only_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import local_words
@@ -97,5 +97,5 @@ def _different(numbers: array[int]) -> int:
 
 
 def _count(store: Store, view: Sequence[Entity], predicate: Entity) -> int:
-    ((count,),) = store.select(render("names_count", view=view, predicate=predicate), timeout=SECONDS, fresh=True)
-    return int(count.value)  # type: ignore[union-attr]
+    query = render("names_count", view=view, predicate=predicate)
+    return only_count(store.select(query, timeout=SECONDS, fresh=True))

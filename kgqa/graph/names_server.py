@@ -11,7 +11,7 @@ from kgqa.graph.names import loose_keys
 from kgqa.graph.names_memory import Remembered
 from kgqa.graph.names_reading import named_by
 from kgqa.graph.queries import render, render_term
-from kgqa.graph.store import Row, Store
+from kgqa.graph.store import Row, Store, integer_of
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import normalise
@@ -51,7 +51,7 @@ class ServerNames:
     def labelled(self) -> int:
         """How many entities have a label, counted by the server. Raises as `Store.select` does."""
         ((count,),) = self.select("labelled", view=self._view, predicates=self._labels)
-        return int(count.value)  # type: ignore[union-attr]
+        return integer_of(count)
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
         """All names of each of these entities that have letters or digits, labels first, by letters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -15,6 +16,11 @@ from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
+
+
+class WorkerKilled(StoreCrashed):
+    """Signal 9 ended the process in the middle of a query. The signal came from outside: the system, short of memory, or
+    a person."""
 
 
 class Worker:
@@ -67,7 +73,8 @@ class Worker:
         dead afterwards; also on Ctrl-C, because a late answer would be taken for the next one's.
 
         Raises:
-            StoreTimeout: no answer in `timeout` seconds. StoreCrashed: the process died. And what it reports.
+            StoreTimeout: no answer in `timeout` seconds. StoreCrashed: the process died. WorkerKilled: signal 9 ended it.
+                And what it reports.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
@@ -129,6 +136,11 @@ class Worker:
             code: int | str = self._process.wait(5)
         except subprocess.TimeoutExpired:
             code = "still running"
+        if code == -signal.SIGKILL:
+            return WorkerKilled(
+                "The engine's process was ended from outside (signal 9) in the middle of its work, as a system does that "
+                "is short of memory. Free some memory, and try again."
+            )
         self._stderr.seek(0)
         tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         why = f" It said: {tail[-1][:200]}" if tail else ""

@@ -20,7 +20,7 @@ from kgqa.graph.opening import user_graphs
 from kgqa.graph.queries import render, render_term
 from kgqa.graph.rdf_files import FileJob, MalformedLines, file_job
 from kgqa.graph.server_lines import Sendable, ServerFiles, unsendable
-from kgqa.graph.store import LoadReport, OnError, Progress
+from kgqa.graph.store import LoadReport, OnError, Progress, only_count
 from kgqa.model import Entity, Literal
 from kgqa.words import clean
 
@@ -99,8 +99,7 @@ def count_in(store: EndpointStore, graph: str) -> int | None:
     """How many triples a graph has now; None where counting took too long."""
     try:
         query = render("count_triples", view=(Entity(graph),))
-        ((count,),) = store.select(query, timeout=COUNT_SECONDS, fresh=True)
-        return int(count.value)
+        return only_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
     except (StoreTimeout, PartialResult):
         return None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from kgqa.errors import StoreUnavailable
 from kgqa.model import Value
+from kgqa.words import clean
 
 Row = tuple[Value | None, ...]
 DEFAULT_MAX_ROWS = 1_000_000
@@ -26,6 +29,26 @@ class Rows:
 
     def __iter__(self):
         return iter(self.rows)
+
+
+def integer_of(value: Value | None) -> int:
+    """The number that a COUNT gave.
+
+    Raises:
+        StoreUnavailable: it is no whole number.
+    """
+    text = getattr(value, "value", None)
+    if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
+        said = clean(str(value if text is None else text))[:60]
+        raise StoreUnavailable(
+            f"The server answered a count with {said!r}, which is no whole number. See whether this is a SPARQL 1.1 server."
+        )
+    return int(text)
+
+
+def only_count(rows: Rows) -> int:
+    """The number in a result of one row and one column. Raises as `integer_of` does."""
+    return integer_of(rows.rows[0][0] if len(rows) == 1 and len(rows.variables) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
+from kgqa.errors import DamagedResult, StoreTimeout, StoreUnavailable
 from kgqa.graph.failures import failure_of, never_sent, turned_away, worth_another_try
 from kgqa.graph.gate import Gate, NoPlace
 from kgqa.graph.login import Login
@@ -36,7 +36,8 @@ BUSY_BEFORE_WORK = (429, 503)
 NOT_ITSELF = (401, 403, 404, 429)
 """Replies that may come from something in front of the server, as those of 500 and more may."""
 MOST_BROKEN = 2
-"""Times a query is sent whose connection breaks: it may be the query that takes the server down."""
+"""Times a query is sent whose connection breaks or whose answer is damaged: it may be the query that takes the server
+down."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 FIRST_CONTACT_SECONDS = 2.0
 """Patience with a server that has not answered yet: its address is more likely wrong than the server away."""
@@ -147,7 +148,7 @@ class Transport:
             seconds: for all of it: waiting for a place, connecting, trying again, reading.
 
         Raises:
-            StoreTimeout, StoreUnavailable; BrokenOff and PartialResult while reading.
+            StoreTimeout, StoreUnavailable; BrokenOff and DamagedResult while reading.
         """
         deadline = time.monotonic() + seconds
         self.meet(seconds)
@@ -293,7 +294,7 @@ class Transport:
                     return
                 yield part
         except DecodeError as error:
-            raise PartialResult("The server's answer cannot be unpacked: it is damaged. Try again.") from error
+            raise DamagedResult("The server's answer cannot be unpacked: it is damaged. Try again.") from error
         except HTTPError as error:
             self._refuse_ended(watch, error)
             watch.broken += 1

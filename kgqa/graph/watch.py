@@ -32,7 +32,7 @@ class Watch:
         self._socket: socket.socket | None = None
         self._ended = False
         self.broken = 0
-        """How often a connection broke that the request had been sent on."""
+        """How often a connection broke that the request had been sent on, or an answer came damaged."""
 
     @property
     def late(self) -> bool:

@@ -37,6 +37,7 @@ from kgqa.words import clean, display_name, relation_words
 
 MAX_QUESTION_CHARS = 4000
 MAX_TOPICS = 5
+SHOWN_ERRORS = 3
 
 
 def open_resources(
@@ -205,9 +206,23 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         if stretch := mention_of(text, known):
             names[topic].append(stretch)
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
+    missing = _missing_paths(trace)
+    said = "\n".join(found.notes)
+    notes += [*found.notes, *(note for error, note in missing if error not in said)]
     # what is not known of a large graph may be why an answer is missing
-    notes = list(dict.fromkeys((*notes, *found.notes, *graph.notes)))
-    return replace(found, method=name, notes=tuple(notes))
+    notes = list(dict.fromkeys((*notes, *graph.notes)))
+    return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
+
+
+def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
+    """The errors of the first queries that failed in the search, and a note for each: a better path may be missing."""
+    found: dict[str, str] = {}
+    for event in trace.events():
+        if event.kind == "gave_up" and len(found) < SHOWN_ERRORS:
+            error, path = str(event.detail.get("error", "")), event.detail.get("path")
+            where = f" ({path})" if path else ""
+            found.setdefault(error, f"A query of the search failed{where}, so a path may be missing: {error}")
+    return list(found.items())
 
 
 def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:

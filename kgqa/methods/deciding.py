@@ -158,6 +158,7 @@ class Deciding:
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
         try:
             found = self._graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=ENDS)
-        except (StoreTimeout, PartialResult):
+        except (StoreTimeout, PartialResult) as error:
+            self._trace.event("gave_up", path=candidate.words, error=str(error))
             return None
         return None if found.approximate else frozenset(found.values)

@@ -39,7 +39,7 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     if graph and answer.graph:
         fields.append(("graph", graph_line(answer.graph)))
     if answer.approximate:
-        fields.append(("note", "Approximate: the neighbourhood of a hub was capped while looking for the path."))
+        fields.append(("note", "Approximate: the neighbourhood of a hub was capped, or a query of the search failed."))
     if notes:
         fields += [("note", clean(note)) for note in answer.notes]
     fields += [("DEFECT", clean(defect)) for defect in answer.defects]

@@ -235,27 +235,70 @@ class TestKilledWorker:
             assert wait_until(lambda: ended(worker))
             assert len(store.select(QUICK)) == 1
 
-    def test_busy(self, store, users_of, wait_until):
+    @pytest.fixture
+    def busy(self, folder, store, users_of, wait_until):
+        """`busy() -> pid` of a worker that has a query, another one each time."""
+        store.select(QUICK)
+        seen = users_of(folder) - set(store.worker_pids())
+
+        def busy() -> int:
+            assert wait_until(lambda: store.worker_pids() == [] and users_of(folder) - seen)
+            (worker,) = users_of(folder) - seen
+            seen.add(worker)
+            return worker
+
+        return busy
+
+    def test_busy_once(self, store, wait_until):
+        """Something outside ended it: neither the query nor the engine is to blame."""
         store.select(QUICK)
         (worker,) = store.worker_pids()
-        errors: list = []
-        thread = slow(store, errors)
+        os.kill(worker, signal.SIGSTOP)
+        found: list = []
+        thread = threading.Thread(target=lambda: found.append(store.select(QUICK).rows), daemon=True)
+        thread.start()
         assert wait_until(lambda: store.worker_pids() == [])
-        time.sleep(0.2)
         os.kill(worker, signal.SIGKILL)
         thread.join(10)
-        assert isinstance(errors[0], StoreCrashed) and "not tried again" in str(errors[0])
-        assert len(store.select(QUICK)) == 1
+        assert found == [[(Entity("http://e/b"),)]]
 
-    def test_abort_of_the_engine(self, store, wait_until):
-        store.select(QUICK)
-        (worker,) = store.worker_pids()
+    def test_busy_twice(self, store, busy):
         errors: list = []
         thread = slow(store, errors)
-        assert wait_until(lambda: store.worker_pids() == [])
-        os.kill(worker, signal.SIGABRT)
+        for _ in range(2):
+            os.kill(busy(), signal.SIGKILL)
         thread.join(10)
-        assert isinstance(errors[0], StoreCrashed) and "-6" in str(errors[0])
+        assert isinstance(errors[0], StoreCrashed) and "signal 9" in str(errors[0])
+        assert len(store.select(QUICK)) == 1
+
+    @pytest.mark.parametrize("by_itself", [signal.SIGABRT, signal.SIGSEGV])
+    def test_an_engine_that_dies_by_itself_is_not_asked_again(self, store, busy, by_itself):
+        errors: list = []
+        thread = slow(store, errors)
+        os.kill(busy(), by_itself)
+        thread.join(10)
+        assert isinstance(errors[0], StoreCrashed) and f"{-by_itself}" in str(errors[0])
+        assert "not tried again" in str(errors[0])
+
+    def test_an_update_is_not_tried_again(self, opened, wait_until):
+        store = opened(LINES, writable=True)
+        store.select(QUICK)
+        (worker,) = store.worker_pids()
+        os.kill(worker, signal.SIGSTOP)
+        errors: list = []
+
+        def update():
+            try:
+                store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/o> }")
+            except StoreError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=update, daemon=True)
+        thread.start()
+        assert wait_until(lambda: store.worker_pids() == [])
+        os.kill(worker, signal.SIGKILL)
+        thread.join(10)
+        assert isinstance(errors[0], StoreCrashed)
 
     def test_only_its_own_query_ends(self, folder, wait_until):
         with EmbeddedStore(folder, workers=2) as store:
@@ -265,7 +308,7 @@ class TestKilledWorker:
             thread = slow(store, errors)
             assert wait_until(lambda: worker not in store.worker_pids())
             assert len(store.select(QUICK)) == 1
-            os.kill(worker, signal.SIGKILL)
+            os.kill(worker, signal.SIGABRT)
             assert len(store.select(QUICK)) == 1
             thread.join(10)
             assert len(errors) == 1

@@ -109,12 +109,14 @@ def test_and_so_is_an_answer(serve, store_of, name):
 
 def test_a_table_that_is_cut_anywhere_is_an_error(serve, store_of):
     body = table_bytes(["x"], [[Literal("ä")]])
-    server = serve([faults.pieces(body[:length], framing="close") for length in range(len(body))])
+    sent = [b""]
+    server = serve(lambda request: faults.pieces(sent[0], framing="close"))
     store = store_of(server)
     for length in range(len(body)):
+        sent[0] = body[:length]
         with pytest.raises((PartialResult, StoreUnavailable)):
             store.select(QUERY, fresh=True)
-    server.enqueue(Sent(body=body))
+    sent[0] = body
     assert store.select(QUERY).rows == [(Literal("ä"),)]
 
 
@@ -138,6 +140,35 @@ def test_an_answer_that_broke_off_is_asked_for_once_more(serve, store_of):
     assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
     server = serve([Sent(body=BODY[:-10], missing=10)] * 3)
     with pytest.raises(BrokenOff):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+
+
+DAMAGED = {
+    "cut json": Sent(body=BODY[:-10]),
+    "cut json, large": Sent(body=table_bytes(["x"], [[Literal("x" * 2_000)]] * 1_000)[:-10]),
+    "cut gzip": faults.zipped(BODY * 50, missing=30),
+    "no gzip": Sent(body=BODY, headers=(("Content-Encoding", "gzip"),)),
+    "no UTF-8": Sent(body=BODY.replace(b"http://e/7", b"http://e/\xff")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_an_answer_that_came_damaged_is_asked_for_once_more(serve, store_of, name):
+    server = serve([DAMAGED[name], TABLE])
+    assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
+    server = serve([DAMAGED[name]] * 3)
+    with pytest.raises(PartialResult):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+    server = serve([DAMAGED[name], TRUE])
+    assert store_of(server).ask(ASK) and len(server.requests) == 2
+
+
+@pytest.mark.parametrize("first", [Sent(body=BODY[:-10], missing=10), faults.dropped()])
+def test_a_query_is_sent_twice_at_most_whatever_goes_wrong(serve, store_of, first):
+    server = serve([first, Sent(body=BODY[:-10]), TABLE])
+    with pytest.raises(PartialResult):
         store_of(server).select(QUERY)
     assert len(server.requests) == 2
 
