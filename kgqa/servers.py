@@ -1,11 +1,11 @@
 """Servers with OpenAI's interface, for chat and for embeddings: their URL, their key, and the client of the openai
-library for the two."""
+library for the two, which reads replies up to a size and follows no redirect."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from kgqa.errors import SettingsError
 from kgqa.words import clean
@@ -14,6 +14,15 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_VARIABLE = "KGQA_LLM_KEY"
 CONNECT_SECONDS = 10.0
+LARGEST_REPLY = 8 << 20
+"""Bytes of a reply, decompressed. The largest replies of language models have some hundred thousand."""
+_LARGEST_ERROR = 1 << 16
+"""Bytes of an error that are read: enough to quote it."""
+
+
+class ReplyTooLarge(Exception):
+    """A server sent more than a reply may have; the rest of it was not read."""
+
 
 
 def base_url(
@@ -53,9 +62,31 @@ def usable_key(key: str, variable: str) -> str:
     return key
 
 
-def open_client(url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0) -> Any:
-    """An `openai.OpenAI` that tries again `retries` times, sends this key and no other, and, unless it is for OpenAI, nothing
-    else that the environment says of OpenAI's own service. `timeout`: seconds until something of a reply has to come.
+def redirect_target(status: int, location: str, url: str) -> str:
+    """The URL that a reply of the server at `url` points to, without user and query; empty if it is no redirect."""
+    if not 300 <= status < 400 or not location:
+        return ""
+    try:
+        parts = urlsplit(urljoin(url, location))
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that is not valid"
+    return clean(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")[:200]
+
+
+def open_client(
+    url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0, largest: int = LARGEST_REPLY
+) -> Any:
+    """Open an `openai.OpenAI` that sends this key and no other, and, unless it is for OpenAI, nothing else that the
+    environment says of OpenAI's own service.
+
+    Its calls raise ReplyTooLarge, and `openai.APIStatusError` for a redirect: the prompt and the key reach no other
+    address than `url`.
+
+    Args:
+        timeout: seconds until something of a reply has to come.
+        retries: times it tries again.
+        largest: bytes that a reply may have, decompressed. Only the beginning of an error is read.
     """
     from openai import OpenAI, Timeout
 
@@ -65,9 +96,44 @@ def open_client(url: str, key: str, *, timeout: float, is_openai: bool, retries:
         api_key=key,
         timeout=Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
         max_retries=retries,
+        http_client=_bounded_client(largest),
         # an Authorization in OPENAI_CUSTOM_HEADERS would go before the key
         default_headers={**({} if is_openai else _kept_back()), "Authorization": f"Bearer {key}"},
     )
+
+
+def _bounded_client(largest: int) -> Any:
+    from openai import DefaultHttpxClient
+
+    class BoundedClient(DefaultHttpxClient):
+        """Reads replies up to a size, and follows no redirect."""
+
+        def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
+            try:
+                body = _beginning(response, largest if response.is_success else _LARGEST_ERROR)
+            finally:
+                response.close()
+            if response.is_success and len(body) > largest:
+                raise ReplyTooLarge(f"the reply is larger than {largest >> 20} MB")
+            headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY]
+            return type(response)(response.status_code, headers=headers, content=body, request=request)
+
+    return BoundedClient()
+
+
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that are no longer true of a body that has been read."""
+
+
+def _beginning(response: Any, size: int) -> bytes:
+    """The body as far as it comes, or somewhat more than `size` bytes of it. It is decompressed piece by piece."""
+    body = bytearray()
+    for part in response.iter_bytes():
+        body += part
+        if len(body) > size:
+            break
+    return bytes(body)
 
 
 def _kept_back() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 
 from kgqa.llm.replies import UnreadableBody, message_of
+from kgqa.servers import ReplyTooLarge, redirect_target
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -63,6 +64,8 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | Trouble:
     except APIConnectionError as error:
         cause = error.__cause__ or error
         return Trouble("passing", f"{type(cause).__name__}: {cause}")
+    except ReplyTooLarge as error:
+        return Trouble("passing", str(error))
     try:
         return read(response.json())
     except UnreadableBody as error:
@@ -74,11 +77,14 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | Trouble:
 def _of_status(error: Any) -> Trouble:
     """Trouble of an `openai.APIStatusError`."""
     status = error.status_code
-    cause = f"{status} {message_of(error.body) if error.body else error.response.reason_phrase}"
+    response = error.response
+    if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):
+        return Trouble("fatal", f"{status}, it redirects to {target}, where nothing is sent", status)
+    cause = f"{status} {message_of(error.body) if error.body else response.reason_phrase}"
     if status in _FATAL or status < 400 or error.code == "insufficient_quota":
         return Trouble("fatal", cause, status)
     if status in _PASSING or status >= 500:
-        return Trouble("passing", cause, status, wait=retry_after(error.response.headers))
+        return Trouble("passing", cause, status, wait=retry_after(response.headers))
     return Trouble("refused", cause, status, error.body)
 
 

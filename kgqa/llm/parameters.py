@@ -94,7 +94,8 @@ def _named(error: Any) -> Iterator[str]:
             value = value.get("detail")
         for item in value if isinstance(value, list) else ():
             places = item.get("loc") if isinstance(item, dict) else None
-            names = [place for place in places or () if isinstance(place, str) and place != "body"]
+            places = places if isinstance(places, list) else []
+            names = [place for place in places if isinstance(place, str) and place != "body"]
             yield from names[:1]
 
 

@@ -11,6 +11,11 @@ _TAG = re.compile(r"(</?think>)", re.IGNORECASE)
 _BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
 """Finish reasons of a reply that the server gave up on (OpenRouter, vLLM, DeepSeek): it is to be asked again."""
 
+_MESSAGES = ("message", "detail", "error")
+_DEEPEST_ERROR = 10
+_MOST_TOKENS = 10**9
+"""A server that counts more tokens than this counts wrong."""
+
 
 class UnreadableBody(ValueError):
     """The body of a response holds no reply."""
@@ -113,11 +118,15 @@ def read_body(body: Any) -> Completion:
 
 def message_of(error: Any) -> str:
     """What an error says, for people: servers put it into `message`, `detail` or `error`, as text or deeper."""
-    if isinstance(error, dict):
-        for name in ("message", "detail", "error"):
-            if error.get(name):
-                return message_of(error[name])
-    return error if isinstance(error, str) else str(error)
+    for _ in range(_DEEPEST_ERROR):
+        name = next((name for name in _MESSAGES if error.get(name)), "") if isinstance(error, dict) else ""
+        if not name:
+            break
+        error = error[name]
+    try:
+        return error if isinstance(error, str) else str(error)
+    except RecursionError:
+        return "an error that is nested too deep to be read"
 
 
 def _content(content: Any) -> tuple[str, str]:
@@ -134,4 +143,4 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0

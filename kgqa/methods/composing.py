@@ -4,34 +4,27 @@ may fall back to what it knows itself. What it says counts as from the graph onl
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.parse import (
-    LONGEST_ANSWER,
-    MOST_ANSWERS,
-    Reading,
-    read_answers,
-    read_json,
-)
+from kgqa.llm.parse import read_own_answers
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
-from kgqa.words import clean, normalise, relation_words
+from kgqa.words import normalise, relation_words
 
 MOST_PATHS = 12
 MOST_ENTITIES = 20
 """Entities of a path that are shown; all of its ends count when an answer is looked up."""
 MOST_TRIPLES = 6
 COUNTED = 1000
-_NUMBER = re.compile(r"\[\s*(\d{1,5})\s*\]\Z")
 
 
 @dataclass(frozen=True)
@@ -117,9 +110,8 @@ def _said(
     messages = resources.prompts.render("top/answer", question=shown.question, paths=paths)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    return ask_read(
-        models, resources.prompts, [Prompt(messages, "decide")], [_reader(len(_numbered(retained)))], reask=reask
-    )[0]
+    reader = partial(read_own_answers, size=len(_numbered(retained)))
+    return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[str]:
@@ -150,34 +142,6 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[
 def _numbered(retained: Sequence[Retained]) -> list[Named]:
     """The entities in the order of their numbers in the prompt."""
     return [item for each in retained for item in each.ends[: each.shown]]
-
-
-def _reader(size: int) -> Callable[[str], Reading[tuple[int | str, ...]]]:
-    """Reads `{"answers": [2, "a name"]}`: whole numbers and `[2]` are entities of the list, all else is text, a number
-    in quotes too: it may be the answer to "how many?". Numbers of no entity are dropped."""
-
-    def read(text: str) -> Reading[tuple[int | str, ...]]:
-        value, repaired = read_json(text)
-        given = value.get("answers") if isinstance(value, dict) else None
-        if not isinstance(given, list):
-            texts = read_answers(text)
-            given, repaired = (None if texts.value is None else list(texts.value)), True
-        if given is None:
-            return Reading(None, False, 'It is not of the form {"answers": [2, 5]} or {"answers": ["a name"]}.')
-        found: dict[int | str, None] = {}
-        for each in given[:MOST_ANSWERS]:
-            number = _NUMBER.match(each.strip()) if isinstance(each, str) else None
-            if number or (isinstance(each, int) and not isinstance(each, bool)):
-                place = int(number[1]) - 1 if number else each - 1
-                if 0 <= place < size:
-                    found[place] = None
-            elif isinstance(each, str) and (name := clean(each)[:LONGEST_ANSWER]):
-                found[name] = None
-        if given and not found:
-            return Reading(None, repaired, "None of its answers is an entity of the list or a name.")
-        return Reading(tuple(found), repaired or len(found) < len(given), "")
-
-    return read
 
 
 def _resolved(said: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:

@@ -17,7 +17,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.parse import Reading, read_scores
+from kgqa.llm.parse import Reading, read_own_answers, read_scores
 from kgqa.methods.direct import recalled
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
@@ -45,6 +45,8 @@ _LOOSE = re.compile(
     r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.I
 )
 _BRACES = re.compile(r"\{([^{}]{1,2000})\}")
+_OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
+"""What opens braces that are JSON. In others a number is an answer: this is the form that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,8 @@ class ThinkOnGraph:
 
     def _read_answer(self, text: str) -> Reading[tuple[str, ...]]:
         braces = [b for b in _BRACES.findall(text[-20_000:]) if b.strip().lower() not in ("yes", "no")]
+        if braces and not self._faithful and _OBJECT.match(braces[-1]):
+            return read_own_answers(text)
         if not braces:
             return Reading(None, False, "It has no answer in braces.")
         said = braces if self._faithful else braces[-1:]

@@ -15,13 +15,15 @@ import numpy as np
 
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.sentence_models import slug
-from kgqa.servers import base_url, open_client, usable_key
+from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, usable_key
 from kgqa.words import clean
 
 KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
 BATCH = 64
 SECONDS = 120.0
 RETRIES = 2
+LARGEST_REPLY = 32 << 20
+"""Bytes of a reply, decompressed: a batch of vectors of 16,000 numbers, 30 characters each."""
 
 
 class RemoteEncoder:
@@ -46,7 +48,9 @@ class RemoteEncoder:
         self.size = size
         self.name = remote_key(self.url, model)
         self._key = usable_key(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)
-        self._client = open_client(self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES)
+        self._client = open_client(
+            self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
+        )
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
@@ -56,17 +60,27 @@ class RemoteEncoder:
         return np.concatenate(parts)
 
     def _batch(self, texts: Sequence[str]) -> np.ndarray:
-        from openai import OpenAIError
+        from openai import APIStatusError, OpenAIError
 
         # servers refuse an empty text
         asked = [text if text.strip() else "." for text in texts]
+        create = self._client.embeddings.with_raw_response.create
+        # not chained: what a server says may repeat the key
         try:
-            reply = self._client.embeddings.create(model=self.model, input=asked, encoding_format="float")
-        except (OpenAIError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            # a reply that is no JSON, or other JSON than it should be, fails in the library with any of these;
-            # not chained: what a server says may repeat the key
+            reply = create(model=self.model, input=asked, encoding_format="float")
+            vectors = self._read(reply.http_response.json(), len(asked))
+        except APIStatusError as error:
+            location = error.response.headers.get("location", "")
+            if target := redirect_target(error.status_code, location, str(error.request.url)):
+                raise self._failure(
+                    f"it redirects to {target}, where nothing is sent. If that is the right server, name it in "
+                    "rank.model_url"
+                ) from None
             raise self._failure(f"{type(error).__name__}: {error}") from None
-        vectors = self._read(reply, len(asked))
+        except ReplyTooLarge as error:
+            raise self._failure(str(error)) from None
+        except (OpenAIError, ValueError, RecursionError) as error:
+            raise self._failure(f"{type(error).__name__}: {error}") from None
         if self.size is None:
             self.size = vectors.shape[1]
         if vectors.shape[1] != self.size:
@@ -79,14 +93,15 @@ class RemoteEncoder:
         return (vectors / norms).astype(np.float32)
 
     def _read(self, reply: Any, count: int) -> np.ndarray:
-        data = getattr(reply, "data", None)
+        data = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list) or not data:
-            raise self._failure(f"its reply has no embeddings: {getattr(reply, 'error', None) or reply}")
-        if sorted(str(getattr(item, "index", None)) for item in data) != sorted(map(str, range(count))):
+            error = reply.get("error") if isinstance(reply, dict) else None
+            raise self._failure(f"its reply has no embeddings: {str(error or reply)[:300]}")
+        by_number = {str(item.get("index")): item.get("embedding") for item in data if isinstance(item, dict)}
+        if len(data) != count or by_number.keys() != set(map(str, range(count))):
             raise self._failure(f"it sent {len(data)} embeddings for {count} texts, or did not number them")
-        in_order = sorted(data, key=lambda item: int(item.index))
         try:
-            vectors = np.array([getattr(item, "embedding", None) for item in in_order], dtype=np.float64)
+            vectors = np.array([by_number[str(number)] for number in range(count)], dtype=np.float64)
         except (ValueError, TypeError, OverflowError):
             vectors = np.empty(0)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
@@ -86,6 +87,19 @@ def cut_off() -> Fault:
 def html() -> Fault:
     """200 and a page, as a proxy sends it in place of the server."""
     return Fault(body=b"<!DOCTYPE html><html><body>Welcome</body></html>", content_type="text/html; charset=utf-8")
+
+
+def redirected(url: str, status: int = 307) -> Fault:
+    return Fault(status, headers=(("Location", url),))
+
+
+def zipped(megabytes: int, status: int = 200) -> Fault:
+    """A body of JSON that is a thousand times as large once it is unpacked."""
+    packer = zlib.compressobj(wbits=31)
+    blanks = b" " * (1 << 20)
+    parts = [packer.compress(b'{"choices": ['), *(packer.compress(blanks) for _ in range(megabytes))]
+    body = b"".join([*parts, packer.compress(b"]}"), packer.flush()])
+    return Fault(status, body, headers=(("Content-Encoding", "gzip"),))
 
 
 def error_with_200(message: str = "The upstream provider failed.") -> Fault:

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 import traceback
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,8 +20,10 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.openai import OpenAIChat
 from kgqa.llm.replay import Replay
+from kgqa.servers import LARGEST_REPLY
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
 
 KEY = "sk-very-secret-0123456789"
@@ -470,15 +473,58 @@ def test_a_key_that_is_none(key):
     assert key not in str(caught.value)
 
 
-def test_the_key_does_not_follow_to_another_server(chat):
-    with ScriptedServer(echo, key=KEY) as other:
-        elsewhere = Fault(307, headers=(("Location", f"{other.url}/chat/completions"),))
-        with ScriptedServer(lambda _: elsewhere) as server, pytest.raises(ModelUnavailable, match="401"):
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_refused_and_nothing_is_sent_on(chat, status, pauses):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(404))
+    target = f"http://127.0.0.1:{other.port}/v1/chat/completions"
+    with ScriptedServer(lambda _: faults.redirected(f"{target}?key=secret", status)) as server:
+        with pytest.raises(ModelUnavailable, match=rf"{status}, it redirects to {target}, .* --llm .*llm\.model") as caught:
             chat(server).complete([ask()])
-        assert other.calls == 1
+        assert server.calls == 1 and pauses == [] and "secret" not in str(caught.value)
+    other.close()
+    assert got == []
 
 
-# ---- OpenAI itself ----
+def test_a_redirect_of_the_list_of_models_is_refused_too(chat):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(body=b'{"data": [{"id": "theirs"}]}'))
+    server = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/models", 302))
+    with pytest.raises(ModelUnavailable, match="302, it redirects to http"):
+        OpenAIChat(None, url=f"http://127.0.0.1:{server.port}/v1", key=KEY)
+    server.close(), other.close()
+    assert got == []
+
+
+@pytest.mark.parametrize("target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"])
+def test_a_redirect_to_anything(chat, target):
+    with ScriptedServer(lambda _: faults.redirected(target)) as server:
+        with pytest.raises(ModelUnavailable, match="307, it redirects to") as caught:
+            chat(server).complete([ask()])
+        assert str(caught.value).isprintable()
+
+
+# ---- sizes ----
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_small_reply_that_unpacks_to_a_huge_one(chat, status):
+    bomb = faults.zipped(300, status)
+    assert len(bomb.body) < 1 << 19
+    with ScriptedServer([bomb, "yes"]) as server:
+        model = chat(server)
+        tracemalloc.start()
+        assert model.complete([ask()])[0].text == "yes"
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("size", "failure"), [(LARGEST_REPLY - 1000, ""), (LARGEST_REPLY + 1, "unreachable")])
+def test_the_size_of_a_reply(chat, size, failure):
+    with ScriptedServer(lambda messages: "x" * (size if messages[-1]["content"] == "long" else 1)) as server:
+        completion, other = chat(server, retries=0).complete([ask("long"), ask()])
+        assert (completion.failure, len(completion.text)) == (failure, 0 if failure else size) and other.text == "x"
+        assert not failure or "larger than 8 MB" in completion.detail
 
 
 def test_openai_needs_a_key_and_a_model():

@@ -17,6 +17,7 @@ from kgqa.llm.parse import (
     read_choice,
     read_indices,
     read_json,
+    read_own_answers,
     read_scores,
     read_verdict,
 )
@@ -586,6 +587,66 @@ PIECES = [
 replies = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
 
 
+# a model's own answers: numbers without quotes are places in the list it was shown
+@pytest.mark.parametrize(
+    ("reply", "of_five", "of_none"),
+    [
+        ("[1]", (0,), None),
+        ("[1].", (0,), None),
+        ("{1}", (0,), None),
+        ('{"answer": 1}', (0,), None),
+        ('{"answers": [[1, 2]]}', (0, 1), None),
+        ('{"answers": [{"id": 2}]}', (1,), None),
+        ('{"answers": ["[2]"]}', (1,), None),
+        ("{answer: 1}", (0,), None),
+        ("Answer: 1", (0,), None),
+        ("The answer is: **2**.", (1,), None),
+        ("Answer: 2, 5", (1, 4), None),
+        ("Answer: [1] and [3]", None, None),
+        ("Answers:\n- 3\n- 1", (2, 0), None),
+        ('{"answers": [1, 999]}', (0,), None),
+        ("Answer: 1984", None, None),
+        ("Answer: 1,234", None, None),
+        ("Answer: 1-3", None, None),
+        ("Answer: 3 to 5", None, None),
+        ("Answer: [2] Paris", None, None),
+        ('{"answers": [1, 3.5]}', None, None),
+        ('{"answers": ["Paris", 1984]}', None, None),
+        ('{"answers": [1e400]}', None, None),
+        ('{"answers": [{"x": "Paris"}]}', None, None),
+        ('{"answers": [1, "Paris"]}', (0, "Paris"), None),
+        ('{"answers": ["1"]}', ("1",), ("1",)),
+        ("{'answer': '3'}", ("3",), ("3",)),
+        ('Answer: "1984"', ("1984",), ("1984",)),
+        ("Answer: 1984-05-12", ("1984-05-12",), ("1984-05-12",)),
+        ("Answer: 12 May 1984", ("12 May 1984",), ("12 May 1984",)),
+        ("Answers:\n1. Paris\n2. Rome", ("Paris", "Rome"), ("Paris", "Rome")),
+        ('{"answers": []}', (), ()),
+        ('{"answers": ["unknown"]}', (), ()),
+        ("Who knows?", None, None),
+    ],
+)
+def test_own_answers(reply, of_five, of_none):
+    for size, expected in ((5, of_five), (0, of_none)):
+        reading = read_own_answers(reply, size=size)
+        assert reading.value == expected
+        assert bool(reading.problem) == (expected is None)
+
+
+@given(
+    number=st.integers(0, 10**12),
+    form=st.sampled_from(
+        ["[%s]", '{"answer": %s}', '{"answers": [%s]}', "{answer: %s}", "Answer: %s", "{%s}", "**Answer:** %s.", "- a\nAnswer: %s"]
+    ),
+    size=st.integers(0, 30),
+)
+def test_a_number_is_an_answer_only_in_quotes(number, form, size):
+    bare = read_own_answers(form % number, size=size).value
+    assert bare == ((number - 1,) if 1 <= number <= size else None)
+    quoted = read_own_answers(form % f'"{number}"', size=size).value
+    assert quoted == (str(number),)
+
+
 @settings(max_examples=5_000 if SOAK else 400)
 @given(text=replies, size=st.integers(0, 12), k=st.integers(0, 5))
 def test_no_text_makes_a_reader_raise(text, size, k):
@@ -602,6 +663,10 @@ def test_no_text_makes_a_reader_raise(text, size, k):
     assert scores is None or len(scores) == size and all(score is None or 0 <= score <= 1 for score in scores)
     answers = read_answers(text).value
     assert answers is None or len(answers) <= 200 and all(answer and answer.isprintable() for answer in answers)
+    own = read_own_answers(text, size=size).value or ()
+    texts = [each for each in own if isinstance(each, str)]
+    assert set(own) <= {*texts, *range(size)} and all(each and each.isprintable() for each in texts)
+    assert not any(each.isdecimal() for each in texts) or any(mark in text for mark in "\"'`\u201c\u201d\u2018\u2019\uff02\uff07")
     value, repaired = read_json(text)
     assert value is None or isinstance(value, dict | list)
     assert isinstance(repaired, bool)

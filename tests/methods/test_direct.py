@@ -70,6 +70,17 @@ def test_it_may_be_asked_what_paths_cannot_answer(run, question):
     assert str(run('{"answers": ["two"]}', question=question)[0]) == "two"
 
 
+@pytest.mark.parametrize("said", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
+def test_a_number_has_to_be_in_quotes(run, said):
+    """Without them it may be a place in a list that the model imagines."""
+    answer, requests = run(said, '{"answers": ["3"]}', question="How many moons has Mars?")
+    assert str(answer) == "3" and len(requests) == 2 and "in quotes" in requests[1].messages[-1]["content"]
+    answer, _ = run(said, said, question="How many moons has Mars?")
+    assert (answer.status, answer.answers) == ("no_answer", ()) and "could not be read" in answer.reason
+    answer, requests = run('Answer: "3"', question="How many moons has Mars?")
+    assert str(answer) == "3" and len(requests) == 1
+
+
 @pytest.mark.parametrize("method", ["io", "cot"])
 def test_it_may_know_nothing(run, method):
     answer, requests = run('{"answers": []}', method=method)

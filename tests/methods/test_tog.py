@@ -269,6 +269,23 @@ class TestReasoning:
         assert (done.answer.grounding, done.answer.method, done.answer.sparql) == ("model", "tog", "")
         assert any("own knowledge" in note for note in done.answer.notes) and done.answer.topics
 
+    @pytest.mark.parametrize(
+        ("said", "names"),
+        [
+            ('{"answer": 1}', []),
+            ('{"answers": [1984]}', []),
+            ("[1]", []),
+            ("Answer: 1", []),
+            ('{"answers": ["1984"]}', ["1984"]),
+            ("It was in {1984}.", ["1984"]),  # the form that is asked for
+        ],
+    )
+    def test_a_bare_number_is_asked_for_again(self, run, said, names):
+        done = run(answer=said, explore__depth=1)
+        assert [item.name for item in done.answer.answers] == names
+        assert done.answer.status == ("answered" if names else "no_answer")
+        assert done.kinds[-2:] == (["sufficient", "answer"] if names else ["answer", "answer"])
+
     def test_replies_without_use_to_the_end(self, run):
         done = run(answer="No idea.", explore__depth=1)
         assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason

@@ -277,6 +277,22 @@ class TestSystemOne:
         done = run(Model(answer='{"answers": [999]}'), ask__method="top-1")
         assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
 
+    @pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": [[1]]}'])
+    def test_a_bare_number_is_an_entity_of_the_list(self, run, reply):
+        done = run(Model(answer=reply), ask__method="top-1")
+        assert (done.answer.status, done.answer.grounding) == ("answered", "graph")
+        assert done.ids == run(Model(answer='{"answers": [1]}'), ask__method="top-1").ids
+
+    @pytest.mark.parametrize("reply", ["[999]", '{"answer": 999}', "Answer: 999", '{"answers": ["Paris", 999]}'])
+    def test_a_bare_number_of_no_entity_is_asked_for_again(self, run, reply):
+        done = run(Model(answer=reply), ask__method="top-1")
+        assert done.kinds[-2:] == ["answer", "answer"] and "in quotes" in done.requests[-1].messages[-1]["content"]
+        assert (done.answer.status, done.answer.answers) == ("no_answer", ())
+
+    def test_without_any_path_a_bare_number_is_no_answer(self, run):
+        done = run(Model(answer="Answer: 1"), "Where is Lonely Place?", ask__method="top-1")
+        assert (done.answer.status, done.answer.answers) == ("no_answer", ()) and done.kinds == ["answer", "answer"]
+
     def test_an_empty_list_is_no_answer(self, run):
         done = run(Model(answer='{"answers": []}'), ask__method="top-1")
         assert (done.answer.status, done.answer.grounding) == ("no_answer", "none")

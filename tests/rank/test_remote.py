@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import tracemalloc
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -13,6 +14,8 @@ from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.rank.remote import BATCH, KEY_VARIABLE, RemoteEncoder, remote_key
 from kgqa.rank.semantic import open_encoder
+from kgqa.testing import faults
+from kgqa.testing.loopback import LoopbackServer, Response
 
 KEY = "sk-very-secret-0123456789"
 
@@ -194,6 +197,30 @@ def test_no_server(server):
 def test_vectors_of_another_length_than_before(server):
     with pytest.raises(ModelUnavailable, match="kgqa cache clear"):
         RemoteEncoder(server.url, "m", size=4).encode(["a"])
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_refused_and_nothing_is_sent_on(status):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(404))
+    moved = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/embeddings", status))
+    with pytest.raises(ModelUnavailable, match=rf"redirects to http://127.0.0.1:{other.port}/.*rank\.model_url"):
+        RemoteEncoder(f"http://127.0.0.1:{moved.port}", "m").encode(["a"])
+    moved.close(), other.close()
+    assert got == []
+
+
+def test_replies_have_a_size(server):
+    """As large as a batch of the longest vectors there are, and no larger."""
+    server.reply = lambda body: (200, well(body) | {"data": [item(i, [1 / 3] * 8192) for i in range(BATCH)]})
+    assert RemoteEncoder(server.url, "m").encode(["a"] * BATCH).shape == (BATCH, 8192)
+    bomb = LoopbackServer(lambda *_: faults.zipped(300))
+    tracemalloc.start()
+    with pytest.raises(ModelUnavailable, match="larger than 32 MB"):
+        RemoteEncoder(f"http://127.0.0.1:{bomb.port}", "m").encode(["a"])
+    assert tracemalloc.get_traced_memory()[1] < 128 << 20
+    tracemalloc.stop()
+    bomb.close()
 
 
 # ---- the URL ----
