@@ -3,21 +3,29 @@ left behind when something goes wrong."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
-import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreUnavailable
-from kgqa.graph.folder import GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.graph.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, cannot_write, fingerprint
 from kgqa.graph.process import Worker
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
+if TYPE_CHECKING:
+    from kgqa.graph.loading import Journal
+
+_OURS = re.compile(rf"write\.lock|schema-\w+\.toml|{HALF_WRITTEN.pattern}")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 def make_folder(path: Path) -> GraphFolder:
     """The folder for a graph, made if it is not there.
@@ -31,11 +39,11 @@ def make_folder(path: Path) -> GraphFolder:
         if path.exists() and not path.is_dir():
             raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
         if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
-            if any(not re.fullmatch(r"write\.lock|schema-\w+\.toml", item.name) for item in path.iterdir()):
+            if any(not _OURS.fullmatch(item.name) for item in path.iterdir()):
                 raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnavailable(f"No permission to write to {path}: {error.strerror}.") from error
+        raise cannot_write(path, error) from error
     return folder
 
 
@@ -93,33 +101,37 @@ def load_files(
         base = folder.meta() if folder.exists() else None
         if base is not None and base.stale:
             raise StoreUnavailable(f"{path} was changed and not closed properly. Open it once for writing first.")
+        done = _finish(folder, base)
+        if resume and done:
+            return _report_of(done, base, started)
         if resume:
             journal = Journal.read(folder)
-            on_error = journal.on_error  # type: ignore[assignment]
+            _check_base(journal, base, folder)
             _check_unchanged(journal.files, folder, file_job)
+        elif folder.journal_file.exists() and not restart:
+            raise LoadError(
+                f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
+            )
         else:
-            if folder.journal_file.exists() and not restart:
-                raise LoadError(
-                    f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
-                )
-            generation = (base.generation if base else 0) + 1
             before = base.generation if base else None
-            journal = Journal(generation, before, on_error, jobs, schema or "", settings or {})
-            journal.save(folder)
-        if not any(job.lines_done or job.done for job in journal.files):
-            folder.prepare_generation(journal.generation, journal.base)
-        result = _run_worker(folder, lock, progress, discard_on_error=journal)
-        hashes = folder.load_hashes(journal.generation)
-        history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
-        meta = GraphMeta(
-            generation=journal.generation,
-            fingerprint=fingerprint(hashes),
-            triples=result["triples"],
-            schema=schema or journal.schema or (base.schema if base else ""),
-            settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
-            files=history,
-        )
-        folder.publish(meta)
+            journal = Journal((before or 0) + 1, before, on_error, jobs, schema or "", settings or {})
+        with _nothing_kept(folder):
+            if not resume:
+                journal.save(folder)
+            if not any(job.lines_done or job.done for job in journal.files):
+                folder.prepare_generation(journal.generation, journal.base)
+            result = _run_worker(folder, lock, progress)
+            hashes = folder.load_hashes(journal.generation)
+            history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
+            meta = GraphMeta(
+                generation=journal.generation,
+                fingerprint=fingerprint(hashes),
+                triples=result["triples"],
+                schema=schema or journal.schema or (base.schema if base else ""),
+                settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
+                files=history,
+            )
+            folder.publish(meta)
     finally:
         lock.release()
     return LoadReport(
@@ -141,12 +153,47 @@ def discard_interrupted(path: Path) -> bool:
         raise StoreUnavailable(f"There is no graph at {folder.path}.")
     lock = folder.write_lock()
     try:
+        _finish(folder, folder.meta() if folder.exists() else None)
         if not folder.journal_file.exists():
             return False
         _discard(folder)
         return True
     finally:
         lock.release()
+
+
+def _finish(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
+    """Tidy up after a load that was killed when it had been published, before its journal was removed; gives that."""
+    from kgqa.graph.loading import Journal
+
+    if base is None or not folder.journal_is_done():
+        return None
+    journal = Journal.read(folder)
+    folder.finish_publishing(base.generation)
+    return journal
+
+
+def _report_of(done: Journal, now: GraphMeta, started: float) -> LoadReport:
+    """What is still known of a load that is done already."""
+    return LoadReport(
+        files=len(done.files),
+        lines=sum(job.lines_done for job in done.files),
+        added=None,
+        triples=now.triples,
+        malformed=0,
+        examples=(),
+        fingerprint=now.fingerprint,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -> None:
+    before = base.generation if base else None
+    if journal.base != before or journal.generation != (before or 0) + 1:
+        raise LoadError(
+            f"{folder.journal_file} is of a load into another state of the graph. Begin again: "
+            f"kgqa graph load FILE --restart --into {folder.path}"
+        )
 
 
 def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
@@ -158,7 +205,43 @@ def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
             )
 
 
-def _run_worker(folder: GraphFolder, lock: Lock, progress, *, discard_on_error) -> dict[str, Any]:
+@contextmanager
+def _nothing_kept(folder: GraphFolder) -> Iterator[None]:
+    """Throw the load away where it fails for a reason that going on with it does not help."""
+    try:
+        yield
+    except StoreCrashed as error:
+        raise LoadError(
+            f"The loading process died ({error}). What was in the graph before is unchanged. "
+            f"Go on where it stopped: kgqa graph load --resume --into {folder.path}"
+        ) from error
+    except (LoadError, QueryRejected, StoreUnavailable, OSError) as error:
+        _discard(folder)
+        if isinstance(error, LoadError):
+            raise
+        raise LoadError(_why_failed(folder, error)) from error
+
+
+def _why_failed(folder: GraphFolder, error: Exception) -> str:
+    """What to say of a load that failed; the engine gives the reasons of the system as text only."""
+
+    def is_any(codes: tuple[int, ...]) -> bool:
+        return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
+
+    if is_any(_NO_ROOM):
+        return (
+            f"There is no space left on the disk of {folder.path}. Nothing of this load was kept, and what was in the "
+            "graph before is unchanged. Make room and load again."
+        )
+    if is_any(_TOO_MANY_OPEN):
+        return (
+            "This process may not open as many files as the load needs. Nothing of it was kept, and what was in the "
+            "graph before is unchanged. Allow more and load again: ulimit -n 4096"
+        )
+    return f"The load failed: {error} Nothing of it was kept."
+
+
+def _run_worker(folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None) -> dict[str, Any]:
     worker = Worker(None, (lock.fd,))
     try:
         payload = worker.call(
@@ -167,27 +250,14 @@ def _run_worker(folder: GraphFolder, lock: Lock, progress, *, discard_on_error) 
             progress=(lambda fields: progress(Progress(**fields))) if progress else None,
         )
         return json.loads(payload)
-    except StoreCrashed as error:
-        raise LoadError(
-            f"The loading process died ({error}). What was in the graph before is unchanged. "
-            f"Go on where it stopped: kgqa graph load --resume --into {folder.path}"
-        ) from error
-    except (LoadError, QueryRejected, StoreUnavailable) as error:
-        worker.kill()
-        _discard(folder)
-        if isinstance(error, LoadError):
-            raise
-        raise LoadError(f"The load failed: {error} Nothing of it was kept.") from error
     finally:
         worker.kill()
 
 
 def _discard(folder: GraphFolder) -> None:
+    """Remove what a load has made so far. What is published stays, whatever the journal says."""
     from kgqa.graph.loading import Journal
 
-    try:
-        generation = Journal.read(folder).generation
-        shutil.rmtree(folder.path / f"gen-{generation}", ignore_errors=True)
-    except LoadError:
-        pass
+    with suppress(LoadError):
+        folder.remove_generation(Journal.read(folder).generation)
     folder.journal_file.unlink(missing_ok=True)

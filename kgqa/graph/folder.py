@@ -20,7 +20,9 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,11 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.folder_records import is_generation_name, read_graph_record, read_journal_record
 
 FORMAT = 1
+HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
+"""What `write_json` leaves of a record when it is killed."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +57,18 @@ class Lock:
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         """Raises BlockingIOError when somebody else holds it, OSError when the file cannot be opened."""
-        if exclusive:
-            flags = os.O_RDWR | os.O_CREAT
-        else:
-            flags = os.O_RDONLY
-        self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        # never through a link: the lock of a folder from elsewhere could be any file of the user's
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if exclusive else os.O_RDONLY | os.O_NONBLOCK
+        self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self.fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except OSError:
             os.close(self.fd)
             raise
         if exclusive:
-            os.ftruncate(self.fd, 0)
-            os.write(self.fd, str(os.getpid()).encode())
+            with suppress(OSError):  # a full disk has no room for it, and it is only told to people
+                os.ftruncate(self.fd, 0)
+                os.write(self.fd, str(os.getpid()).encode())
 
     def release(self) -> None:
         if self.fd >= 0:
@@ -104,13 +108,7 @@ class GraphFolder:
                 f"{self.path} is a file, not a graph folder. Load it first: kgqa graph load {self.path} --into GRAPH"
             )
         try:
-            data = json.loads((self.path / "graph.json").read_text(encoding="utf-8"))
-            if data["format"] != FORMAT:
-                raise StoreUnavailable(
-                    f"{self.path} was written by another version of kgqa (format {data['format']}). Load the data again."
-                )
-            data["files"] = tuple(data["files"])
-            meta = GraphMeta(**data)
+            meta = self._recorded()
         except FileNotFoundError:
             if self.journal_file.exists():
                 if self.being_written():
@@ -123,13 +121,44 @@ class GraphFolder:
                 f"{self.path} is a folder but no graph: it has no graph.json. "
                 f"Make one in a folder of its own: kgqa graph load FILE --into GRAPH"
             ) from None
-        except PermissionError as error:
-            raise StoreUnavailable(f"No permission to read {self.path}: {error.strerror}.") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({error}). Load the data again.") from error
         if not self.store_dir(meta.generation).is_dir():
             raise StoreUnavailable(f"{self.path} has lost its data (gen-{meta.generation}). Load it again.")
         return meta
+
+    def _recorded(self) -> GraphMeta:
+        """What graph.json says, whether or not the data is there. Raises StoreUnavailable, FileNotFoundError."""
+        try:
+            data = read_graph_record(self.path / "graph.json")
+        except FileNotFoundError:
+            raise
+        except PermissionError as error:
+            raise StoreUnavailable(f"No permission to read {self.path}: {error.strerror}.") from error
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}). Load the data again.") from error
+        if data["format"] != FORMAT:
+            raise StoreUnavailable(
+                f"{self.path} was written by another version of kgqa (format {data['format']}). Load the data again."
+            )
+        return GraphMeta(**{**data, "files": tuple(data["files"])})
+
+    def current_generation(self) -> int | None:
+        """The generation that is published, None before the first load is done.
+
+        Raises:
+            StoreUnavailable: graph.json is damaged, so nobody knows.
+        """
+        try:
+            return self._recorded().generation
+        except FileNotFoundError:
+            return None
+
+    def journal_is_done(self) -> bool:
+        """Whether the load that the journal tells of has been published, and only the journal is left of it."""
+        try:
+            return read_journal_record(self.journal_file)["generation"] == self.current_generation()
+        except (OSError, ValueError, StoreUnavailable):
+            return False
 
     def being_written(self) -> bool:
         """Whether some process is loading or updating right now."""
@@ -143,7 +172,7 @@ class GraphFolder:
 
     def interrupted(self) -> str:
         """What to tell whoever opens a graph that a later load left unfinished; empty when there is none."""
-        if not self.journal_file.exists() or self.being_written():
+        if not self.journal_file.exists() or self.being_written() or self.journal_is_done():
             return ""
         return (
             f"A later load into {self.path} was interrupted and is not part of the graph. "
@@ -153,10 +182,19 @@ class GraphFolder:
     def publish(self, meta: GraphMeta) -> None:
         """Make this generation the graph, atomically, and remove what nobody reads any more."""
         write_json(self.path / "graph.json", asdict(meta))
+        self.finish_publishing(meta.generation)
+
+    def finish_publishing(self, current: int) -> None:
+        """Remove the journal of the load that made the current generation, and generations that nobody reads."""
         self.journal_file.unlink(missing_ok=True)
-        for old in self.path.glob("gen-*"):
-            if old.name != f"gen-{meta.generation}":
+        for old in self.path.iterdir():
+            if is_generation_name(old.name) and old.name != f"gen-{current}":
                 self._remove_if_unused(old)
+
+    def remove_generation(self, generation: int) -> None:
+        """Remove a generation that is not published. Raises StoreUnavailable where nobody knows which one is."""
+        if generation != self.current_generation():
+            shutil.rmtree(self.path / f"gen-{generation}", ignore_errors=True)
 
     def amend(self, **changes: Any) -> GraphMeta:
         """Change single entries of graph.json (schema, settings, fingerprint after an update)."""
@@ -180,16 +218,38 @@ class GraphFolder:
 
         Raises:
             StoreBusy: another process has it.
-            StoreUnavailable: no permission.
+            StoreUnavailable: no permission, a full disk, or links in the folder that lead out of it.
         """
         try:
-            return Lock(self.path / "write.lock", exclusive=True)
+            lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
             raise StoreBusy(
                 f"Another process{self._holder()} is writing to {self.path}. Wait until it is done and try again."
             ) from None
         except OSError as error:
-            raise StoreUnavailable(f"No permission to write to {self.path}: {error.strerror}.") from error
+            if error.errno == errno.ELOOP:
+                raise _is_link(self.path / "write.lock") from error
+            raise cannot_write(self.path, error) from error
+        try:
+            self._tidy()
+        except BaseException:
+            lock.release()
+            raise
+        return lock
+
+    def _tidy(self) -> None:
+        """Remove records that were half written; refuse generations with links in them, which could lead anywhere."""
+        for item in os.scandir(self.path):
+            if HALF_WRITTEN.fullmatch(item.name):
+                with suppress(OSError):
+                    os.unlink(item.path)
+            elif is_generation_name(item.name):
+                if item.is_symlink():
+                    raise _is_link(item.path)
+                for folder, below, files in os.walk(item.path):
+                    for name in (*below, *files):
+                        if os.path.islink(os.path.join(folder, name)):
+                            raise _is_link(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
         """The lock for reading a generation; None where locks cannot be had (a read-only medium).
@@ -211,7 +271,8 @@ class GraphFolder:
 
     def _holder(self) -> str:
         try:
-            return f" ({int((self.path / 'write.lock').read_text())})"
+            with open(self.path / "write.lock", encoding="ascii") as file:
+                return f" ({int(file.read(20))})"
         except (OSError, ValueError):
             return ""
 
@@ -236,7 +297,9 @@ class GraphFolder:
         return np.fromfile(self.triples_file(generation), dtype="<u8")
 
     def save_hashes(self, generation: int, sorted_hashes: np.ndarray) -> None:
-        sorted_hashes.astype("<u8", copy=False).tofile(self.triples_file(generation))
+        # not by numpy, which does not say that a disk is full
+        with open(self.triples_file(generation), "wb") as file:
+            file.write(memoryview(np.ascontiguousarray(sorted_hashes, dtype="<u8")).cast("B"))
 
 
 def fingerprint(sorted_hashes: np.ndarray) -> str:
@@ -249,13 +312,45 @@ def fingerprint(sorted_hashes: np.ndarray) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file so that a reader sees either the old or the new one, never half of it."""
+    """Write a JSON file so that a reader sees either the old or the new one, never half of it.
+
+    Raises:
+        OSError: it cannot be written; the old one is as it was. `filename` is the path.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        # a file name that is no UTF-8 has lone surrogates, which are written as escapes of JSON
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=_open_no_link) as file:
+            json.dump(data, file, indent=1, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def cannot_write(path: Path, error: OSError) -> StoreUnavailable:
+    """The error of a graph folder that cannot be written, and what helps."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailable(f"There is no space left on the disk of {path}. Make room and try again.")
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StoreUnavailable(f"Too many files are open to write to {path}. Allow more: ulimit -n 4096")
+    return StoreUnavailable(f"No permission to write to {path}: {error.strerror}.")
+
+
+def _is_link(path: Path | str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{path} is a link, and a graph folder that is written to may hold none. Remove it, or load the data into "
+        "another folder."
+    )
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _link(source: Path, target: Path) -> None:

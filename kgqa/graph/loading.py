@@ -7,7 +7,6 @@ journal notes how far the file is, so that an interrupted load can be resumed.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.folder import GraphFolder, write_json
+from kgqa.graph.folder_records import read_journal_record
 from kgqa.graph.rdf_files import FileJob, LineSource, MalformedLines, file_job, line_source, staged_file
 from kgqa.graph.rdf_lines import hashes
 from kgqa.graph.store import OnError
@@ -43,14 +43,15 @@ class Journal:
     def read(cls, folder: GraphFolder) -> Journal:
         """Raises LoadError when there is none, or it is damaged."""
         try:
-            data = json.loads(folder.journal_file.read_text(encoding="utf-8"))
+            data = read_journal_record(folder.journal_file)
             files = [FileJob(**item) for item in data.pop("files")]
             return cls(**data, files=files)
         except FileNotFoundError:
             raise LoadError(f"No interrupted load at {folder.path}: there is nothing to resume.") from None
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
             raise LoadError(
-                f"{folder.journal_file} is damaged ({error}). Begin again: kgqa graph load FILE --restart --into {folder.path}"
+                f"{folder.journal_file} is damaged ({why}). Begin again: kgqa graph load FILE --restart --into {folder.path}"
             ) from error
 
 

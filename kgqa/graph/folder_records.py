@@ -1,0 +1,134 @@
+"""Reads graph.json and loading.json, which anybody may have written: size, types and ranges are checked before use."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import reprlib
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 16 << 20
+"""Of one record: the names and hashes of about 100,000 files."""
+MAX_GENERATION = 10**9
+MAX_COUNT = 1 << 53
+_GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
+
+Check = Callable[[Any], bool]
+
+
+def is_generation_name(name: str) -> bool:
+    """Whether a folder entry is called as a generation is: `gen-3`."""
+    return _GENERATION.fullmatch(name) is not None
+
+
+def read_graph_record(file: Path) -> dict[str, Any]:
+    """The content of graph.json, each of its values checked.
+
+    Raises:
+        ValueError: it is damaged; the message names the value. OSError: it cannot be read.
+    """
+    return _checked(_read_object(file), _GRAPH, "")
+
+
+def read_journal_record(file: Path) -> dict[str, Any]:
+    """The content of loading.json, each of its values checked. Raises as `read_graph_record` does."""
+    record = _checked(_read_object(file), _JOURNAL, "")
+    for number, job in enumerate(record["files"]):
+        _checked(job, _JOB, f"files[{number}].")
+    return record
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    # a pipe of this name would be waited for
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not an ordinary file")
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    try:
+        record = json.loads(data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its JSON is nested too deep") from None
+    if not isinstance(record, dict):
+        raise ValueError("it is not a JSON object")
+    return record
+
+
+def _checked(record: Any, checks: Mapping[str, tuple[Check, str]], where: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise ValueError(f"{where.rstrip('.')} must be an object, not {reprlib.repr(record)}")
+    for key in record.keys() - checks.keys():
+        raise ValueError(f"{where}{reprlib.repr(key)} is not known")
+    for key, (check, expected) in checks.items():
+        if key not in record:
+            raise ValueError(f"{where}{key} is missing")
+        if not check(record[key]):
+            raise ValueError(f"{where}{key} must be {expected}, not {reprlib.repr(record[key])}")
+    return record
+
+
+def _whole(most: int) -> tuple[Check, str]:
+    return lambda value: type(value) is int and 0 <= value <= most, f"a whole number from 0 to {most:,}"
+
+
+def _text(pattern: re.Pattern[str], expected: str) -> tuple[Check, str]:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None, expected
+
+
+def _is_settings(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, (str, int, float, type(None))) for each in value.values())
+
+
+def _is_schema(value: Any) -> bool:
+    return value == "" or (isinstance(value, str) and _PLAIN_NAME.fullmatch(value) is not None)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 4096 and "\0" not in value
+
+
+def _is_history(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and each.keys() == {"path", "sha256"} and all(isinstance(v, str) for v in each.values())
+        for each in value
+    )
+
+
+_FLAG: tuple[Check, str] = (lambda value: isinstance(value, bool), "true or false")
+_SCHEMA: tuple[Check, str] = (_is_schema, "the name of a schema, or of a file in this folder")
+_SETTINGS: tuple[Check, str] = (_is_settings, "an object of texts and numbers")
+_GRAPH: dict[str, tuple[Check, str]] = {
+    "generation": _whole(MAX_GENERATION),
+    "fingerprint": _text(_FINGERPRINT, "16 hexadecimal digits"),
+    "triples": _whole(MAX_COUNT),
+    "schema": _SCHEMA,
+    "settings": _SETTINGS,
+    "files": (_is_history, "a list of objects with path and sha256"),
+    "stale": _FLAG,
+    "format": _whole(MAX_COUNT),
+}
+_JOURNAL: dict[str, tuple[Check, str]] = {
+    "generation": _whole(MAX_GENERATION),
+    "base": (lambda value: value is None or _whole(MAX_GENERATION)[0](value), "null or a whole number"),
+    "on_error": (lambda value: value in ("fail", "skip"), "fail or skip"),
+    "files": (lambda value: isinstance(value, list), "a list"),
+    "schema": _SCHEMA,
+    "settings": _SETTINGS,
+}
+_JOB: dict[str, tuple[Check, str]] = {
+    "path": (_is_path, "the path of a file"),
+    "format": _text(re.compile(r"\.[a-z0-9]{1,10}"), "the ending of a file name"),
+    "size": _whole(MAX_COUNT),
+    "sha256": _text(_SHA256, "64 hexadecimal digits"),
+    "lines_done": _whole(MAX_COUNT),
+    "done": _FLAG,
+}
