@@ -1,0 +1,145 @@
+"""A server goes away in the middle of `kgqa eval run`: the run ends by itself, and `resume` ends as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.testing.server import ScriptedServer
+from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
+from tests.conftest import ROOT, SOAK
+from tests.virtuoso_server import copied, end, prepared_folder, running_server  # noqa: F401
+
+WORDS = ("--embeddings", "off")
+QUICK = """
+import sys
+from kgqa.evaluation import outages, runner
+outages.OUTAGE_SECONDS, outages.QUIET_SECONDS, outages.PROBE_SECONDS, outages.PAUSE_SECONDS = 1.5, 0.5, 0.5, 0.1
+runner.LAST_SECONDS = 1.0
+from kgqa.cli.main import main
+main(sys.argv[1:])
+"""
+"""kgqa, to which an outage of two seconds is one of a minute."""
+SLOWLY = {"KGQA_ENDPOINT_PATIENCE": "0.3", "KGQA_LLM_RETRIES": "1", "KGQA_ENDPOINT_CACHE": "off"}
+DEMO = files("kgqa.demo")
+LINES = 10
+"""Questions that are done when the server goes."""
+
+
+class Away:
+    """A SPARQL server with the demo graph that can be taken away and comes back at its address."""
+
+    def __init__(self) -> None:
+        self._store = ox.Store()
+        self._store.bulk_load(DEMO.joinpath("graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
+        self._lock = threading.Lock()
+        self.hanging = False
+        self._server = SparqlServer(self._answer)
+        self.url = self._server.url
+
+    def _answer(self, request: SparqlRequest) -> Sent:
+        if self.hanging:
+            return Sent(seconds=60)
+        time.sleep(0.002)  # else all is over before the server can go
+        with self._lock:
+            return Sent(body=self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
+
+    def stop(self) -> None:
+        self._server.close()
+
+    def start(self) -> None:
+        """Serve again, at the old address."""
+        self._server.close()
+        self.hanging = False
+        self._server = SparqlServer(self._answer, port=self._server.port)
+
+    def hang(self) -> None:
+        self.hanging = True
+
+
+@pytest.fixture
+def away() -> Iterator[Away]:
+    server = Away()
+    yield server
+    server.stop()
+
+
+@contextmanager
+def started(folder: Path, *arguments: object, code: str = QUICK, **environment: str) -> Iterator[subprocess.Popen]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env={**os.environ, **environment},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run(folder: Path, *arguments: object, **options: str) -> tuple[int, str]:
+    """The exit code of kgqa and what it said."""
+    with started(folder, *arguments, **options) as process:
+        err = process.communicate(timeout=900)[1].decode()
+    assert "Traceback" not in err and "internal error" not in err, err
+    return process.returncode, err
+
+
+def stopped(
+    folder: Path, take_away: Callable[[], None], *arguments: object, lines: int = LINES, **options: str
+) -> tuple[int, str, float]:
+    """A run whose server is taken away once some questions are done: its exit code, what it said, and how many seconds
+    after the outage began it ended."""
+    file = folder / "x/predictions.jsonl"
+    with started(folder, *arguments, "--out", "x", **options) as process:
+        while not file.exists() or file.read_bytes().count(b"\n") < lines:
+            assert process.poll() is None, process.stderr.read().decode()
+            time.sleep(0.005)
+        take_away()
+        began = time.monotonic()
+        err = process.communicate(timeout=900)[1].decode()
+    assert "Traceback" not in err and "internal error" not in err, err
+    return process.returncode, err, time.monotonic() - began
+
+
+def found(folder: Path) -> dict[str, dict]:
+    """What does not differ from run to run, by question: no times, and not how many queries names took that another
+    question had asked for."""
+    records = {}
+    for line in (folder / "predictions.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        answer = record["answer"]
+        usage = {key: value for key, value in answer.pop("usage").items() if key not in ("seconds", "queries")}
+        trace = [{k: v for k, v in e.items() if k not in ("at", "seconds")} for e in answer.pop("trace")]
+        assert record["id"] not in records
+        del record["seconds"], record["at"]
+        records[record["id"]] = {**record, "usage": usage, "trace": trace}
+    return records
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize("how", ["stop", "hang"])
+def test_a_graph_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_path, away, how, concurrency):
+    asked = ("eval", "run", "--dataset", "demo", "--graph", away.url, "--concurrency", concurrency, *WORDS)
+    assert run(tmp_path, *asked, "--out", "quiet", **SLOWLY)[0] == 0
+    code, err, seconds = stopped(tmp_path, getattr(away, how), *asked, **SLOWLY)
+    assert code == 3 and "Go on: kgqa eval resume x" in err and away.url in err, err
+    assert seconds < 60
+    assert all(record["answer"]["status"] != "failed" for record in found(tmp_path / "x").values())
+    away.start()
+    code, err = run(tmp_path, "eval", "resume", "x", **SLOWLY)
+    assert code == 0, err
+    assert found(tmp_path / "x") == found(tmp_path / "quiet")
