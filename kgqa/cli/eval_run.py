@@ -217,6 +217,7 @@ def old_run(
     from dataclasses import replace
 
     from kgqa.evaluation.manifest import check_same, gone_on_with, is_own, plan_of, remember_own, settings_of
+    from kgqa.evaluation.outages import outage_class
     from kgqa.evaluation.run_folder import gone_on
     from kgqa.evaluation.run_questions import chosen_questions
     from kgqa.evaluation.runs import MANIFEST, RunError
@@ -224,7 +225,7 @@ def old_run(
     from kgqa.settings import resolve
 
     with gone_on(path) as (folder, run):
-        again = {record.id for record in run.records() if _classes(record) & set(retry)}
+        again = {record.id for record in run.records() if outage_class(record) or _classes(record) & set(retry)}
         if not again and 0 < run.questions <= len(folder.done):
             _write_metrics(folder, run)
             return 0, run
@@ -301,7 +302,7 @@ def _run(
     from kgqa.evaluation.gold_names import with_names
     from kgqa.evaluation.questions import spread
     from kgqa.evaluation.runner import Progress, Stop, run_questions
-    from kgqa.evaluation.runs import Run, open_run
+    from kgqa.evaluation.runs import MANIFEST, Run, open_run
 
     progress = Progress(total=len(questions))
     for record in Run(folder.path, {}).records():
@@ -335,6 +336,9 @@ def _run(
             stop=stop,
             told=told,
         )
+    if stop.lost_cost:
+        manifest = open_run(folder.path).manifest
+        folder.write(MANIFEST, manifest | {"forgotten_cost": manifest.get("forgotten_cost", 0.0) + stop.lost_cost})
     if only_tried and not stop.asked:
         stop.why = stop.why or "only an estimate was asked for"
     run = open_run(folder.path)
@@ -347,8 +351,11 @@ def _run(
     if missing:
         why = f", because {stop.why.rstrip('.')}" if stop.why else ""
         say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}")
+    elif progress.lost.total():
+        named = ", ".join(f"{name} {count:,}" for name, count in progress.lost.most_common())
+        say(f"kgqa: {label}{progress.lost.total():,} questions were lost to servers ({named}). Ask them again: {again}")
     # whoever asked for the end does not want the next run begun either
-    return (130 if stop.asked else EXIT_STOPPED if missing else 0), run
+    return (130 if stop.asked else 0 if progress.whole else EXIT_STOPPED), run
 
 
 def _write_metrics(folder: RunFolder, run: Run) -> None:

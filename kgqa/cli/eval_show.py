@@ -107,6 +107,7 @@ def show_status(path: Path, as_json: bool) -> int:
                 "waiting": several and held(path / LOCK),
                 "statuses": dict(progress.statuses),
                 "failures": dict(progress.failures),
+                "lost": dict(progress.lost),
                 "scores": {name: progress.mean(name) for name in SHOWN},
                 "cost": progress.cost,
             }
@@ -119,7 +120,7 @@ def show_status(path: Path, as_json: bool) -> int:
 
 
 def _print_status(line: dict[str, Any], progress: Progress) -> None:
-    done = line["done"] >= line["questions"]
+    done = progress.whole
     state = "running" if line["running"] else "done" if done else "waiting" if line["waiting"] else "stopped"
     print(f"{line['run']}  {line['method']}: {line['done']:,} of {line['questions']:,} questions, {state}")
     if progress.done:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import queue
 import threading
 import time
@@ -20,6 +21,7 @@ from itertools import islice
 from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError
 from kgqa.evaluation.asking import Topics, hops_of, loss_of
+from kgqa.evaluation.outages import OutageWatch, outage_class, tolerable
 from kgqa.evaluation.questions import GoldQuestion
 from kgqa.evaluation.records import Record, record_of
 from kgqa.evaluation.run_folder import RunFolder
@@ -29,10 +31,9 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Question
 from kgqa.trace import Trace
 
-GIVEN_UP_AFTER = 25
-"""Questions in a row that fail for want of the graph or the model, after which nobody believes that more will not."""
-UNAVAILABLE = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "ModelUnavailable"})
 LOOK_SECONDS = 0.2
+LAST_SECONDS = 10.0
+"""What questions in flight are given when the servers are gone; then they are left behind."""
 COLLECTED_AFTER = 20_000
 """Objects that are made, net of those that went, before young ones are looked through for cycles."""
 
@@ -46,6 +47,8 @@ class Stop:
     now: threading.Event = field(default_factory=threading.Event)
     asked: bool = False
     why: str = ""
+    lost_cost: float = 0.0
+    """USD that predictions cost which were taken out again."""
 
     def ask(self) -> bool:
         """Ask once more; whether that was for the first time."""
@@ -63,7 +66,8 @@ class Stop:
 @dataclass
 class Progress:
     """Where a run is. Sums only, however many questions there are. `scored`: questions that have gold answers, `scores`:
-    sums of each metric over them; `asked`: questions of this process, `seconds` since it began."""
+    sums of each metric over them; `asked`: questions of this process, `seconds` since it began; `lost`: those that a
+    server is to blame for, by class."""
 
     total: int
     done: int = 0
@@ -71,6 +75,7 @@ class Progress:
     asked: int = 0
     seconds: float = 0.0
     cost: float | None = None
+    lost: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     scores: Counter[str] = field(default_factory=Counter)
@@ -81,6 +86,8 @@ class Progress:
         self.statuses[record.status] += 1
         if record.failure:
             self.failures[record.failure] += 1
+        if lost := outage_class(record):
+            self.lost[lost] += 1
         self.scored += bool(record.scores)
         self.scores.update(record.scores)
         cost = (record.answer.get("usage") or {}).get("cost")
@@ -92,8 +99,15 @@ class Progress:
         self.done -= 1
         self.statuses[record.status] -= 1
         self.failures[record.failure] -= 1
+        if lost := outage_class(record):
+            self.lost[lost] -= 1
         self.scored -= bool(record.scores)
         self.scores.subtract(record.scores)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every question is done, but for the few that may be lost to servers."""
+        return self.done >= self.total and tolerable(self.lost.total(), self.total)
 
     def mean(self, metric: str) -> float:
         """Over all that is done and has gold answers, failed questions too."""
@@ -143,8 +157,8 @@ def run_questions(
         told: called in this thread after predictions have been written.
 
     Returns:
-        The Stop; `soon` is set where questions are left, and `why` says for what reason. The failures of a graph or a
-        model that did not answer any more are not kept: those questions are asked again.
+        The Stop; `soon` is set where questions are left, and `why` says for what reason. Where an outage ended the run,
+        or took more than a few questions, its predictions are not kept: those questions are asked again.
 
     Raises:
         RunError: a prediction cannot be written.
@@ -178,37 +192,36 @@ def run_questions(
     for thread in threads:
         thread.start()
     running = len(threads)
-    in_a_row: list[Record] = []
+    watch = OutageWatch(resources.silent)
+    lost: list[Record] = []
+    leave_at = math.inf
     try:
-        while running and not stop.now.is_set():
+        while running and not stop.now.is_set() and time.monotonic() < leave_at:
             records: list[Record] = []
             for item in _waiting(found):
                 running -= item is None
                 if item is not None:
                     records.append(item)
+            for record in records:
+                watch.add(record)
+            if not keep_going and leave_at == math.inf and (reason := watch.reason()):
+                stop.end(reason)
+                leave_at = time.monotonic() + LAST_SECONDS
             if not records:
                 continue
             folder.append(records)
             for record in records:
                 progress.add(record)
-                if record.failure not in UNAVAILABLE:
-                    in_a_row.clear()
-                elif not keep_going:
-                    in_a_row.append(record)
+                if not keep_going and outage_class(record):
+                    lost.append(record)
             progress.seconds = time.monotonic() - begun
             told(progress)
             look_at_cost()
-            if len(in_a_row) >= GIVEN_UP_AFTER:
-                stop.end(f"{len(in_a_row)} questions in a row failed: {records[-1].answer.get('reason', '')}")
-        all_of_it = progress.asked == len(in_a_row) > 0
-        if all_of_it and not stop.asked:
-            reason = in_a_row[-1].answer.get("reason", "")
-            stop.why = stop.why or f"all {len(in_a_row)} questions asked failed: {reason}"
-        if stop.why and (all_of_it or len(in_a_row) >= GIVEN_UP_AFTER):
-            again = {record.id for record in in_a_row}
-            folder.forget(lambda record: record.id in again)
-            for record in in_a_row:
-                progress.take_back(record)
+        outage = leave_at < math.inf
+        if outage:
+            lost += watch.cut_short()
+        if lost and (outage or not tolerable(progress.lost.total(), progress.total)):
+            _take_back(lost, folder, progress, stop)
     finally:
         stop.soon.set() if running else None
     return stop
@@ -256,6 +269,20 @@ def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, lo
         seconds=round(seconds, 4),
         at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
+
+
+def _take_back(lost: Sequence[Record], folder: RunFolder, progress: Progress, stop: Stop) -> None:
+    """Forget predictions that an outage is to blame for, and say so."""
+    classes = Counter(outage_class(record) or "cut short" for record in lost)
+    named = ", ".join(f"{name} {count:,}" for name, count in classes.most_common())
+    said = f"{len(lost):,} of the questions asked were lost to servers ({named})"
+    example = next((record.answer.get("reason") for record in lost if record.answer.get("reason")), "")
+    stop.why = f"{stop.why.rstrip('.')}; {said}" if stop.why else f"{said}: {example}"
+    again = {record.id for record in lost}
+    folder.forget(lambda record: record.id in again)
+    for record in lost:
+        progress.take_back(record)
+        stop.lost_cost += (record.answer.get("usage") or {}).get("cost") or 0.0
 
 
 def _waiting(found: queue.Queue[Record | None]) -> Iterator[Record | None]:

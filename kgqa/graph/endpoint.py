@@ -169,6 +169,10 @@ class EndpointStore:
         self._transport.meet(self.timeout)
         return self._transport.limits
 
+    def responds(self, seconds: float) -> bool:
+        """Whether the server sends any reply within so many seconds."""
+        return self._transport.responds(seconds)
+
     def looking_at(self, graphs: Iterable[str]) -> None:
         """Say which graphs are looked at, once that is known."""
         self.graphs = tuple(graphs)

@@ -93,6 +93,11 @@ class Gate:
                 )
             closed.wait(turn - now)  # and look again: meanwhile the server may have asked for more
 
+    @property
+    def held(self) -> bool:
+        """Whether the server has asked to be left alone for now."""
+        return self._held_until > time.monotonic()
+
     def hold_off(self, seconds: float) -> None:
         """Nobody sends anything for so long: the server asked for it."""
         with self._changed:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -250,9 +251,9 @@ class KnowledgeGraph:
             return []
         walk = self.walk(path, joins, restricted)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
-        charged = self._charge()
-        limits = [seconds for seconds in (charged, timeout) if seconds is not None]
-        rows = self.store.select(query, timeout=min(limits, default=None))
+        with self._charged() as charged:
+            limits = [seconds for seconds in (charged, timeout) if seconds is not None]
+            rows = self.store.select(query, timeout=min(limits, default=None))
         return [(path.topic, *row) for row in rows]
 
     def walk(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> Walk:
@@ -381,17 +382,30 @@ class KnowledgeGraph:
 
     def _select(self, name: str, **values: Any) -> Rows:
         query = render(name, view=self.view, **values)
-        return self.store.select(query, timeout=self._charge())
+        with self._charged() as seconds:
+            return self.store.select(query, timeout=seconds)
 
     def _ask(self, name: str, **values: Any) -> bool:
-        return self.store.ask(render(name, view=self.view, **values), timeout=self._charge())
+        query = render(name, view=self.view, **values)
+        with self._charged() as seconds:
+            return self.store.ask(query, timeout=seconds)
 
-    def _charge(self) -> float | None:
-        return self._trace.charge_query(self.timeout) if self._trace else self.timeout
+    @contextmanager
+    def _charged(self) -> Iterator[float | None]:
+        """Count a query and give the seconds it may take; one that ends late is noted in the trace, whoever goes on
+        without its result."""
+        try:
+            yield self._trace.charge_query(self.timeout) if self._trace else self.timeout
+        except StoreTimeout as error:
+            if self._trace:
+                self._trace.event("timeout", error=type(error).__name__)
+            raise
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query past every cache; its one column, in the engine's order."""
-        return tuple(row[0] for row in self.store.select(sparql, timeout=self._charge()) if row[0] is not None)
+        with self._charged() as seconds:
+            rows = self.store.select(sparql, timeout=seconds)
+        return tuple(row[0] for row in rows if row[0] is not None)
 
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""

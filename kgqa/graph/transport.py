@@ -33,6 +33,8 @@ IDLE_CONNECTIONS = 32
 LOOPBACK = ("localhost", "::1")
 BUSY = (429, 502, 503)
 BUSY_BEFORE_WORK = (429, 503)
+GONE = (502, 503, 504)
+"""Replies of something in front of a server that is not there."""
 NOT_ITSELF = (401, 403, 404, 429)
 """Replies that may come from something in front of the server, as those of 500 and more may."""
 MOST_BROKEN = 2
@@ -209,6 +211,23 @@ class Transport:
         error = judge_update(response.status, _lower(response.headers), _text(said), self.profile, url, query=text)
         if error:
             raise error
+
+    def responds(self, seconds: float) -> bool:
+        """Whether the server sends any reply within so many seconds: one try, beside the places of queries."""
+        from http.client import HTTPException
+
+        from urllib3.exceptions import HTTPError
+
+        if self._gate.held:
+            return True  # it has replied, and wants to be left alone
+        with watching(time.monotonic() + seconds) as watch:
+            text = render("any_triple", view=())
+            try:
+                response = self._sent(self._requests.query(text, asks=True, profile=self.profile, limit=None), watch)
+            except (HTTPError, HTTPException, OSError):
+                return False
+            response.close()
+            return response.status not in GONE
 
     # --- one request, as often as it takes
 

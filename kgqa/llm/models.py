@@ -19,6 +19,7 @@ from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, check
 from kgqa.settings_table import BY_KEY
 from kgqa.trace import BudgetExhausted, Trace
+from kgqa.words import clean
 
 _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000
@@ -60,6 +61,14 @@ class Models:
 
     def for_question(self, trace: Trace) -> QuestionModels:
         return QuestionModels(self, trace)
+
+    def silent(self, seconds: float) -> list[str]:
+        """The models whose server sends no reply within so many seconds; one that has no server is none of them."""
+        return [
+            f"the language model {clean(model.name)}"
+            for model in self._distinct()
+            if (responds := getattr(model, "responds", None)) is not None and not responds(seconds)
+        ]
 
     def close(self) -> None:
         for model in self._distinct():

@@ -140,6 +140,18 @@ class OpenAIChat:
             raise self._unavailable(completions[0].detail, "Check the server and the URL, or ask again later.")
         return completions
 
+    def responds(self, seconds: float) -> bool:
+        """Whether the server sends any reply within so many seconds."""
+        from openai import APIConnectionError, APIStatusError
+
+        try:
+            self._client.with_options(timeout=seconds, max_retries=0).models.with_raw_response.list()
+        except APIStatusError as error:
+            return error.status_code not in (502, 503, 504)
+        except APIConnectionError:
+            return False
+        return True
+
     def close(self) -> None:
         """Ends what is under way. May be called again."""
         self._closed.set()

@@ -97,6 +97,11 @@ class Replay:
                 heard(place, completion)
         return found_in_order
 
+    def responds(self, seconds: float) -> bool:
+        """Whether its model's server sends any reply within so many seconds, where it has one."""
+        responds = getattr(self._model, "responds", None)
+        return responds is None or responds(seconds)
+
     def close(self) -> None:
         """Closes the model too. May be called again."""
         if self._model is not None:

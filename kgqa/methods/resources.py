@@ -25,6 +25,12 @@ class Resources:
     """Language models, where the settings name one."""
     prompts: Prompts = field(default_factory=Prompts)
 
+    def silent(self, seconds: float) -> list[str]:
+        """The servers that send no reply within so many seconds, each by its address or its model."""
+        responds = getattr(self.graph.store, "responds", None)
+        gone = [self.graph.store.place] if responds is not None and not responds(seconds) else []
+        return gone + (self.models.silent(seconds) if self.models is not None else [])
+
     def close(self) -> None:
         self.graph.close()
         if self.models is not None:

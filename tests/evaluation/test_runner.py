@@ -11,16 +11,16 @@ from types import SimpleNamespace
 import pytest
 
 from kgqa.errors import StoreTimeout
-from kgqa.evaluation import runner
+from kgqa.evaluation import outages, runner
 from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.run_folder import begun
-from kgqa.evaluation.runner import GIVEN_UP_AFTER, Progress, Stop, run_questions
+from kgqa.evaluation.runner import Progress, Stop, run_questions
 from kgqa.evaluation.runs import open_run
 from kgqa.model import Answer, Entity, Event, Named, Usage
 from kgqa.settings import resolve
 
 RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
-RESOURCES = SimpleNamespace(settings=resolve(environment={}))
+RESOURCES = SimpleNamespace(settings=resolve(environment={}), silent=lambda seconds: [])
 
 
 def questions(count: int) -> list[GoldQuestion]:
@@ -158,31 +158,105 @@ def test_no_question_is_begun_beyond_the_budget(answers, run):
     assert 10 <= len(found.records) <= 10 + 4 * 2, "those in flight and those on their way"
 
 
-def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run):
+def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
+    return Answer(question, "failed", reason=reason, trace=(Event("failed", 0.0, {"error": error}),))
+
+
+@pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "NoPlace"], ["ModelUnavailable"]])
+def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run, classes):
     """Its failures are not kept: whoever goes on asks those questions again."""
 
     def gone(question, topics):
-        if int(question.id[1:]) < 3:
-            return right(question, topics)
-        event = Event("failed", 0.0, {"error": "StoreUnavailable"})
-        return Answer(question, "failed", reason="Nothing answers.", trace=(event,))
+        number = int(question.id[1:])
+        return right(question, topics) if number < 3 else failed(question, classes[number % len(classes)])
 
     answers(gone)
     found = run(questions(500), concurrency=2)
-    assert "Nothing answers." in found.stop.why and f"{GIVEN_UP_AFTER} questions in a row" in found.stop.why
-    kept = {record.id for record in found.records}
-    # failures that came before the last of the good ones are no row
-    assert {"q0", "q1", "q2"} <= kept and len(kept) < GIVEN_UP_AFTER and found.progress.done == len(kept)
-    assert found.progress.statuses == {"answered": 3, "failed": len(kept) - 3}
+    assert "Nothing answers" in found.stop.why and "questions in a row failed" in found.stop.why
+    assert {record.id for record in found.records} == {"q0", "q1", "q2"} and found.progress.done == 3
+    assert found.progress.asked < 100 and +found.progress.statuses == {"answered": 3}
+    assert found.stop.lost_cost == 0.0 and not found.progress.whole
 
 
 def test_unless_it_is_to_go_on(answers, run):
+    answers(lambda question, topics: failed(question, "StoreUnavailable"))
+    found = run(questions(60), concurrency=2, keep_going=True)
+    assert len(found.records) == 60 and not found.stop.why and not found.progress.whole
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """An outage is one after half a second."""
+    for name in ("OUTAGE_SECONDS", "QUIET_SECONDS", "PROBE_SECONDS"):
+        monkeypatch.setattr(outages, name, 0.5)
+    monkeypatch.setattr(outages, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(runner, "LAST_SECONDS", 0.3)
+
+
+def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
+    """Nothing fails, nothing comes: the servers are asked, and questions in flight are left behind. What ran out of time
+    on the way there is asked again, too."""
+    never = threading.Event()
+
+    def hangs(question, topics):
+        if question.id == "q1":
+            return replace(right(question, topics), trace=(Event("timeout", 0.0, {"error": "StoreTimeout"}),))
+        if question.id != "q0":
+            never.wait(30)
+        return right(question, topics)
+
+    answers(hangs)
+    monkeypatch.setattr(RESOURCES, "silent", lambda seconds: ["http://127.0.0.1:1/sparql"])
+    started = time.monotonic()
+    found = run(questions(9), concurrency=2)
+    assert time.monotonic() - started < 10 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.why
+    assert [record.id for record in found.records] == ["q0"] and found.progress.done == 1
+    never.set()
+
+
+def test_a_slow_server_that_answers_is_waited_for(answers, run, quick):
+    def slow(question, topics):
+        time.sleep(1.5 if question.id == "q1" else 0)
+        return right(question, topics)
+
+    answers(slow)
+    found = run(questions(3), concurrency=1)
+    assert len(found.records) == 3 and not found.stop.why
+
+
+def test_few_failures_in_a_row_end_the_run_in_time(answers, run, quick):
+    """At concurrency 1 it takes long until many questions have failed."""
+
     def gone(question, topics):
-        return Answer(question, "failed", reason="x", trace=(Event("failed", 0.0, {"error": "StoreUnavailable"}),))
+        time.sleep(0.15)
+        return failed(question, "StoreUnavailable")
 
     answers(gone)
-    found = run(questions(60), concurrency=2, keep_going=True)
-    assert len(found.records) == 60 and not found.stop.why
+    found = run(questions(60), concurrency=1)
+    assert found.records == [] and 5 <= found.progress.asked < 20
+
+
+@pytest.mark.parametrize(("lost", "whole"), [(1, True), (2, True), (3, False)])
+def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run, lost, whole):
+    """Spread over the run, an outage of seconds each: no row, and still no result."""
+
+    def flaky(question, topics):
+        number = int(question.id[1:])
+        return failed(question, "BrokenOff") if number % 33 == 7 and number < 33 * lost else right(question, topics)
+
+    answers(flaky)
+    found = run(questions(100), concurrency=4)
+    assert found.progress.whole is whole
+    assert len(found.records) == (100 if whole else 100 - lost)
+    assert ("lost to servers (BrokenOff 3)" in found.stop.why) is not whole
+
+
+def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
+    """The place that it waited for was taken by others: its path is missing, which says nothing of the path."""
+    event = Event("timeout", 0.0, {"error": "NoPlace"})
+    answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
+    found = run(questions(3), concurrency=1)
+    assert found.records == [] and "NoPlace 3" in found.stop.why
 
 
 def test_errors_of_the_house_are_said_as_they_are(answers, run):

@@ -1,0 +1,121 @@
+"""Tells a server that is gone from questions that fail by themselves: by class of failure, by address and by time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kgqa.evaluation.records import Record
+
+OUTAGE_CLASSES = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "NoPlace", "ModelUnavailable"})
+"""Failures that a server is to blame for, not the question."""
+TOLERATED = 0.02
+"""The share of a run's questions that may be lost to servers before the run counts as unfinished."""
+MOST_IN_A_ROW = 25
+"""Questions in a row lost to servers, after which nobody believes that more will not be."""
+FEW_IN_A_ROW = 5
+OUTAGE_SECONDS = 45.0
+"""How long nothing may answer until the run stops; a server that is restarted is back by then."""
+QUIET_SECONDS = 15.0
+"""How long no question may succeed until the servers are asked whether they are there."""
+PROBE_SECONDS = 10.0
+PAUSE_SECONDS = 5.0
+DOUBTFUL_SECONDS = 120.0
+"""Before an outage is noticed, so long ago a question may have been cut short by it."""
+
+Probe = Callable[[float], Sequence[str]]
+"""Given seconds, the servers that do not reply in that time."""
+
+
+def outage_class(record: Record) -> str:
+    """The class of the server's failure that a record is lost to, empty where it is not.
+
+    A question that got an answer counts too where one of its queries was never sent: its path is missing.
+    """
+    if record.failure in OUTAGE_CLASSES:
+        return record.failure
+    return "NoPlace" if any(event.get("error") == "NoPlace" for event in _events(record, "timeout")) else ""
+
+
+def tolerable(lost: int, total: int) -> bool:
+    """Whether so few questions are lost to servers that a run of `total` may be called done."""
+    return lost <= TOLERATED * total
+
+
+class OutageWatch:
+    """Follows the records of a run and asks the servers when questions stop succeeding. Not thread-safe."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._lock = threading.Lock()
+        self._probing = False
+        self._probe_after = 0.0
+        self._alive = time.monotonic()
+        self._down_since = 0.0
+        self._down: Sequence[str] = ()
+        self._row: list[Record] = []
+        self._row_since = 0.0
+        self._cut_short: list[tuple[float, Record]] = []
+
+    def add(self, record: Record) -> None:
+        """Take note of a question that has ended."""
+        now = time.monotonic()
+        if outage_class(record):
+            self._row_since = self._row_since if self._row else now
+            self._row.append(record)
+        elif _cut_short(record):
+            # says nothing of the server; if that turns out to be gone, the answer is not whole
+            self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
+            self._cut_short.append((now, record))
+        else:
+            self._row.clear()
+            with self._lock:
+                self._alive, self._down_since = now, 0.0
+
+    def reason(self) -> str:
+        """Why the run has to stop, empty as long as it need not. Call it often; it starts the probes."""
+        now = time.monotonic()
+        with self._lock:
+            quiet, down_since, down = now - self._alive, self._down_since, self._down
+            if quiet >= QUIET_SECONDS and not self._probing and now >= self._probe_after:
+                self._probing = True
+                threading.Thread(target=self._ask_servers, name="kgqa-probe", daemon=True).start()
+        if down_since and now - down_since >= OUTAGE_SECONDS:
+            since = time.strftime("%H:%M:%S", time.localtime(time.time() - quiet))
+            return f"{' and '.join(down)} has not answered since {since} ({quiet:.0f} s)"
+        count = len(self._row)
+        if count >= MOST_IN_A_ROW or count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS:
+            return f"{count} questions in a row failed: {self._row[-1].answer.get('reason', '')}"
+        return ""
+
+    def cut_short(self) -> list[Record]:
+        """Questions that ended with timeouts shortly before now: in an outage these are its doing."""
+        now = time.monotonic()
+        return [record for at, record in self._cut_short if now - at <= DOUBTFUL_SECONDS]
+
+    def _ask_servers(self) -> None:
+        started = time.monotonic()
+        try:
+            down = self._probe(PROBE_SECONDS)
+        except Exception:  # a store or a model of another package: nothing is known of it
+            down = ()
+        with self._lock:
+            self._probing = False
+            self._probe_after = time.monotonic() + PAUSE_SECONDS
+            if not down:
+                self._alive, self._down_since = max(self._alive, started), 0.0
+            elif self._alive < started:
+                self._down = down
+                self._down_since = self._down_since or started
+
+
+def _cut_short(record: Record) -> bool:
+    """Whether a query of the question ran out of time, or a language model could not be reached for a prompt."""
+    unreached = any(event.get("failure") == "unreachable" for event in _events(record, "no_reply"))
+    return unreached or bool(_events(record, "timeout"))
+
+
+def _events(record: Record, kind: str) -> list[Mapping[str, Any]]:
+    return [event for event in record.answer.get("trace") or () if event.get("kind") == kind]
