@@ -72,12 +72,21 @@ class Trace:
         Raises:
             BudgetExhausted: nothing is left.
         """
-        left = self.remaining()
+        allowed = self.time_for(limit)
         with self._lock:
             most = self._budget.queries
             if most is not None and self._counts["queries"] >= most and self._grace_until is None:
                 raise BudgetExhausted(f"more than {most} SPARQL queries")
             self._counts["queries"] += 1
+        return allowed
+
+    def time_for(self, limit: float | None) -> float | None:
+        """The time that something may take now: `limit` or what is left of the budget, None for no limit.
+
+        Raises:
+            BudgetExhausted: nothing is left.
+        """
+        left = self.remaining()
         if left is None:
             return limit
         return left if limit is None else min(limit, left)

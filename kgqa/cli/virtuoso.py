@@ -167,7 +167,7 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
 def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
     """Make the index of names that linking and search use on the server, or make it anew after names were added.
 
-    A graph of names is written beside the graph, which stays as it is.
+    A graph of names is written beside the graph, which stays as it is. To remove it: kgqa virtuoso drop-names.
 
     \b
     Example:
@@ -192,6 +192,66 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
         chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
         names = index_graph(server, store, chosen, graph_iri)
     print(f"{names:,} names are indexed." if names else "The graph has no names by this schema; nothing was indexed.")
+
+
+@command.command("drop-names")
+@click.argument("graphs", nargs=-1, metavar="[GRAPH]...")
+@FOLDER
+@click.option("--all", "everything", is_flag=True, help="remove all of them")
+@JSON
+@verbosity_options
+def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:
+    """Remove the indexes of names that `kgqa virtuoso index` made for these graphs; without GRAPH or --all, list them.
+
+    GRAPH is the IRI of a graph whose names are indexed, or of the graph of names itself. The data stays as it is.
+
+    \b
+    Examples:
+      kgqa virtuoso drop-names
+      kgqa virtuoso drop-names http://freebase.com
+      kgqa virtuoso drop-names --all
+    """
+    from kgqa.errors import StoreError
+    from kgqa.virtuoso.name_graph import drop_names_graph, names_graphs
+    from kgqa.virtuoso.server import Server
+    from kgqa.words import clean
+
+    server = Server.at(folder)
+    there = names_graphs(server)
+    for iri in graphs:
+        if not any(iri in _iris(graph) for graph in there):
+            raise StoreError(
+                f"There is no graph of names of <{clean(iri)}> on the server. See which there are: kgqa virtuoso drop-names"
+                f"{clean(server.folder.option)}"
+            )
+    chosen = [graph for graph in there if everything or set(graphs) & set(_iris(graph))]
+    for graph in chosen:
+        drop_names_graph(server, graph.iri)
+    removes = bool(graphs) or everything
+    if as_json:
+        _print_json(
+            [
+                {
+                    "graph": graph.iri,
+                    "of": list(graph.facts.graphs) if graph.facts else None,
+                    "names": graph.facts.names if graph.facts else None,
+                    "removed": removes,
+                }
+                for graph in (chosen if removes else there)
+            ]
+        )
+        return
+    for graph in chosen if removes else there:
+        what = "not finished, or made by an older version of kgqa"
+        if graph.facts:
+            what = f"{graph.facts.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.facts.graphs)}"
+        print(f"{'Removed ' if removes else ''}{clean(graph.iri)}: {what}")
+    if not there:
+        print("There is no graph of names on the server.")
+
+
+def _iris(graph: Any) -> tuple[str, ...]:
+    return (graph.iri, *(graph.facts.graphs if graph.facts else ()))
 
 
 @command.command("password-file")

@@ -14,6 +14,8 @@ from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
 from kgqa.graph.names_opening import open_names
+from kgqa.graph.names_reading import Limit, no_question
+from kgqa.graph.names_unindexed import UnindexedNames
 from kgqa.graph.queries import render
 from kgqa.graph.store import Row, Rows, Store, integer_of
 from kgqa.graph.whole_graph import WholeGraph
@@ -24,6 +26,7 @@ T = TypeVar("T")
 Labels = dict[Entity, str]
 FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
+LONGEST_WAIT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Relations whose labels are better asked for in one query than batch by batch."""
 VERSION = 2
@@ -302,14 +305,33 @@ class Derived:
     @property
     def names(self) -> Names:
         """The index of names and aliases."""
+        return self.names_within(no_question)
+
+    def names_within(self, limit: Limit) -> Names:
+        """The index of names, for a question that may wait for it as long as `limit` lets it.
+
+        Raises:
+            BudgetExhausted: the question has no more time. StoreError: the names cannot be read.
+        """
+        if self._version == self.store.version and (known := self._known.get("names")) is not None:
+            return known
+        while not self._lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
+            pass  # another question is having it made
 
         def find() -> Names:
-            index, note = open_names(self)
+            index, note = open_names(self, limit=limit)
             if note:
                 self._whole.notes[note] = "names"
             return index
 
-        return self._once("names", find)
+        try:
+            index = self._once("names", find)
+            # not counted within the time of one question: another may have more
+            if isinstance(index, UnindexedNames) and not index.counted:
+                self._known.pop("names", None)
+            return index
+        finally:
+            self._lock.release()
 
     @property
     def labels(self) -> dict[Entity, str | None]:

@@ -16,7 +16,7 @@ from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.folding import StatementExit, fold_steps
 from kgqa.graph.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
 from kgqa.graph.mediators import MediatorTable, end_tests
-from kgqa.graph.names import NameIndex
+from kgqa.graph.names import Names
 from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
 from kgqa.graph.queries import Variable, render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
@@ -99,13 +99,14 @@ class KnowledgeGraph:
             most_scanned=most_scanned,
         )
         self._trace: Trace | None = None
+        self._names: Names | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """The same graph, its queries charged to one question's budget."""
         # shared by all questions, charged to none
         self.prepare()
         bound = copy.copy(self)
-        bound._trace = trace
+        bound._trace, bound._names = trace, None
         return bound
 
     def prepare(self) -> None:
@@ -327,7 +328,7 @@ class KnowledgeGraph:
         return find_edges(entity, limit=limit, schema=self.schema, is_noise=self.is_noise, select=self._select)
 
     def search(self, text: str, *, limit: int = 20):
-        """Entities whose name or alias matches; best first. See `NameIndex.search`."""
+        """Entities whose name or alias matches; best first. See `Names.search`."""
         return self.names.search(text, limit=limit)
 
     # --- names
@@ -356,8 +357,16 @@ class KnowledgeGraph:
         return self.derived.is_noise(relation)
 
     @property
-    def names(self) -> NameIndex:
-        return self.derived.names
+    def names(self) -> Names:
+        """The index of names. Within a question its queries, and those that make it, are within the question's limits."""
+        if self._trace is None:
+            return self.derived.names
+        if self._names is None:
+            self._names = self.derived.names_within(self._time_left).within(self._time_left)
+        return self._names
+
+    def _time_left(self) -> float | None:
+        return self._trace.time_for(self.timeout) if self._trace else self.timeout
 
     @property
     def mediators(self) -> MediatorTable:

@@ -11,19 +11,25 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kgqa.graph.names_reading import Name, read_names
+from kgqa.errors import StoreTimeout
+from kgqa.graph.names_reading import Limit, Name, no_question, read_names
 from kgqa.model import Entity
-from kgqa.words import normalise
+from kgqa.trace import BudgetExhausted
+from kgqa.words import clean, normalise
 
 if TYPE_CHECKING:
     from kgqa.graph.derived import Derived
 
 MAX_QUERY_CHARS = 1000
 VERSION = 3
+ATTEMPTS = 2
+PROGRESS_STEPS = 100_000
+"""Steps of SQLite's machine, some milliseconds, after which the time is looked at while an index is made."""
 MIN_SQUEEZED = 5
 MAX_INITIALS = 5
 MAX_NAMESAKES = 200
@@ -122,13 +128,23 @@ class Names(Protocol):
         """
         ...
 
+    def within(self, limit: Limit) -> Names:
+        """The same names for one question: each query to a server within `limit`."""
+        ...
+
     def close(self) -> None:
         """Let go of files and memory."""
         ...
 
 
 class NameIndex:
-    """An index in a SQLite file, or in memory. See `Names`."""
+    """An index in a SQLite file, or in memory. See `Names`.
+
+    Attributes:
+        note: why it could not be kept in the cache, and what to do; empty where it could.
+    """
+
+    note = ""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -140,31 +156,69 @@ class NameIndex:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: Derived) -> NameIndex:
-        """The index of a graph: from the cache, or built now."""
+    def open(cls, graph: Derived, *, limit: Limit = no_question) -> NameIndex:
+        """The index of a graph: from the cache, or built now; in memory where the cache cannot keep it.
+
+        Args:
+            limit: of each query, and of building it.
+
+        Raises:
+            StoreError: the names cannot be read. BudgetExhausted: the question that needs it has no more time.
+        """
         folder = graph.folder
         file = folder / f"names-{VERSION}.sqlite" if folder else None
         if file and file.is_file():
             try:
-                return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
+                return cls(_read_only(file))
             except sqlite3.Error:
-                file.unlink(missing_ok=True)  # damaged: built anew
-        if file is None or not _can_write(file):
+                _remove(file)  # damaged: built anew
+        problem: Exception | None = None
+        # a second time where another process cleared the cache meanwhile
+        for _ in range(ATTEMPTS):
+            if file is None or not _can_write(file):
+                break
+            try:
+                return cls._built(graph, limit, file)
+            except (sqlite3.Error, OSError) as error:
+                problem = error
+                if file.parent.is_dir():
+                    break
+        index = cls._built(graph, limit, None)
+        if problem:
+            index.note = (
+                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}): it is in "
+                "memory, and made again the next time. Make room there, or choose another cache: cache.folder"
+            )
+        return index
+
+    @classmethod
+    def _built(cls, graph: Derived, limit: Limit, file: Path | None) -> NameIndex:
+        names = read_names(graph.store, graph.schema, graph.view, limit=limit)
+        if file is None:
             connection = sqlite3.connect(":memory:", check_same_thread=False)
-            _fill(connection, read_names(graph.store, graph.schema, graph.view))
-            return cls(connection)
-        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        temporary.unlink(missing_ok=True)
-        connection = sqlite3.connect(temporary, check_same_thread=False)
+            connection.execute("PRAGMA temp_store=MEMORY")
+        else:
+            temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+            _remove(temporary)
+            connection = sqlite3.connect(temporary, check_same_thread=False)
         try:
-            _fill(connection, read_names(graph.store, graph.schema, graph.view))
+            with _stopping(connection, limit, graph.store.place):
+                _fill(connection, names)
+            if file is not None:
+                try:
+                    os.replace(temporary, file)
+                except FileNotFoundError:
+                    pass  # the cache was cleared meanwhile: what is open stays readable
+            return cls(connection)
         except BaseException:
             connection.close()
-            temporary.unlink(missing_ok=True)
             raise
-        connection.close()
-        os.replace(temporary, file)
-        return cls(sqlite3.connect(f"file:{file}?mode=ro", uri=True, check_same_thread=False))
+        finally:
+            if file is not None:
+                _remove(temporary)
+
+    def within(self, limit: Limit) -> NameIndex:
+        return self
 
     def close(self) -> None:
         with self._lock:
@@ -281,6 +335,44 @@ def _can_write(file: Path) -> bool:
     except OSError:
         return False
     return os.access(file.parent, os.W_OK)
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        pass
+
+
+@contextmanager
+def _stopping(connection: sqlite3.Connection, limit: Limit, place: str) -> Iterator[None]:
+    """End the building of an index, between queries too, when the question that waits for it has no more time."""
+    ended: list[BudgetExhausted] = []
+
+    def look() -> int:
+        try:
+            limit()
+        except BudgetExhausted as error:
+            ended.append(error)
+        return len(ended)
+
+    advice = f"It can be made beforehand, without these limits: kgqa graph info --graph {clean(place)}"
+    connection.set_progress_handler(look, PROGRESS_STEPS)
+    try:
+        yield
+    except (BudgetExhausted, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.OperationalError) and not ended:
+            raise
+        spent = ended[0] if ended else error
+        raise BudgetExhausted(f"{spent}, while the index of names was made. {advice}") from error
+    except StoreTimeout as error:
+        raise StoreTimeout(f"The names of {place} could not be read in time. {error} {advice}") from error
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 def _fill(connection: sqlite3.Connection, names: Iterator[Name]) -> None:

@@ -23,6 +23,7 @@ from kgqa.graph.names_graph import (
     beginning_node,
     count_node,
     facts_lines,
+    name_node,
     names_graph_iri,
 )
 from kgqa.graph.names_reading import Name, count_names, read_names
@@ -94,7 +95,7 @@ def build_names_graph(
             files.write(writer.word_lines())
     index(graph, tuple(TEXTS.values()))
     with files.closing():
-        files.write(facts_lines(graph, writer.facts(triples)))
+        files.write(facts_lines(graph, writer.facts(triples, view)))
     return BuiltNames(graph, writer.names, files.written)
 
 
@@ -106,8 +107,9 @@ class _Writer:
         self._words = words
         self.names = self._all_words = self._longest = 0
 
-    def facts(self, triples: int) -> NamesFacts:
-        return NamesFacts(triples, self.names, self._all_words, self._longest)
+    def facts(self, triples: int, view: Sequence[Entity]) -> NamesFacts:
+        graphs = tuple(entity.iri for entity in view)
+        return NamesFacts(triples, self.names, self._all_words, self._longest, graphs)
 
     def lines(self, iri: str, name: str, kind: str) -> Iterator[str]:
         norm = normalise(name)
@@ -119,9 +121,10 @@ class _Writer:
         self._longest = max(self._longest, len(words))
         self._words.add(set(words))
         try:
-            subject = render_term(Entity(iri))
+            render_term(Entity(iri))
         except InvalidTerm:
             return  # a blank node: it counts, as in other indexes, but no query could ask about it
+        subject = render_term(Entity(name_node(iri)))
         yield f'{subject} <{TEXTS[kind]}> "{self._tokens.text(norm)}" .'
         for key, how in loose_keys(name).items():
             if how != "initials":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kgqa.errors import QueryRejected
+from kgqa.graph.names_graph import entity_of
 from kgqa.graph.names_memory import Remembered
 from kgqa.graph.names_text import LONGEST_TOLD, NameTokens, pattern
-from kgqa.graph.store import Row, integer_of
+from kgqa.graph.store import Row, only_count
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
@@ -41,6 +43,12 @@ class NameHits:
         self._kinds = kinds
         self._known: Remembered[str, list[Hit]] = Remembered(MAX_REMEMBERED, size=lambda hits: 1 + len(hits))
 
+    def asking(self, select: Select) -> NameHits:
+        """The same, and what it remembers, with another way to run queries."""
+        bound = copy.copy(self)
+        bound._select = select
+        return bound
+
     def close(self) -> None:
         self._known.clear()
 
@@ -60,8 +68,7 @@ class NameHits:
 
     def count(self, tokens: Sequence[str]) -> int:
         """How many names have one of these tokens."""
-        rows = self._select("matching_count", pattern=pattern(tokens))
-        return integer_of(rows[0][0])
+        return only_count(self._select("matching_count", pattern=pattern(tokens)))
 
     def with_tokens(self, tokens: Sequence[str]) -> dict[str, list[Hit]]:
         """For each of some tokens the names that have it; of a very frequent one only ENOUGH_HITS."""
@@ -113,9 +120,9 @@ class NameHits:
     def _first(self, groups: Sequence[Sequence[str]], most: int) -> list[Hit]:
         rows = self._select("matching", pattern=pattern(*groups), limit=most)
         return [
-            Hit(entity.iri, self._kinds[kind.iri], text.value)
-            for entity, kind, text in rows
-            if isinstance(entity, Entity) and isinstance(kind, Entity) and isinstance(text, Literal)
+            Hit(entity_of(node.iri), self._kinds[kind.iri], text.value)
+            for node, kind, text in rows
+            if isinstance(node, Entity) and isinstance(kind, Entity) and isinstance(text, Literal)
         ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa.graph.names import MAX_INITIALS, MAX_NAMESAKES
-from kgqa.graph.names_graph import KEY, TEXTS
+from kgqa.graph.names_graph import KEY, TEXTS, entity_of
 from kgqa.graph.names_hits import MAX_HITS, NameHits, Select
 from kgqa.graph.names_memory import Remembered
 from kgqa.graph.names_text import NameTokens, key_number
@@ -42,6 +43,12 @@ class KeyedEntities:
         self._vocabulary = vocabulary
         self._kinds = [Entity(iri) for iri in (*TEXTS.values(), KEY)]
         self._known: Remembered[str, Keyed] = Remembered(MAX_TEXTS)
+
+    def asking(self, select: Select, hits: NameHits, vocabulary: Vocabulary) -> KeyedEntities:
+        """The same, and what it remembers, with another way to run queries."""
+        bound = copy.copy(self)
+        bound._select, bound._hits, bound._vocabulary = select, hits, vocabulary
+        return bound
 
     def close(self) -> None:
         self._known.clear()
@@ -81,12 +88,12 @@ class KeyedEntities:
             return self._keyed(texts[:half]) | self._keyed(texts[half:])
         found: dict[str, tuple[list[tuple[str, str]], list[str]]] = {text: ([], []) for text in texts}
         kinds = {iri: kind for kind, iri in TEXTS.items()}
-        for entity, kind, key in rows:
-            if isinstance(entity, Entity) and isinstance(kind, Entity) and isinstance(key, Literal):
+        for node, kind, key in rows:
+            if isinstance(node, Entity) and isinstance(kind, Entity) and isinstance(key, Literal):
                 if kind.iri == KEY:
-                    found[keys[key.value]][1].append(entity.iri)
+                    found[keys[key.value]][1].append(entity_of(node.iri))
                 else:
-                    found[names[key.value]][0].append((kinds[kind.iri], entity.iri))
+                    found[names[key.value]][0].append((kinds[kind.iri], entity_of(node.iri)))
         return found
 
     def _rows(self, names: dict[str, str], keys: dict[str, str]) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kgqa.errors import PartialResult
 from kgqa.graph.queries import render
@@ -18,10 +18,22 @@ PAGE_ROWS = 200_000
 LEAST_ROWS = 500
 SECONDS = 600.0
 MAX_ROWS = 50_000_000
+Limit = Callable[[], float | None]
+"""Gives the seconds that the next query may take. Within a question it raises BudgetExhausted when no time is left."""
 
 
-def read_names(store: Store, schema: Schema, view: Sequence[Entity]) -> Iterator[Name]:
+def no_question() -> float:
+    """The limit of a query that belongs to no question."""
+    return SECONDS
+
+
+def read_names(
+    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question
+) -> Iterator[Name]:
     """All names of a graph, kind by kind. Of a graph without any the readable ends of its IRIs.
+
+    Args:
+        limit: of each query.
 
     Raises:
         PartialResult: a server cuts even small pages, or its pages do not add up to the whole.
@@ -29,13 +41,13 @@ def read_names(store: Store, schema: Schema, view: Sequence[Entity]) -> Iterator
     """
     found = False
     for kind, predicate in named_by(schema):
-        for subject, name in _pairs(store, view, Entity(predicate)):
+        for subject, name in _pairs(store, view, Entity(predicate), limit):
             if isinstance(subject, Entity) and isinstance(name, Literal):
                 found = True
                 yield subject.iri, name.value, kind
     if not found:
         query = render("all_nodes", view=view)
-        for (node,) in store.select(query, timeout=SECONDS, max_rows=MAX_ROWS, fresh=True):
+        for (node,) in store.select(query, timeout=limit(), max_rows=MAX_ROWS, fresh=True):
             if isinstance(node, Entity) and not node.iri.startswith("_:"):
                 yield node.iri, local_words(node.iri), "iri"
 
@@ -45,34 +57,34 @@ def named_by(schema: Schema) -> list[tuple[str, str]]:
     return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
 
 
-def count_names(store: Store, schema: Schema, view: Sequence[Entity]) -> int:
-    """How many triples give names. Raises as `Store.select` does."""
-    return sum(_count(store, view, Entity(predicate)) for _, predicate in named_by(schema))
+def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> int:
+    """How many triples give names. `limit`: of each query. Raises as `Store.select` does."""
+    return sum(_count(store, view, Entity(predicate), limit) for _, predicate in named_by(schema))
 
 
-def _pairs(store: Store, view: Sequence[Entity], predicate: Entity) -> Iterator[Row]:
+def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
     from kgqa.graph.endpoint import EndpointStore
 
     if isinstance(store, EndpointStore):
-        yield from _pages(store, view, predicate)
+        yield from _pages(store, view, predicate, limit)
     else:
         query = render("predicate_pairs", view=view, predicate=predicate)
-        yield from store.select(query, timeout=SECONDS, max_rows=MAX_ROWS)
+        yield from store.select(query, timeout=limit(), max_rows=MAX_ROWS)
 
 
-def _pages(store: Store, view: Sequence[Entity], predicate: Entity) -> Iterator[Row]:
+def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
     """All pairs, in the order in which the server happens to keep them: sorting them is too much for it.
 
     No standard says that this order is the same for every page. So rows are counted: as many different ones as there
     are altogether can only be all of them.
     """
-    total = _count(store, view, predicate)
+    total = _count(store, view, predicate, limit)
     size, offset = PAGE_ROWS, 0
     seen = array("q")
     while offset < total:
         try:
             query = render("names_page", view=view, predicate=predicate, limit=size, offset=offset)
-            rows = store.select(query, timeout=SECONDS, fresh=True)
+            rows = store.select(query, timeout=limit(), fresh=True)
         except PartialResult:
             if size <= LEAST_ROWS:
                 raise
@@ -96,6 +108,6 @@ def _different(numbers: array[int]) -> int:
     return len(np.unique(np.frombuffer(numbers, dtype=np.int64))) if numbers else 0
 
 
-def _count(store: Store, view: Sequence[Entity], predicate: Entity) -> int:
+def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
     query = render("names_count", view=view, predicate=predicate)
-    return only_count(store.select(query, timeout=SECONDS, fresh=True))
+    return only_count(store.select(query, timeout=limit(), fresh=True))

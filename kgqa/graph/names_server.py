@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,9 +10,9 @@ from functools import lru_cache
 from kgqa.errors import InvalidTerm
 from kgqa.graph.names import loose_keys
 from kgqa.graph.names_memory import Remembered
-from kgqa.graph.names_reading import named_by
+from kgqa.graph.names_reading import Limit, named_by
 from kgqa.graph.queries import render, render_term
-from kgqa.graph.store import Row, Store, integer_of
+from kgqa.graph.store import Row, Store, only_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import normalise
@@ -42,16 +43,23 @@ class ServerNames:
             self._kinds.setdefault(predicate, []).append(kind)
         self._labels = [Entity(predicate) for predicate in schema.label]
         self._known: Remembered[str, tuple[EntityName, ...]] = Remembered(MAX_ENTITIES)
+        self._limit: Limit | None = None
+
+    def within(self, limit: Limit) -> ServerNames:
+        """The same, each query within a limit."""
+        bound = copy.copy(self)
+        bound._limit = limit
+        return bound
 
     def select(self, template: str, *, fresh: bool = False, **values: object) -> list[Row]:
         """Run queries/names_TEMPLATE.rq."""
-        return self._store.select(render(f"names_{template}", **values), fresh=fresh).rows
+        timeout = self._limit() if self._limit else None
+        return self._store.select(render(f"names_{template}", **values), timeout=timeout, fresh=fresh).rows
 
     @property
     def labelled(self) -> int:
         """How many entities have a label, counted by the server. Raises as `Store.select` does."""
-        ((count,),) = self.select("labelled", view=self._view, predicates=self._labels)
-        return integer_of(count)
+        return only_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
         """All names of each of these entities that have letters or digits, labels first, by letters."""

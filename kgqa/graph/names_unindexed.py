@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 from kgqa.errors import NamesNotIndexed
 from kgqa.graph.names import LooseMatch, NameMatch
+from kgqa.graph.names_reading import Limit
 from kgqa.graph.names_server import ServerNames
 from kgqa.graph.store import Store
 from kgqa.model import Entity
@@ -15,23 +17,36 @@ from kgqa.schema import Schema
 class UnindexedNames:
     """Knows the names of entities, but no entities of names. See `names.Names`.
 
+    Args:
+        count: how many names there are, None where they could not be counted in time.
+        outdated: whether an older version made a graph of names, which is not used.
+
     Raises:
         NamesNotIndexed: whatever has to find entities.
     """
 
     longest = 0
 
-    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None) -> None:
+    def __init__(
+        self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None, outdated: bool = False
+    ) -> None:
         self.count = 1 if count is None else count
+        self.counted = count is not None
         self._server = ServerNames(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
-        found = f"{store.place} has {many} and no index of them. Make one: kgqa virtuoso index."
+        index = "only an index of them by an older version of kgqa" if outdated else "no index of them"
+        found = f"{store.place} has {many} and {index}. Make one: kgqa virtuoso index."
         if count == 0:
             found = (
                 f"{store.place} has no names by the schema {schema.name}. Give a schema that says which predicates give "
                 "them, [names] label: kgqa ask --schema FILE."
             )
         self._message = f"{found} Until then name entities by their ids: kgqa ask --topic ID"
+
+    def within(self, limit: Limit) -> UnindexedNames:
+        bound = copy.copy(self)
+        bound._server = self._server.within(limit)
+        return bound
 
     @property
     def labelled(self) -> int:

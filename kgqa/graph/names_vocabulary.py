@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 
 from kgqa.graph.names_graph import LISTED_WORDS, WORD, WORDS, beginning_node, count_of
@@ -28,6 +29,12 @@ class Vocabulary:
         self._graph = graph
         self._frequencies: Remembered[str, int] = Remembered(MAX_WORDS)
         self._lists: Remembered[str, dict[str, int]] = Remembered(MAX_LISTED, size=lambda words: 1 + len(words))
+
+    def asking(self, select: Select) -> Vocabulary:
+        """The same, and what it remembers, with another way to run queries."""
+        bound = copy.copy(self)
+        bound._select = select
+        return bound
 
     def close(self) -> None:
         self._frequencies.clear()

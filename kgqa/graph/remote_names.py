@@ -6,6 +6,7 @@ from what matches and from counts, because the server's own scores are others.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -16,6 +17,7 @@ from kgqa.graph.names import MAX_INITIALS, MAX_NAMESAKES, MAX_QUERY_CHARS, Loose
 from kgqa.graph.names_graph import TEXTS, NamesFacts
 from kgqa.graph.names_hits import ENOUGH_HITS, Hit, NameHits
 from kgqa.graph.names_keyed import Keyed, KeyedEntities
+from kgqa.graph.names_reading import Limit
 from kgqa.graph.names_scores import NameScores
 from kgqa.graph.names_server import ENTITY_BATCH, EntityName, ServerNames, keys_of_name
 from kgqa.graph.names_text import MAX_TOKENS, NameTokens
@@ -73,6 +75,14 @@ class RemoteNames:
         self._words = Vocabulary(self._select, node)
         self._hits = NameHits(self._select, self._tokens, {iri: kind for kind, iri in TEXTS.items()})
         self._keyed = KeyedEntities(self._select, node, self._tokens, self._hits, self._words)
+
+    def within(self, limit: Limit) -> RemoteNames:
+        bound = copy.copy(self)
+        bound._server = self._server.within(limit)
+        bound._words = self._words.asking(bound._select)
+        bound._hits = self._hits.asking(bound._select)
+        bound._keyed = self._keyed.asking(bound._select, bound._hits, bound._words)
+        return bound
 
     @property
     def labelled(self) -> int:

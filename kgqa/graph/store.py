@@ -46,9 +46,10 @@ def integer_of(value: Value | None) -> int:
     return int(text)
 
 
-def only_count(rows: Rows) -> int:
+def only_count(rows: Iterable[Row]) -> int:
     """The number in a result of one row and one column. Raises as `integer_of` does."""
-    return integer_of(rows.rows[0][0] if len(rows) == 1 and len(rows.variables) == 1 else None)
+    found = list(rows)
+    return integer_of(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
