@@ -127,7 +127,7 @@ class KnowledgeGraph:
     # --- exploration
 
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
-        """The steps that lead on from the ends of a path, in both directions, in two queries.
+        """The steps that lead on from the ends of a path, in both directions, in one query.
 
         Noise relations are left out. Of a relation and the inverse of its reverse property only the first is
         given; of a statement and the claim it stands for only the claim. Literals are ends, never walked through.
@@ -135,19 +135,19 @@ class KnowledgeGraph:
         Args:
             restricted: for places of the path (1 is the node after the topic) the only entities to go on from.
         """
-        found: set[Step] = set()
-        frontier = 0
         walk = walk_of(path, self.walks, inverse=self.inverse, final=False)
         walk = replace(walk, restricted=restricted) if restricted else walk
-        queries = {
-            "out": self._expansion_query(path, walk, "out", len(path) > 0),
-            "in": self._expansion_query(path, walk, "in", False),
+        query = self._expansion_query(path, walk)
+        rows = self._select("relations", **query)
+        columns = {name: {value for value in column if value} for name, column in zip(rows.variables, zip(*rows))}
+        nothing: set[Value | None] = set()
+        found = {
+            Step(relation.iri, direction)
+            for direction in ("out", "in")
+            for relation in columns.get(direction, nothing) - columns.get(f"{direction}_loop", nothing)
+            if isinstance(relation, Entity)
         }
-        for direction, query in queries.items():
-            rows = self._select("relations", **query)
-            found |= {Step(row[0].iri, direction) for row in rows if row[0] is not None}
-            if query["counted"]:
-                frontier = max((integer_of(row[1]) for row in rows if row[1] is not None), default=0)
+        frontier = max((integer_of(count) for count in columns.get("frontier", nothing)), default=0)
         steps = fold_steps(
             found,
             path.steps[-1] if path.steps else None,
@@ -155,34 +155,34 @@ class KnowledgeGraph:
             noise=self.derived.noise,
             inverses=self.inverses,
             inverse_of=self.derived.inverse_of,
-            says_more=lambda leaving: self._says_more(leaving, queries[leaving.step.direction]),
+            says_more=lambda leaving: self._says_more(leaving, query),
             may_return=self.walks == "free",
         )
         self.derived.label_relations((step.relation for step in steps), self.labels)
         return Expansion(steps, approximate=frontier > self.frontier_cap)
 
-    def _expansion_query(self, path: RelationPath, walk: Walk, direction: str, counted: bool) -> dict[str, Any]:
-        returning: list[Entity] = []
+    def _expansion_query(self, path: RelationPath, walk: Walk) -> dict[str, Any]:
+        returning: dict[str, list[Entity]] = {"out": [], "in": []}
         previous = walk.nodes[-2] if len(path) else None
         if self.walks == "no-return" and len(path):
             last = path.steps[-1]
             known = {last.relation, self.inverse(last.relation), *self.derived.inverse_of.get(last.relation, ())}
-            returning = [
-                Entity(relation)
-                for relation in sorted(r for r in known if r)
-                if returns(Step(relation, direction), last, self.inverse)  # type: ignore[arg-type]
-            ]
+            for direction, relations in returning.items():
+                relations += [
+                    Entity(relation)
+                    for relation in sorted(r for r in known if r)
+                    if returns(Step(relation, direction), last, self.inverse)  # type: ignore[arg-type]
+                ]
         keep = [walk.end]
-        if self.walks == "no-return" and len(path) > 1:  # in both directions, so that one count serves both
+        if self.walks == "no-return" and len(path) > 1:
             keep.insert(0, previous)
         return {
             "walk": walk,
             "keep": keep,
-            "out": direction == "out",
-            "counted": counted,
             "cap": self.frontier_cap,
             "not_node": path.topic if self.walks in ("topic-not-end", "topic-never") else None,
-            "returning": returning,
+            "not_out": returning["out"],
+            "not_in": returning["in"],
             "previous": previous,
         }
 

@@ -74,14 +74,13 @@ FULL = {
     "relation_counts": [{}],
     "relation_ends": [{"out": True}, {"out": False}],
     "relations": [
-        {"walk": walk, "keep": keep, "out": out, "counted": counted, "cap": 10, "not_node": not_node, "returning": returning, "previous": previous}
-        for walk, keep, counted, previous in (
-            (START, [A], False, None),
-            (WALK, [Variable("answer")], True, A),
-            (WALK, [Variable("e1"), Variable("answer")], False, Variable("e1")),
+        {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
+        for walk, keep, previous in (
+            (START, [A], None),
+            (WALK, [Variable("answer")], A),
+            (WALK, [Variable("e1"), Variable("answer")], Variable("e1")),
         )
-        for out in (True, False)
-        for not_node, returning in ((None, []), (A, []), (None, [R] if walk is WALK else []))
+        for not_node, not_out, not_in in ((None, [], []), (A, [], []), *([(None, [R], []), (None, [], [R, B])] if walk is WALK else []))
     ],
     "says_more": [
         {"walk": walk, "keep": keep, "cap": 10, "out": out, "exit": R, "claim": B, "owner": owner, "value": value, "untrue": untrue}

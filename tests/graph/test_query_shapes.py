@@ -54,8 +54,8 @@ def test_the_same_as_running_the_template(some, view, limit):
         values = {"view": tuple(view), "walk": walk, "limit": limit}
         assert render("ends", **values) == run("ends", values)
         values = {
-            "view": view, "walk": walk, "keep": [walk.end], "out": limit == 1, "counted": bool(limit), "cap": 7,
-            "not_node": walk.nodes[0], "returning": [Entity("http://e/a")] * bool(limit), "previous": walk.nodes[0],
+            "view": view, "walk": walk, "keep": [walk.end], "cap": 7, "not_node": walk.nodes[0],
+            "not_out": [Entity("http://e/a")] * bool(limit), "not_in": [], "previous": walk.nodes[0],
         }  # fmt: skip
         assert render("relations", **values) == run("relations", values)
 
