@@ -128,7 +128,6 @@ class Bench:
             "PEER_QUESTION_URL": places["mark"],
             # no method finds what another one has asked for
             "KGQA_ENDPOINT_CACHE": "off",
-            "KGQA_CACHE_FOLDER": str(work / "cache"),
         }
         try:
             done = subprocess.run(

@@ -101,7 +101,9 @@ class Walker:
     def _name(self, value: str) -> str:
         if not value.startswith(NS):
             return value
-        return next(iter(self._select(f"SELECT ?x WHERE {{ <{value}> {NAME} ?x }} LIMIT 1")), value.removeprefix(NS))
+        english = 'FILTER(lang(?x) IN ("en", ""))'
+        found = self._select(f"SELECT ?x WHERE {{ <{value}> {NAME} ?x {english} }} LIMIT 1")
+        return found[0] if found else value.removeprefix(NS)
 
     def _select(self, query: str) -> list[str]:
         fields = {"query": query, "format": "application/sparql-results+json"}

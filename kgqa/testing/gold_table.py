@@ -79,10 +79,12 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
         right = {end for end, each in ends.items() if answer_keys([each], wanted) <= wanted}
         nodes = {node for walk in walks if walk[-1] in right for node in walk[1:]}
         names = {each.value: shown.name(each.value, each.name) for each in graph.named(nodes)}
+        joined = resources.settings["explore.combine"] == "intersect"
+        found = _meeting(graph, explored) if joined else [(path,) for path in explored]
     except KgqaError:
         return Gold(answers=question_names(question))
     solutions = tuple(
-        frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in _meeting(graph, explored)
+        frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in found
     )
     answers = tuple(dict.fromkeys(names[end] for end in sorted(right, key=str))) or question_names(question)
     relations = {step.relation for path in paths for step in path.steps}

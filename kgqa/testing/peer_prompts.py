@@ -25,7 +25,7 @@ _LABEL = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _NAMES = {"relation": "via", "entites": "entities", "candidate entities": "entities"}
-_CUE_AT_END = re.compile(r"(?:\bA|\bOutput|\bScore)[ \t]*:\s*\Z")
+_CUE_AT_END = re.compile(r"(?:A|\bOutput|\bScore)[ \t]*:\s*\Z")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
