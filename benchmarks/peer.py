@@ -1,13 +1,16 @@
-"""Two programs on the same server, the same questions and the same scripted model: what each asks for an answer.
+"""kgqa's methods and other programs on the same server, the same questions and the same scripted model: what each asks.
 
-    peer.py --graph http://127.0.0.1:8890/sparql --dataset questions.jsonl --limit 20
-    peer.py ... --peer DIR --peer-command 'python main_freebase.py --url {sparql} --llm {llm} --questions {questions}'
+    peer.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --dataset questions.jsonl --limit 30
+    peer.py ... --peer DIR --peer-command 'python main.py --questions {questions}' --peer-answers out.jsonl
 
-Both speak through two counting proxies on the loopback: one before the SPARQL server, one that is the model. So nothing
-has to be changed in a checkout but two addresses, which its command gets: {sparql} and {llm} (with /v1), besides
-{questions}, a JSONL file of id, question, topics, and {out}, a folder. No code of any peer is in this project.
+All speak through one counting proxy. The other program is run in DIR by its command, in which {sparql}, {llm} (ends in
+/v1), {questions} (JSON lines), {questions_json} (a list with `topic_entity`), {out} (an empty folder) and {mark} are
+replaced; the same addresses are in its environment: SPARQL_ENDPOINT, OPENAI_BASE_URL, OPENAI_API_BASE,
+PEER_QUESTION_URL. No code of any other program is in this project; peer_walker.py is a stand-in of ours.
 
-Counted for each: SPARQL queries, model calls, tokens of prompts (by words and signs), seconds.
+The model is an oracle that makes the right decision with the chance --p, whoever asks. It knows the gold paths of each
+question and reads kgqa's prompts, Think-on-Graph's and Plan-on-Graph's. Means per question are printed, and how many of the
+questions have an answer that holds a gold answer. Seconds run from the first request to the last reply.
 """
 
 from __future__ import annotations
@@ -15,156 +18,225 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import urllib3
-from common import machine, print_json, print_table
+from common import CHECKOUT, machine, print_json, print_table
+from peer_answers import answer_text, holds_gold, read_answers, write_questions
 
 from kgqa.evaluation.datasets import dataset_questions
 from kgqa.evaluation.questions import GoldQuestion, spread
-from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.explore.gold_paths import gold_paths
+from kgqa.methods.ask import open_resources
+from kgqa.settings import resolve
+from kgqa.testing.counting_proxy import CountingProxy, Counts
+from kgqa.testing.gold_table import gold_along
+from kgqa.testing.model_oracle import Gold
+from kgqa.testing.peer_oracle import PeerOracle
 from kgqa.testing.server import ScriptedServer
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "host"}
+METHODS = "tog,top-1,top-1:economy,top-2,top-2:economy,top,top:economy"
+PEER_DEPTH = {"ask.method": "tog", "explore.depth": 3}
+"""What other programs see of the gold paths: relations and names as they are, three hops."""
 
 
 @dataclass
-class Counts:
-    """What came by."""
+class Program:
+    """A program to measure: its command, and where its answers will be ("" for its last reply to each question)."""
 
-    queries: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self) -> None:
-        with self.lock:
-            self.queries += 1
-
-
-class Proxy:
-    """Passes SPARQL requests on to a server and counts them."""
-
-    def __init__(self, target: str) -> None:
-        counts = self.counts = Counts()
-        pool = urllib3.PoolManager(maxsize=32)
-        base = urlsplit(target)
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def _pass_on(self) -> None:
-                counts.add()
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(length) if length else None
-                path = self.path[len("/sparql") :] if self.path.startswith("/sparql") else self.path
-                url = f"{base.scheme}://{base.netloc}{base.path}{path}"
-                headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP_BY_HOP}
-                reply = pool.request(self.command, url, body=body, headers=headers, retries=False, timeout=300.0)
-                self.send_response(reply.status)
-                for name, value in reply.headers.items():
-                    if name.lower() not in HOP_BY_HOP:
-                        self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply.data)))
-                self.end_headers()
-                self.wfile.write(reply.data)
-
-            do_GET = do_POST = _pass_on
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    name: str
+    command: list[str]
+    folder: Path
+    answers: str = ""
+    settings: dict[str, Any] = field(default_factory=lambda: dict(PEER_DEPTH))
 
 
-def measured(command: Sequence[str], folder: Path, proxy: Proxy, model: ScriptedServer, n: int) -> dict[str, float]:
-    """Run a command and count what it asks, by question."""
-    queries, calls = proxy.counts.queries, len(model.requests)
-    started = time.perf_counter()
-    # one method must not find what another has asked for
-    environment = {**os.environ, "KGQA_ENDPOINT_CACHE": "off"}
-    done = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
-    )
-    seconds = time.perf_counter() - started
-    if done.returncode:
-        sys.exit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    asked = model.requests[calls:]
-    tokens = sum(len(_TOKEN.findall(str(m.get("content", "")))) for request in asked for m in request.messages)
-    return {
-        "SPARQL queries": (proxy.counts.queries - queries) / n,
-        "model calls": len(asked) / n,
-        "prompt tokens": tokens / n,
-        "seconds": seconds / n,
-    }
+class Bench:
+    """The server, the oracle and the proxy that all programs share."""
+
+    def __init__(self, options: argparse.Namespace, questions: Sequence[GoldQuestion], opened: ExitStack) -> None:
+        self._options, self._questions = options, questions
+        self._gold: dict[str, Gold] = {}
+        self._oracle = PeerOracle(p=options.p, seed=options.seed, memory=options.memory)
+        self._model = opened.enter_context(ScriptedServer(self._oracle))
+        texts = {question.text.casefold(): question.id for question in questions}
+
+        def question_of(prompt: str) -> str | None:
+            found = [(prompt.casefold().rfind(text), ident) for text, ident in texts.items()]
+            place, ident = max(found, default=(-1, ""))
+            return ident if place >= 0 else None
+
+        self.proxy = opened.enter_context(
+            CountingProxy(
+                options.graph, self._model.url, default_graph=options.graph_iri or "", round_trip=options.round_trip,
+                latency=options.latency, question_of=question_of, on_question=self._begin,
+            )
+        )  # fmt: skip
+        self._texts = {question.id: question.text for question in questions}
+
+    def learn(self, settings: Mapping[str, Any]) -> None:
+        """Tell the oracle what is right, in the words that these settings give the prompts."""
+        iri = {"graph.iri": self._options.graph_iri} if self._options.graph_iri else {}
+        given = {"llm.model": f"{self._model.url}#oracle", "rank.embeddings": "off", **settings, **iri}
+        with open_resources(self._options.graph, settings=resolve(given)) as resources:
+            schema = resources.graph.schema
+            self._gold = {q.id: gold_along(q, resources, gold_paths(q.row, schema)) for q in self._questions}
+
+    def _begin(self, ident: str) -> None:
+        # one entry counts for every wording of the question, masked ones too
+        if ident in self._gold:
+            self._oracle.table = {self._texts[ident]: self._gold[ident]}
+
+    def run(self, program: Program, work: Path) -> dict[str, Any]:
+        """Run a program over all questions; its means, and what each question took."""
+        self.learn(program.settings)
+        self._oracle.table = {self._texts[ident]: gold for ident, gold in self._gold.items()}
+        self.proxy.reset()
+        parts = [[question] for question in self._questions] if self._each(program) else [list(self._questions)]
+        crashes = 0
+        for part in parts:
+            if len(parts) > 1:
+                self.proxy.begin(part[0].id)
+            crashes += self._start(program, part, work)
+        said = {ident: answer_text(counts.last_reply) for ident, counts in self.proxy.counts.items()}
+        if program.answers:
+            file = program.folder / program.answers.replace("{out}", str(work))
+            said = read_answers(file, self._questions) if file.is_file() else {}
+        return self._summary(said, crashes)
+
+    def _each(self, program: Program) -> bool:
+        return self._options.each and program.folder == self._options.peer
+
+    def _start(self, program: Program, questions: Sequence[GoldQuestion], work: Path) -> int:
+        places = write_questions(questions, work) | {
+            "sparql": self.proxy.sparql_url, "llm": self.proxy.model_url, "mark": self.proxy.question_url, "out": str(work),
+        }  # fmt: skip
+        command = [_filled(part, places) for part in program.command]
+        environment = {
+            **os.environ,
+            "SPARQL_ENDPOINT": places["sparql"],
+            "OPENAI_BASE_URL": places["llm"],
+            "OPENAI_API_BASE": places["llm"],
+            "OPENAI_API_KEY": "none",
+            "PEER_QUESTION_URL": places["mark"],
+            # no method finds what another one has asked for
+            "KGQA_ENDPOINT_CACHE": "off",
+        }
+        try:
+            done = subprocess.run(
+                command, cwd=program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True, errors="replace", env=environment, timeout=self._options.seconds,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            print(f"{program.name} did not end within {self._options.seconds:g} s (see --seconds)", file=sys.stderr)
+            return 1
+        if done.returncode:
+            print(f"{program.name} ended with {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
+        return int(done.returncode != 0)
+
+    def _summary(self, said: Mapping[str, str], crashes: int) -> dict[str, Any]:
+        counts = self.proxy.counts
+        each = [counts.get(question.id, Counts()) for question in self._questions]
+        right = [holds_gold(said.get(question.id, ""), question) for question in self._questions]
+
+        def mean(name: str) -> float:
+            return sum(getattr(one, name) for one in each) / len(each)
+
+        return {
+            "SPARQL queries": mean("queries"),
+            "kB": mean("bytes") / 1000,
+            "SPARQL ms": mean("query_ms"),
+            "calls": mean("calls"),
+            "prompt tokens": mean("prompt_tokens"),
+            "prompt characters": mean("prompt_chars"),
+            "reply tokens": mean("reply_tokens"),
+            "wall s": mean("seconds"),
+            "right": sum(right),
+            "failed requests": sum(one.failed for one in counts.values()),
+            "crashes": crashes,
+            "set-up queries": counts[""].queries if "" in counts else 0,
+            "questions": [
+                {"id": question.id, "right": good, "answer": said.get(question.id, ""), **asdict(one), "wall s": one.seconds}
+                for question, good, one in zip(self._questions, right, each)
+            ],
+        }
 
 
-def write_questions(questions: Sequence[GoldQuestion], file: Path) -> None:
-    rows = [{"id": q.id, "question": q.text, "topic_entities": [{"id": t} for t in q.topics]} for q in questions]
-    gold = [[{"id": a.id, "name": a.name} if a.id else {"name": a.name} for a in q.answers] for q in questions]
-    file.write_text("".join(json.dumps(row | {"answers": g}) + "\n" for row, g in zip(rows, gold, strict=True)))
+def _filled(part: str, places: Mapping[str, str]) -> str:
+    for name, value in places.items():
+        part = part.replace(f"{{{name}}}", value)
+    return part
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--graph", required=True, help="SPARQL endpoint")
-    parser.add_argument("--graph-iri", help="its named graph")
-    parser.add_argument("--dataset", default="demo", help="questions, as for kgqa eval")
-    parser.add_argument("--limit", type=int, default=20)
-    parser.add_argument("--methods", default="top-1,top-2,tog", help="ours (default top-1,top-2,tog)")
-    parser.add_argument("--peer", type=Path, metavar="DIR", help="a checkout of another program")
-    parser.add_argument("--peer-command", help="how it is run there, with {sparql} {llm} {questions} {out} in it")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds the model takes")
-    parser.add_argument("--json", action="store_true")
+def own_program(method: str, options: argparse.Namespace) -> Program:
+    """A method of kgqa, `METHOD` or `METHOD:PRESET`."""
+    name, _, preset = method.partition(":")
+    settings = {"ask.method": name, "rank.embeddings": options.embeddings} | ({"ask.preset": preset} if preset else {})
+    command = [
+        sys.executable, str(CHECKOUT / "benchmarks" / "peer_kgqa.py"), "--sparql", "{sparql}", "--llm", "{llm}",
+        "--mark", "{mark}", "--questions", "{questions}", "--out", "{out}/answers.jsonl", "--settings", json.dumps(settings),
+    ]  # fmt: skip
+    if options.graph_iri:
+        command += ["--graph-iri", options.graph_iri]
+    return Program(f"kgqa {method}", command, CHECKOUT, "{out}/answers.jsonl", settings)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", required=True, metavar="URL", help="SPARQL endpoint")
+    parser.add_argument("--graph-iri", metavar="IRI", help="its named graph; the default graph of whoever names none")
+    parser.add_argument("--dataset", default="demo", help="questions, as for kgqa eval [demo]")
+    parser.add_argument("--limit", type=int, default=30, metavar="N", help="questions [30]")
+    parser.add_argument("--methods", default=METHODS, help=f"kgqa's, METHOD or METHOD:PRESET; '' for none [{METHODS}]")
+    parser.add_argument("--embeddings", default="auto", choices=("auto", "off"), help="of kgqa's methods [auto]")
+    parser.add_argument("--peer", type=Path, metavar="DIR", help="the folder of another program")
+    parser.add_argument("--peer-command", metavar="COMMAND", help="how it is run there, see above")
+    parser.add_argument("--peer-answers", default="", metavar="FILE", help="its answers, in DIR [its last reply]")
+    parser.add_argument("--peer-name", metavar="NAME", help="what it is called in the table [the folder's name]")
+    parser.add_argument("--each", action="store_true", help="run it once per question, not once for all")
+    parser.add_argument("--p", type=float, default=0.9, help="chance that a decision of the model is right [0.9]")
+    parser.add_argument("--memory", type=float, default=0.0, help="chance that it knows an answer by itself [0]")
+    parser.add_argument("--seed", type=int, default=0, help="of the model's mistakes [0]")
+    parser.add_argument("--latency", type=float, default=0.2, metavar="S", help="seconds the model takes [0.2]")
+    parser.add_argument("--round-trip", type=float, default=0.0, metavar="S", help="seconds added to each query [0]")
+    parser.add_argument("--seconds", type=float, default=3600.0, metavar="S", help="a program may take [3600]")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every question")
     options = parser.parse_args()
     if bool(options.peer) != bool(options.peer_command):
         parser.error("--peer and --peer-command go together")
-    questions = spread(dataset_questions(options.dataset), options.limit)
-    kgqa = str(Path(sys.executable).with_name("kgqa"))
+    if not options.peer and not options.methods:
+        parser.error("nothing to measure: --methods or --peer")
+    return options
+
+
+def main() -> int:
+    options = arguments()
+    questions = spread([q for q in dataset_questions(options.dataset) if q.answerable()], options.limit)
+    if not questions:
+        sys.exit(f"{options.dataset} has no question with gold answers.")
+    programs = [own_program(method, options) for method in options.methods.split(",") if method]
+    if options.peer:
+        name = options.peer_name or options.peer.resolve().name
+        programs.append(Program(name, shlex.split(options.peer_command), options.peer, options.peer_answers))
     rows = {}
-    proxy = Proxy(options.graph)
-    oracle = ModelOracle({"": Gold()})
-    with tempfile.TemporaryDirectory() as work, ScriptedServer(oracle, latency=options.latency) as model:
-        file = Path(work) / "questions.jsonl"
-        write_questions(questions, file)
-        for method in options.methods.split(","):
-            command = [
-                kgqa, "eval", "run", "--dataset", str(file), "--out", f"{work}/{method}", "--method", method, "-q",
-                "--graph", proxy.url, "--llm", f"{model.url}#m", "--embeddings", "off", "--concurrency", "1",
-            ]  # fmt: skip
-            if options.graph_iri:
-                command += ["--graph-iri", options.graph_iri]
-            rows[f"kgqa {method}"] = measured(command, Path(work), proxy, model, len(questions))
-        if options.peer:
-            (Path(work) / "peer").mkdir()
-            places = {"sparql": proxy.url, "llm": model.url, "questions": str(file), "out": f"{work}/peer"}
-            command = [part.format(**places) for part in shlex.split(options.peer_command)]
-            rows[options.peer.name] = measured(command, options.peer, proxy, model, len(questions))
-    proxy.close()
+    with ExitStack() as opened:
+        bench = Bench(options, questions, opened)
+        for program in programs:
+            work = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-peer-")))
+            rows[program.name] = bench.run(program, work)
     if options.json:
-        print_json({"machine": machine(), "questions": len(questions), "by question": rows})
+        print_json({"machine": machine(), "n": len(questions), "p": options.p, "programs": rows})
     else:
-        print(f"{len(questions)} questions; means of one question\n")
-        names = list(next(iter(rows.values())))
-        print_table(("program", *names), [(name, *row.values()) for name, row in rows.items()])
+        print(f"{len(questions)} questions, p = {options.p:g}, model at {1000 * options.latency:g} ms; means of one question\n")
+        names = [name for name in next(iter(rows.values())) if name != "questions"]
+        print_table(("program", *names), [(name, *(row[each] for each in names)) for name, row in rows.items()])
     return 0
 
 

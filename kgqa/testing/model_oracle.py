@@ -25,12 +25,13 @@ class Gold:
 
     `solutions`: each the paths, in the words of the prompts (`[E1] -> location country -> country capital`), that
     together lead to exactly the answers. `nodes`: names of entities that lie on gold paths; `answers`: of those at
-    their ends.
+    their ends. `relations`: ids of the relations of gold paths, for prompts that show these instead of words.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
     nodes: frozenset[str] = frozenset()
     answers: tuple[str, ...] = ()
+    relations: frozenset[str] = frozenset()
 
     def rank(self, text: str) -> int:
         """How far a path is from a solution: 0 is one, 1 one hop or one join away; `WORST` leads to none."""

@@ -1,0 +1,226 @@
+"""One proxy in front of a SPARQL server and a model server, which counts what a program asks of both per question."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+import urllib3
+
+from kgqa.errors import QueryRejected
+from kgqa.graph.sparql_text import tokens
+from kgqa.testing.loopback import LoopbackServer, Response
+
+HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-type", "host", "date"}
+DATASET = ("default-graph-uri", "named-graph-uri")
+SECONDS = 600.0
+"""After which a server that does not answer is given up."""
+
+
+@dataclass
+class Counts:
+    """What was asked for one question. Bytes are those of replies as they were sent, tokens those that the model's
+    server counts, milliseconds summed over requests; `failed` are replies with an error status."""
+
+    queries: int = 0
+    bytes: int = 0
+    query_ms: float = 0.0
+    calls: int = 0
+    prompt_chars: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    call_ms: float = 0.0
+    failed: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    last_reply: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """From the first request to the end of the last reply: the start of a program does not count."""
+        return self.last - self.first
+
+
+class CountingProxy:
+    """Listens on a free port of the loopback from when it is made; thread-safe.
+
+    `/sparql` is the SPARQL server, `/v1/...` the model server. A request to `/question/ID` says that what comes next
+    belongs to this question; `/question/` ends it. Programs that do not say so are followed by their prompts: what
+    comes after the first prompt of a question is counted for it. What comes before is counted for the question "".
+
+    Args:
+        sparql, model: addresses; that of the model ends in `/v1`.
+        default_graph: added as `default-graph-uri` to queries that name no graph, in their text or beside it.
+        round_trip, latency: seconds added before each reply of the SPARQL server and of the model.
+        question_of: the id of the question that a prompt is about, None for the one before.
+        on_question: told each id as its question begins, before anything is asked for it.
+    """
+
+    def __init__(
+        self,
+        sparql: str,
+        model: str,
+        *,
+        default_graph: str = "",
+        round_trip: float = 0.0,
+        latency: float = 0.0,
+        question_of: Callable[[str], str | None] = lambda prompt: None,
+        on_question: Callable[[str], None] = lambda ident: None,
+    ) -> None:
+        self.counts: dict[str, Counts] = {}
+        self._targets = {"sparql": sparql, "v1": model.rstrip("/")}
+        self._default_graph = default_graph
+        self._delays = {"sparql": round_trip, "v1": latency}
+        self._question_of, self._on_question = question_of, on_question
+        self._current, self._marked = "", False
+        self._lock = threading.Lock()
+        self._pool = urllib3.PoolManager(maxsize=64, block=False)
+        self._server = LoopbackServer(self._answer)
+        self.url = f"http://127.0.0.1:{self._server.port}"
+
+    @property
+    def sparql_url(self) -> str:
+        return f"{self.url}/sparql"
+
+    @property
+    def model_url(self) -> str:
+        return f"{self.url}/v1"
+
+    @property
+    def question_url(self) -> str:
+        """Followed by an id it begins a question."""
+        return f"{self.url}/question/"
+
+    def reset(self) -> None:
+        """Forget all counts, for the next program."""
+        with self._lock:
+            self.counts = {}
+            self._current, self._marked = "", False
+
+    def begin(self, ident: str) -> None:
+        """What comes next belongs to this question."""
+        self._marked = bool(ident)
+        self._begin(ident)
+
+    def close(self) -> None:
+        self._server.close()
+        self._pool.clear()
+
+    def __enter__(self) -> CountingProxy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- passing on ----
+
+    def _answer(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
+        arrived = time.perf_counter()
+        place = path.partition("?")[0].strip("/").partition("/")[0]
+        if place == "question":
+            self.begin(unquote(path.removeprefix("/question").strip("/")))
+            return Response(204)
+        if place not in self._targets:
+            return Response(404, b"Use /sparql, /v1/... or /question/ID.", "text/plain")
+        if place == "sparql":
+            path, content = self._with_graph(path, headers.get("content-type", ""), content)
+        else:
+            self._follow(content)
+        with self._lock:
+            ident = self._current
+        self._server.wait(self._delays[place])
+        url = self._targets[place] + path.removeprefix(f"/{place}")
+        kept = {name: value for name, value in headers.items() if name not in HOP_BY_HOP - {"content-type"}}
+        try:
+            reply = self._pool.request(
+                method, url, body=content or None, headers=kept, retries=False, redirect=False, timeout=SECONDS,
+                preload_content=False,
+            )  # fmt: skip
+            body = reply.read(decode_content=False)
+            reply.release_conn()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            reply, body = None, str(error).encode("utf-8", "replace")
+        status = reply.status if reply is not None else 502
+        kind = reply.headers.get("content-type", "") if reply is not None else "text/plain"
+        passed = reply.headers.items() if reply is not None else ()
+        if place == "sparql" or method == "POST":
+            self._count(place, ident, arrived, content, body, failed=status >= 400)
+        return Response(status, body, kind, tuple((n, v) for n, v in passed if n.lower() not in HOP_BY_HOP))
+
+    def _with_graph(self, path: str, kind: str, content: bytes) -> tuple[str, bytes]:
+        """The request with a default graph where it names none."""
+        address, _, query = path.partition("?")
+        in_body = kind.startswith("application/x-www-form-urlencoded")
+        form = content.decode("utf-8", "replace") if in_body else ""
+        fields = [*parse_qsl(query, keep_blank_values=True), *parse_qsl(form, keep_blank_values=True)]
+        text = next((value for name, value in fields if name == "query"), "")
+        if kind.startswith("application/sparql-query"):
+            text = content.decode("utf-8", "replace")
+        if not self._default_graph or not text or any(name in DATASET for name, _ in fields) or _names_graph(text):
+            return path, content
+        added = urlencode({DATASET[0]: self._default_graph})
+        if form:
+            return path, f"{form}&{added}".encode()
+        return f"{address}?{query}&{added}" if query else f"{address}?{added}", content
+
+    # ---- counting ----
+
+    def _begin(self, ident: str) -> None:
+        with self._lock:
+            self._current = ident
+        if ident:
+            self._on_question(ident)
+
+    def _follow(self, content: bytes) -> None:
+        if not self._marked and (ident := self._question_of(_prompt(content))) not in (None, self._current):
+            self._begin(str(ident))
+
+    def _count(self, place: str, ident: str, arrived: float, sent: bytes, body: bytes, *, failed: bool) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            counts = self.counts.setdefault(ident, Counts(first=arrived))
+            counts.last = max(counts.last, now)
+            counts.failed += failed
+            if place == "sparql":
+                counts.queries += 1
+                counts.bytes += len(body)
+                counts.query_ms += 1000 * (now - arrived)
+                return
+            usage, text = _reply(body)
+            counts.calls += 1
+            counts.call_ms += 1000 * (now - arrived)
+            counts.prompt_chars += len(_prompt(sent))
+            counts.prompt_tokens += int(usage.get("prompt_tokens") or 0)
+            counts.reply_tokens += int(usage.get("completion_tokens") or 0)
+            counts.last_reply = text or counts.last_reply
+
+
+def _names_graph(query: str) -> bool:
+    """Whether a query says which graphs it is about."""
+    try:
+        return any(token.kind == "word" and token.text.upper() == "FROM" for token in tokens(query))
+    except QueryRejected:
+        return False
+
+
+def _prompt(content: bytes) -> str:
+    """The messages of a chat request, one after the other."""
+    try:
+        messages = json.loads(content)["messages"]
+        return "\n".join(str(message.get("content") or "") for message in messages)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ""
+
+
+def _reply(body: bytes) -> tuple[dict[str, Any], str]:
+    """What the model's server counted, and the text."""
+    try:
+        reply = json.loads(body)
+        return reply.get("usage") or {}, str(reply["choices"][0]["message"].get("content") or "")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return {}, ""

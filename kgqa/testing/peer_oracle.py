@@ -1,0 +1,126 @@
+"""A language model for comparing programs: it decides for Think-on-Graph and Plan-on-Graph as for kgqa.
+
+Each decision is right with the same chance whoever asks: which relations lead on, which entities, whether that is enough.
+It knows no answer by itself unless it is told to, so that what is right comes from the graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kgqa.testing.model_oracle import Gold, ModelOracle
+from kgqa.testing.peer_prompts import PeerPrompt, read_peer_prompt
+
+MOST_RELATIONS = 3
+"""Relations it names at most, which is the width that the programs ask for."""
+UNKNOWN = "nobody"
+
+
+@dataclass
+class PeerOracle(ModelOracle):
+    """Replies for `ScriptedServer`: to prompts of kgqa as `ModelOracle`, to those of the others in their forms.
+
+    Args:
+        memory: chance that it knows the answers where a prompt gives it nothing to answer from.
+    """
+
+    memory: float = 0.0
+
+    def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
+        asked = next((m["content"] for m in reversed(messages) if m["role"] == "user"), "")
+        prompt = read_peer_prompt(asked, self.table)
+        if prompt is None:
+            return super().__call__(messages)
+        said = "\n".join(m["content"] for m in messages)
+        digest = hashlib.blake2b(f"{self.seed}\0{said}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return self._forms()[prompt.kind](self._gold_of(prompt), prompt, random.Random(digest))
+
+    def _gold_of(self, prompt: PeerPrompt) -> Gold:
+        by_text = {question.casefold(): gold for question, gold in self.table.items()}
+        return by_text.get(prompt.question.casefold()) or self._gold(prompt.question)
+
+    def _forms(self) -> dict[str, Callable[[Gold, PeerPrompt, random.Random], str]]:
+        return {
+            "subobjectives": lambda gold, prompt, chance: json.dumps([f"Find out: {prompt.question}"]),
+            "relation scores": self._relation_scores,
+            "relation list": lambda *asked: json.dumps(self._relations_chosen(*asked)),
+            "entity scores": self._entity_scores,
+            "entity list": self._entity_list,
+            "memory": self._memory,
+            "more entities": self._more_entities,
+            "sufficient": lambda *asked: self._in_braces(*asked, verdict=True),
+            "sufficient json": lambda *asked: self._in_json(*asked, key="Sufficient"),
+            "answer": lambda *asked: self._in_braces(*asked, verdict=False),
+            "answer json": lambda *asked: self._in_json(*asked, key="Known"),
+        }
+
+    # ---- decisions ----
+
+    def _relations_chosen(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> list[str]:
+        names = prompt.candidates
+        right = [name for name in names if name in gold.relations]
+        if not right or not self._right(chance):
+            right = chance.sample(names, min(MOST_RELATIONS, len(names)))
+        return right[:MOST_RELATIONS]
+
+    def _entities_chosen(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> list[bool]:
+        right = [name in gold.nodes or name in gold.answers for name in prompt.candidates]
+        if not any(right) or not self._right(chance):
+            right = [chance.random() < 0.5 for _ in right]
+        return right
+
+    def _answers_found(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> list[str]:
+        """The gold answers that stand in the prompt; none where it errs."""
+        if not prompt.evidence.strip():
+            return list(gold.answers) if chance.random() < self.memory else []
+        found = [name for name in gold.answers if stands_in(name, prompt.evidence)]
+        return found if self._right(chance) else []
+
+    # ---- forms ----
+
+    def _relation_scores(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
+        chosen = self._relations_chosen(gold, prompt, chance)
+        share = round(1 / (len(chosen) or 1), 2)
+        return "\n".join(f"{n}. {{{name} (Score: {share})}}: it leads on." for n, name in enumerate(chosen, 1))
+
+    def _entity_scores(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
+        right = self._entities_chosen(gold, prompt, chance)
+        share = round(1 / (sum(right) or 1), 2)
+        return ", ".join(str(share if good else 0.0) for good in right)
+
+    def _entity_list(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
+        right = self._entities_chosen(gold, prompt, chance)
+        return json.dumps([name for name, good in zip(prompt.candidates, right) if good], ensure_ascii=False)
+
+    def _memory(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
+        known = sorted(name for name in {*gold.nodes, *gold.answers} if stands_in(name, prompt.evidence))
+        return json.dumps({"1": "; ".join(known) or "nothing yet"}, ensure_ascii=False)
+
+    def _more_entities(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
+        ahead = prompt.fields.get("entities to be retrieved", "")
+        lost = not any(stands_in(name, ahead) for name in gold.nodes)
+        add = lost == self._right(chance)
+        return json.dumps({"Add": "Yes" if add else "No", "Reason": "The way on is " + ("lost." if add else "there.")})
+
+    def _in_braces(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, verdict: bool) -> str:
+        answers = self._answers_found(gold, prompt, chance)
+        said = f"It is {{{'; '.join(answers)}}}." if answers else f"I would say {{{UNKNOWN}}}."
+        return f"{{{'Yes' if answers else 'No'}}}. {said}" if verdict else said
+
+    def _in_json(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, key: str) -> str:
+        answers = self._answers_found(gold, prompt, chance)
+        found = {key: "Yes" if answers else "No", "Answer": "; ".join(answers) or "null"}
+        return json.dumps({"A": found, "R": "By what is known."}, ensure_ascii=False)
+
+    def _recall(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        return json.dumps({"answers": list(gold.answers) if chance.random() < self.memory else [UNKNOWN]})
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Whether a name is one of the parts of a text: of a triple, a list, or a line."""
+    return re.search(rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])", text, re.MULTILINE) is not None

@@ -1,0 +1,138 @@
+"""Reads prompts in the form of Think-on-Graph (Sun et al. 2024) and Plan-on-Graph.
+
+Both send one message: instructions, examples, then the question behind `Q:` and what belongs to it behind labels at the
+beginning of a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). What is wanted is told by the labels and by
+the form of reply that the instructions ask for. Nothing depends on the sentences of a prompt.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "subobjectives", "relation scores", "relation list", "entity scores", "entity list", "memory", "more entities",
+    "sufficient", "sufficient json", "answer", "answer json",
+]  # fmt: skip
+
+_QUESTION = re.compile(r"^[ \t]*Q[ \t]*:[ \t]*", re.MULTILINE)
+_LABEL = re.compile(
+    r"^[ \t]*(topic entity|relations?|candidate entities|entities to be retrieved|entit(?:i)?es|knowledge tripl\w+"
+    r"|tripl\w+|sub-?objectives?|memory|score|output|a)[ \t]*:[ \t]*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NAMES = {"relation": "via", "entites": "entities", "candidate entities": "entities"}
+_CUE_AT_END = re.compile(r"(?:A|\bOutput|\bScore)[ \t]*:\s*\Z")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+
+
+@dataclass(frozen=True)
+class PeerPrompt:
+    """What a prompt asks.
+
+    Attributes:
+        question: as it stands in the prompt.
+        fields: what stands behind the labels after the question: `relations`, `entities`, `triples`, `knowledge`,
+            `memory`, `subobjectives`.
+    """
+
+    kind: Kind
+    question: str
+    fields: dict[str, str]
+
+    @property
+    def candidates(self) -> list[str]:
+        """The relations or entities to choose from, in order."""
+        if self.kind.startswith("relation"):
+            return listed(self.fields["relations"])
+        if "entities" in self.fields:
+            return listed(self.fields["entities"])
+        # a line for each relation, the entities it leads to in brackets
+        lists = _BRACKETS.findall(self.fields.get("triples", ""))
+        return list(dict.fromkeys(name for text in lists for name in listed(text)))
+
+    @property
+    def evidence(self) -> str:
+        """All that the prompt gives to answer from."""
+        return "\n".join(self.fields.get(name, "") for name in ("knowledge", "memory"))
+
+
+def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | None:
+    """What a prompt asks; None where it has no `Q:` and so is of another form.
+
+    Args:
+        questions: known questions. The last one behind a `Q:` is the one that is asked, or the last one at all where a
+            program leaves the mark out before it; else what stands behind the last `Q:`.
+    """
+    marks = list(_QUESTION.finditer(text))
+    if not marks:
+        return None
+    start, end = _asked(text, marks[-1].end(), [question for question in questions if question])
+    said, rest = text[:start], _CUE_AT_END.sub("", text[end:])
+    fields = _fields(rest)
+    if text.rstrip().endswith("Score:"):
+        fields.setdefault("score", "")
+    return PeerPrompt(_kind(said, fields), text[start:end], fields)
+
+
+def listed(text: str) -> list[str]:
+    """The items of a list: a Python or JSON list, else what semicolons or, without any, commas separate."""
+    text = text.strip().removesuffix(".")
+    if text.startswith("["):
+        try:
+            return [str(item) for item in ast.literal_eval(text)]
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            text = text.strip("[]")
+    parts = text.split(";") if ";" in text else text.split(",")
+    return [item for part in parts if (item := part.strip().strip("'\""))]
+
+
+def _asked(text: str, last: int, questions: list[str]) -> tuple[int, int]:
+    """Where the question that is asked begins and ends."""
+    found = [(m.start(), m.end()) for q in questions for m in re.finditer(re.escape(q), text, re.IGNORECASE)]
+    marked = [place for place in found if _QUESTION.search(text[: place[0]].rpartition("\n")[2])]
+    if place := max(marked or found, default=None):
+        return place
+    line = text[last:].partition("\n")[0]
+    return last, last + len(line.rstrip())
+
+
+def _fields(text: str) -> dict[str, str]:
+    labels = list(_LABEL.finditer(text))
+    ends = [label.start() for label in labels[1:]] + [len(text)]
+    found = {}
+    for label, end in zip(labels, ends):
+        name = " ".join(label[1].lower().split())
+        name = "knowledge" if name.startswith("knowledge") else "triples" if name.startswith("tripl") else name
+        name = "subobjectives" if name.startswith("sub") else _NAMES.get(name, name)
+        found[name] = text[label.end() : end].strip()
+    return found
+
+
+def _kind(said: str, fields: dict[str, str]) -> Kind:
+    """By the labels first, then by the form of the reply that the instructions show."""
+
+    def shows(pattern: str) -> bool:
+        return re.search(pattern, said, re.IGNORECASE) is not None
+
+    scores = "score" in fields or shows(r"\bscores?\b")
+    if "relations" in fields:
+        return "relation scores" if scores else "relation list"
+    if shows(r"[\"']Add[\"']"):
+        return "more entities"
+    if "entities" in fields:
+        return "entity scores" if scores else "entity list"
+    if "triples" in fields:
+        return "entity list"
+    if shows(r"[\"']Sufficient[\"']"):
+        return "sufficient json"
+    if "knowledge" in fields:
+        if "subobjectives" in fields:
+            return "memory"
+        return "sufficient" if shows(r"\byes or no\b|\{yes\}") else "answer"
+    if shows(r"sub-?objective"):
+        return "subobjectives"
+    return "answer json" if shows(r"[\"']Answer[\"']") else "answer"

@@ -1,0 +1,238 @@
+"""The oracle reads the prompts of other programs. The prompts here are in words of ours; their structure, labels and forms
+of reply are those that Think-on-Graph and Plan-on-Graph publish."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+
+from kgqa.testing.model_oracle import Gold
+from kgqa.testing.peer_oracle import PeerOracle, stands_in
+from kgqa.testing.peer_prompts import listed, read_peer_prompt
+
+ASKED = "Who founded the club that Ann Li plays for?"
+OTHER = "Which instrument does Ann Li play?"
+TABLE = {
+    ASKED: Gold(
+        nodes=frozenset({"FC North", "m.0club", "Mara Holt"}), answers=("Mara Holt", "Jonas Pell"),
+        relations=frozenset({"sports.athlete.team", "organization.organization.founders"}),
+    ),
+    OTHER: Gold(nodes=frozenset({"Cello"}), answers=("Cello",), relations=frozenset({"music.artist.instrument"})),
+}  # fmt: skip
+RELATIONS = "people.person.gender; sports.athlete.team; people.person.height; music.artist.instrument"
+TRIPLES = "Ann Li, sports.athlete.team, FC North\nFC North, organization.organization.founders, Mara Holt"
+
+TOG = {
+    "relations": f"""Retrieve 3 relations that contribute to the question and rate them from 0 to 1.
+Q: Name the wife of Bo Li?
+Topic Entity: Bo Li
+Relations: people.person.spouse; people.person.gender
+A: 1. {{people.person.spouse (Score: 1.0)}}: a wife is a spouse.
+
+Q: {ASKED}
+Topic Entity: Ann Li
+Relations: {RELATIONS}
+A: """,
+    "entities": f"""Rate how the entities contribute; the scores sum to 1.
+Q: Name the wife of Bo Li?
+Relation: people.person.spouse
+Entites: Cara; Dora
+Score: 0.0, 1.0
+
+Q: {ASKED}
+Relation: sports.athlete.team
+Entites: FC South; FC North; FC East
+Score: """,
+    "enough": f"""Say whether these triples and your knowledge are enough to answer the question (Yes or No).
+Q: Name the wife of Bo Li?
+Knowledge Triplets: Bo Li, people.person.gender, Male
+A: {{No}}. There is no wife.
+
+Q: {ASKED}
+Knowledge Triplets: {TRIPLES}A: """,
+    "answer": f"""Answer the question with these triples and your knowledge.
+Q: Name the wife of Bo Li?
+Knowledge Triplets: Bo Li, people.person.spouse, Cara
+A: The wife is {{Cara}}.
+
+{ASKED}
+
+Knowledge Triplets: {TRIPLES}A: """,
+    "memory only": f"Q: Name the wife of Bo Li?\nA: It is {{Cara}}.\n\nQ: {ASKED}\nA:",
+}
+POG = {
+    "subobjectives": f"""Break the question down into few subobjectives. An example:
+Q: Name the wife of Bo Li?
+Output: ['Find the wife']
+Q: {ASKED}""",
+    "relations": f"""Give the relations that matter to the question and its subobjectives, as a list. An example:
+Q: Name the wife of Bo Li?
+Subobjectives: ['Find the wife']
+Topic Entity: Bo Li
+Relations: people.person.spouse; people.person.gender
+The output is: ['people.person.spouse']
+
+Q: {ASKED}
+Subobjectives: ['Find the club', 'Find out: {ASKED}']
+Topic Entity: Ann Li
+Relations: {RELATIONS}""",
+    "entities": f"""Which entities in the lists ([] in Triples) help to answer? As few as possible.
+Q: Name the wife of Bo Li?
+Triples: Bo Li people.person.spouse ['Cara', 'Dora']
+Output: ['Cara']
+
+Q: {ASKED}
+Triples: Ann Li sports.athlete.team ['FC South', 'FC North']
+Ann Li sports.athlete.league ['League, First', "Women's Cup"]
+""",
+    "memory": f"""Write down what is known of each subobjective.
+Q: Name the wife of Bo Li?
+Subobjectives: ['Find the wife']
+Memory:
+Knowledge Triplets: Bo Li people.person.spouse ['Cara']
+Output: {{"1": "Cara is the wife"}}
+
+Q: {ASKED}
+Subobjectives: ['Find the club']
+Memory: {{"1": "nothing yet"}}
+Knowledge Triplets: Ann Li sports.athlete.team ['FC North', 'FC South']""",
+    "enough": f"""Answer from the memory, the triples and your knowledge. An example:
+Q: Name the wife of Bo Li?
+Memory: {{"1": "Cara is the wife"}}
+Knowledge Triplets: Bo Li people.person.spouse ['Cara']
+Output: {{"A": {{"Sufficient": "Yes", "Answer": "Cara"}}, "R": "She is."}}
+
+Q: {ASKED}
+Memory: {{"1": "FC North"}}
+Knowledge Triplets: FC North organization.organization.founders ['Mara Holt', 'Jonas Pell']
+""",
+    "more": f"""Should entities from before be added to those to be retrieved? Reply {{"Add": "Yes", "Reason": ""}}.
+
+Q: {ASKED}
+Entities to be retrieved: ['FC South', 'FC East']
+Memory: {{"1": "nothing yet"}}
+Knowledge Triplets: Ann Li sports.athlete.team ['FC South']
+""",
+    "added": f"""Choose from the candidates those that should be added, as a list.
+
+Q: {ASKED}
+Candidate Entities: ['FC West', 'FC North']
+Memory: {{"1": "nothing yet"}}
+""",
+}
+
+
+def asked(prompt: str, table=None, **options) -> str:
+    oracle = PeerOracle(TABLE if table is None else table, **{"p": 1.0, **options})
+    return oracle([{"role": "system", "content": "You help."}, {"role": "user", "content": prompt}])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply"),
+    [
+        (TOG["relations"], "1. {sports.athlete.team (Score: 1.0)}: it leads on."),
+        (TOG["entities"], "0.0, 1.0, 0.0"),
+        (TOG["enough"], "{Yes}. It is {Mara Holt}."),
+        (TOG["enough"].replace(", Mara Holt", ", Mara Holtz"), "{No}. I would say {nobody}."),
+        (TOG["answer"], "It is {Mara Holt}."),
+        (TOG["memory only"], "I would say {nobody}."),
+        (POG["relations"], '["sports.athlete.team"]'),
+        (POG["entities"], '["FC North"]'),
+        (POG["memory"], '{"1": "FC North"}'),
+        (POG["enough"], '{"A": {"Sufficient": "Yes", "Answer": "Mara Holt; Jonas Pell"}, "R": "By what is known."}'),
+        (POG["enough"].replace("'Mara Holt', 'Jonas Pell'", "'Somebody'"),
+         '{"A": {"Sufficient": "No", "Answer": "null"}, "R": "By what is known."}'),
+        (POG["more"], '{"Add": "Yes", "Reason": "The way on is lost."}'),
+        (POG["more"].replace("'FC East'", "'FC North'"), '{"Add": "No", "Reason": "The way on is there."}'),
+        (POG["added"], '["FC North"]'),
+    ],
+)  # fmt: skip
+def test_a_prompt_gets_the_right_decision_in_the_form_it_asks_for(prompt, reply):
+    assert asked(prompt) == reply
+
+
+def test_subobjectives_are_a_list_that_is_not_taken_for_the_question():
+    (first,) = json.loads(asked(POG["subobjectives"]))
+    prompt = POG["relations"].replace("Find the club", first)
+    assert asked(prompt) == '["sports.athlete.team"]'
+
+
+def test_the_question_asked_is_found_among_several_that_are_known():
+    assert asked(TOG["relations"].replace(ASKED, OTHER)).startswith("1. {music.artist.instrument ")
+    example = TOG["relations"].replace("Name the wife of Bo Li?", OTHER)
+    assert asked(example).startswith("1. {sports.athlete.team ")
+    assert asked(TOG["enough"].replace(ASKED, ASKED.upper())) == asked(TOG["enough"])
+
+
+def test_prompts_of_kgqa_are_read_as_before():
+    ours = f"Question: {ASKED}\nEntity: Ann Li\nEntities: FC South; Mara Holt\nScore:"
+    assert asked(ours) == "Score: 0.0, 1.0"
+    assert "nobody" in asked(f"Question: {ASKED}"), "it knows nothing by itself"
+    assert "Mara Holt" in asked(f"Question: {ASKED}", memory=1.0)
+    assert asked(TOG["memory only"], memory=1.0) == "It is {Mara Holt; Jonas Pell}."
+
+
+@pytest.mark.parametrize("prompt", [TOG["relations"], TOG["entities"], TOG["enough"], POG["relations"], POG["enough"]])
+def test_decisions_are_right_with_the_chance_p_and_the_same_in_every_order(prompt):
+    right = asked(prompt)
+    prompts = [prompt.replace("Bo Li", f"Bo Li {n}") for n in range(300)]
+    oracle = PeerOracle(TABLE, p=0.8, seed=1)
+
+    def replies(order):
+        return {n: oracle([{"role": "user", "content": prompts[n]}]) for n in order}
+
+    there = replies(range(300))
+    shuffled = random.Random(0).sample(range(300), 300)
+    assert replies(shuffled) == there
+    # a guess is right now and then: of four relations three are drawn, of entities each with a half
+    assert 0.7 < sum(reply == right for reply in there.values()) / 300 < 0.92
+    assert PeerOracle(TABLE, p=0.8, seed=2)([{"role": "user", "content": prompts[0]}]) is not None
+    other = PeerOracle(TABLE, p=0.8, seed=2)
+    assert any(other([{"role": "user", "content": prompts[n]}]) != there[n] for n in range(100))
+
+
+def test_replies_of_relations_have_the_published_form():
+    oracle = PeerOracle(TABLE, p=0.5)
+    for n in range(50):
+        text = oracle([{"role": "user", "content": TOG["relations"].replace("Bo Li", str(n))}])
+        rated = re.findall(r"\{\s*(?P<relation>[^()]+)\s+\(Score:\s+(?P<score>[0-9.]+)\)\}", text)
+        assert 1 <= len(rated) <= 3 and len(rated) == len(text.splitlines())
+        assert all(name in RELATIONS for name, _ in rated)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("a; b c; d.", ["a", "b c", "d"]),
+        ("['a', \"b's\", 'c; d']", ["a", "b's", "c; d"]),
+        ("[a, 'b]", ["a", "b"]),
+        ("a, b", ["a", "b"]),
+        ("[" * 5000, []),
+        ("", []),
+    ],
+)
+def test_lists(text, items):
+    assert listed(text) == items
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stands"),
+    [
+        ("English", "UK, language, English", True),
+        ("English", "UK, language, English Language", False),
+        ("C++", "{C++}", True),
+        ("a.b", "x, axb", False),
+        ("Ann", "x r ['Bo', 'Ann']", True),
+    ],
+)
+def test_a_name_is_a_whole_part(name, text, stands):
+    assert stands_in(name, text) is stands
+
+
+def test_a_prompt_without_the_mark_is_not_of_that_form():
+    assert read_peer_prompt("Question: who?") is None
+    found = read_peer_prompt("Q: who?\nA: {x}\n\nQ: and who?\nA:")
+    assert found is not None and (found.question, found.kind) == ("and who?", "answer")
