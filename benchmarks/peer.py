@@ -10,8 +10,8 @@ PEER_QUESTION_URL. No code of any other program is in this project; peer_walker.
 
 The model is an oracle that makes the right decision with the chance --p, whoever asks; a whole list is one decision. It
 knows the gold paths of each question and reads kgqa's prompts, Think-on-Graph's and Plan-on-Graph's. Means per question
-are printed, and how many of the questions have an answer that holds a gold answer. Seconds run from the first request to
-the last reply.
+are printed, and how many questions have an answer that holds a gold answer. Seconds run from the first request to the
+last reply.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 @dataclass
 class PeerOracle(ModelOracle):
     """Replies for `ScriptedServer`, in the form that each prompt asks for. Unlike with `ModelOracle`, p is the chance
-    that a whole reply is right, be it on a pair or a list: else long lists would be harder for kgqa than for the others.
+    that a whole reply is right, on a pair or on a list: else long lists would be harder for kgqa than for the others.
 
     Args:
         memory: chance that it knows the answers where a prompt gives it nothing to answer from.
@@ -140,4 +140,5 @@ class PeerOracle(ModelOracle):
 
 def stands_in(name: str, text: str) -> bool:
     """Whether a name is one of the parts of a text: of a triple, a list, or a line."""
-    return re.search(rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])", text, re.MULTILINE) is not None
+    whole = rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])"
+    return re.search(whole, text, re.MULTILINE) is not None
