@@ -247,6 +247,11 @@ def test_a_name_is_a_whole_part(name, text, stands):
     assert stands_in(name, text) is stands
 
 
+def test_a_relation_called_score_asks_for_no_scores():
+    prompt = POG["relations"].replace("people.person.spouse; people", "sports.match.score; people")
+    assert asked(prompt) == asked(POG["relations"])
+
+
 def test_a_prompt_without_the_mark_is_not_of_that_form():
     assert read_peer_prompt("Question: who?") is None
     found = read_peer_prompt("Q: who?\nA: {x}\n\nQ: and who?\nA:")
