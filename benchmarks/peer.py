@@ -8,9 +8,10 @@ All speak through one counting proxy. The other program is run in DIR by its com
 replaced; the same addresses are in its environment: SPARQL_ENDPOINT, OPENAI_BASE_URL, OPENAI_API_BASE,
 PEER_QUESTION_URL. No code of any other program is in this project; peer_walker.py is a stand-in of ours.
 
-The model is an oracle that makes the right decision with the chance --p, whoever asks. It knows the gold paths of each
-question and reads kgqa's prompts, Think-on-Graph's and Plan-on-Graph's. Means per question are printed, and how many of the
-questions have an answer that holds a gold answer. Seconds run from the first request to the last reply.
+The model is an oracle that makes the right decision with the chance --p, whoever asks; a whole list is one decision. It
+knows the gold paths of each question and reads kgqa's prompts, Think-on-Graph's and Plan-on-Graph's. Means per question
+are printed, and how many questions have an answer that holds a gold answer. Seconds run from the first request to the
+last reply.
 """
 
 from __future__ import annotations
@@ -116,8 +117,11 @@ class Bench:
 
     def _start(self, program: Program, questions: Sequence[GoldQuestion], work: Path) -> int:
         places = write_questions(questions, work) | {
-            "sparql": self.proxy.sparql_url, "llm": self.proxy.model_url, "mark": self.proxy.question_url, "out": str(work),
-        }  # fmt: skip
+            "sparql": self.proxy.sparql_url,
+            "llm": self.proxy.model_url,
+            "mark": self.proxy.question_url,
+            "out": str(work),
+        }
         command = [_filled(part, places) for part in program.command]
         environment = {
             **os.environ,
@@ -163,8 +167,8 @@ class Bench:
             "crashes": crashes,
             "set-up queries": counts[""].queries if "" in counts else 0,
             "questions": [
-                {"id": question.id, "right": good, "answer": said.get(question.id, ""), **asdict(one), "wall s": one.seconds}
-                for question, good, one in zip(self._questions, right, each)
+                {"id": q.id, "right": good, "answer": said.get(q.id, ""), **asdict(one), "wall s": one.seconds}
+                for q, good, one in zip(self._questions, right, each)
             ],
         }
 
@@ -181,7 +185,8 @@ def own_program(method: str, options: argparse.Namespace) -> Program:
     settings = {"ask.method": name, "rank.embeddings": options.embeddings} | ({"ask.preset": preset} if preset else {})
     command = [
         sys.executable, str(CHECKOUT / "benchmarks" / "peer_kgqa.py"), "--sparql", "{sparql}", "--llm", "{llm}",
-        "--mark", "{mark}", "--questions", "{questions}", "--out", "{out}/answers.jsonl", "--settings", json.dumps(settings),
+        "--mark", "{mark}", "--questions", "{questions}", "--out", "{out}/answers.jsonl",
+        "--settings", json.dumps(settings),
     ]  # fmt: skip
     if options.graph_iri:
         command += ["--graph-iri", options.graph_iri]
@@ -234,7 +239,8 @@ def main() -> int:
     if options.json:
         print_json({"machine": machine(), "n": len(questions), "p": options.p, "programs": rows})
     else:
-        print(f"{len(questions)} questions, p = {options.p:g}, model at {1000 * options.latency:g} ms; means of one question\n")
+        latency = f"model at {1000 * options.latency:g} ms"
+        print(f"{len(questions)} questions, p = {options.p:g}, {latency}; means of one question\n")
         names = [name for name in next(iter(rows.values())) if name != "questions"]
         print_table(("program", *names), [(name, *(row[each] for each in names)) for name, row in rows.items()])
     return 0

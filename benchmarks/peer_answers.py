@@ -23,7 +23,8 @@ def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str
     rows = []
     for question in questions:
         names = dict(zip(question.topics, question.topic_names))
-        rows.append({"id": question.id, "question": question.text, "topics": {t: names.get(t) or t for t in question.topics}})
+        topics = {topic: names.get(topic) or topic for topic in question.topics}
+        rows.append({"id": question.id, "question": question.text, "topics": topics})
     lines, listed = folder / "questions.jsonl", folder / "questions.json"
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
     public = [
@@ -35,7 +36,7 @@ def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str
 
 
 def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str]:
-    """The answers that a program wrote, one JSON object a line with an id or the question's text; the last one counts."""
+    """The answers that a program wrote, one JSON object a line with an id or the question's text; the last counts."""
     by_text = {question.text: question.id for question in questions}
     found = {}
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -53,7 +54,7 @@ def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str
 
 
 def answer_text(value: Any) -> str:
-    """What of a reply is the answer: the `Answer` of JSON, else what stands in braces besides yes and no, else all of it."""
+    """The answer in a reply: the `Answer` of JSON, else what stands in braces besides yes and no, else all of it."""
     if isinstance(value, str):
         try:
             read = json.loads(value)

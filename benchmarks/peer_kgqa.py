@@ -26,7 +26,9 @@ def main() -> None:
     if options.graph_iri:
         given["graph.iri"] = options.graph_iri
     with open_resources(options.sparql, settings=resolve(given)) as resources, open(options.out, "w") as out:
+        # what is made of the whole graph once belongs to no question: its tables, and the index of names
         resources.graph.prepare()
+        resources.graph.search("name", limit=1)
         for line in open(options.questions):
             row = json.loads(line)
             urlopen(options.mark + quote(row["id"], safe="")).close()

@@ -72,9 +72,10 @@ class Walker:
     def _hop(self, frontier: dict[str, str]) -> dict[str, str]:
         found: list[tuple[float, str, str]] = []
         for entity, name in frontier.items():
-            ways = {r: False for r in self._select(f"SELECT DISTINCT ?x WHERE {{ <{NS}{entity}> ?x ?y }}")}
-            ways |= {r: True for r in self._select(f"SELECT DISTINCT ?x WHERE {{ ?y ?x <{NS}{entity}> }}") if r not in ways}
-            named = {r.removeprefix(NS): back for r, back in ways.items() if r.startswith(NS) and "type.object" not in r}
+            out = self._select(f"SELECT DISTINCT ?x WHERE {{ <{NS}{entity}> ?x ?y }}")
+            back = self._select(f"SELECT DISTINCT ?x WHERE {{ ?y ?x <{NS}{entity}> }}")
+            ways = {**dict.fromkeys(back, True), **dict.fromkeys(out, False)}
+            named = {r.removeprefix(NS): way for r, way in ways.items() if r.startswith(NS) and "type.object" not in r}
             if not named:
                 continue
             reply = self._ask(RELATIONS, width=WIDTH, entity=name, relations="; ".join(sorted(named)))

@@ -137,6 +137,10 @@ class ModelOracle:
                     ranks[int(item[1])] = 0 if on_the_way and item[2] in gold.nodes else 1 if on_the_way else 2
                 else:
                     ranks[int(item[1])] = gold.rank(item[2])
+        return json.dumps(self._picked(ranks, wanted, chance))
+
+    def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
+        """Numbers of a list, drawn one after the other: the better of two ranks comes first with the chance p."""
         picked: list[int] = []
         while ranks and len(picked) < wanted:
             places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
@@ -144,7 +148,7 @@ class ModelOracle:
             drawn = chance.choices(list(ranks), weights)[0]
             picked.append(drawn)
             del ranks[drawn]
-        return json.dumps(picked)
+        return picked
 
     def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         scores = []

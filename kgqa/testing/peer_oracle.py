@@ -1,7 +1,7 @@
 """A language model for comparing programs: it decides for Think-on-Graph and Plan-on-Graph as for kgqa.
 
-Each decision is right with the same chance whoever asks: which relations lead on, which entities, whether that is enough.
-It knows no answer by itself unless it is told to, so that what is right comes from the graph.
+Each decision is right with the same chance whoever asks: which relations lead on, which entities, whether that is
+enough. It knows no answer by itself unless it is told to, so that what is right comes from the graph.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from kgqa.testing.peer_prompts import PeerPrompt, read_peer_prompt
 MOST_RELATIONS = 3
 """Relations it names at most, which is the width that the programs ask for."""
 UNKNOWN = "nobody"
+LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 
 
 @dataclass
 class PeerOracle(ModelOracle):
-    """Replies for `ScriptedServer`: to prompts of kgqa as `ModelOracle`, to those of the others in their forms.
+    """Replies for `ScriptedServer`, in the form that each prompt asks for. Unlike with `ModelOracle`, p is the chance
+    that a whole reply is right, on a pair or on a list: else long lists would be harder for kgqa than for the others.
 
     Args:
         memory: chance that it knows the answers where a prompt gives it nothing to answer from.
@@ -117,10 +119,26 @@ class PeerOracle(ModelOracle):
         found = {key: "Yes" if answers else "No", "Answer": "; ".join(answers) or "null"}
         return json.dumps({"A": found, "R": "By what is known."}, ensure_ascii=False)
 
+    # ---- prompts of kgqa ----
+
+    def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
+        """A list is one decision, however long it is."""
+        numbers = chance.sample(list(ranks), len(ranks))
+        if self._right(chance):
+            numbers.sort(key=ranks.__getitem__)
+        return numbers[:wanted]
+
+    def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        right = self._right(chance)
+        texts = [text.split(" (leads to: ")[0] for text in LISTED.findall(asked)]
+        scores = [1 / (1 + gold.rank(text)) if right else chance.random() for text in texts]
+        return json.dumps({"scores": [round(score, 3) for score in scores]})
+
     def _recall(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         return json.dumps({"answers": list(gold.answers) if chance.random() < self.memory else [UNKNOWN]})
 
 
 def stands_in(name: str, text: str) -> bool:
     """Whether a name is one of the parts of a text: of a triple, a list, or a line."""
-    return re.search(rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])", text, re.MULTILINE) is not None
+    whole = rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])"
+    return re.search(whole, text, re.MULTILINE) is not None

@@ -118,7 +118,7 @@ def _kind(said: str, fields: dict[str, str]) -> Kind:
     def shows(pattern: str) -> bool:
         return re.search(pattern, said, re.IGNORECASE) is not None
 
-    scores = "score" in fields or shows(r"\bscores?\b")
+    scores = "score" in fields or shows(r"\bscore\s*:")
     if "relations" in fields:
         return "relation scores" if scores else "relation list"
     if shows(r"[\"']Add[\"']"):

@@ -49,8 +49,9 @@ def select(proxy: CountingProxy, query: str = ALL, **fields: str):
 
 
 def chat(proxy: CountingProxy, text: str) -> str:
-    body = json.dumps({"model": "m", "messages": [{"role": "system", "content": "ab"}, {"role": "user", "content": text}]})
-    request = Request(f"{proxy.model_url}/chat/completions", body.encode(), {"Content-Type": "application/json"})
+    messages = [{"role": "system", "content": "ab"}, {"role": "user", "content": text}]
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    request = Request(f"{proxy.model_url}/chat/completions", body, {"Content-Type": "application/json"})
     return json.load(urlopen(request))["choices"][0]["message"]["content"]
 
 

@@ -121,9 +121,11 @@ def test_questions_and_answers_of_other_programs(tmp_path):
     (line,) = Path(places["questions"]).read_text().splitlines()
     assert json.loads(line) == {"id": "q1", "question": "Who?", "topics": {"m.0ann": "Ann", "m.0bo": "m.0bo"}}
     (listed,) = json.loads(Path(places["questions_json"]).read_text())
-    assert listed["RawQuestion"] == listed["question"] == "Who?" and listed["topic_entity"] == json.loads(line)["topics"]
+    assert listed["RawQuestion"] == listed["question"] == "Who?"
+    assert listed["topic_entity"] == json.loads(line)["topics"]
     assert "Holt" not in Path(places["questions_json"]).read_text()
     file = tmp_path / "answers.jsonl"
-    rows = [{"question": "Who?", "results": "{Bo}"}, [1], {"id": "q1", "answers": ["Cara"]}, {"question": "Other?", "results": "x"}]
+    rows = [{"question": "Who?", "results": "{Bo}"}, [1], {"id": "q1", "answers": ["Cara"]}]
+    rows.append({"question": "Other?", "results": "x"})
     file.write_text("\n".join([*map(json.dumps, rows), "{half", '{"id": "q1"}']))
     assert read_answers(file, [ANSWERED]) == {"q1": "Cara"}

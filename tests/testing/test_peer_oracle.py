@@ -1,5 +1,5 @@
-"""The oracle reads the prompts of other programs. The prompts here are in words of ours; their structure, labels and forms
-of reply are those that Think-on-Graph and Plan-on-Graph publish."""
+"""The oracle reads the prompts of other programs. The prompts here are in words of ours; their structure, labels and
+forms of reply are those that Think-on-Graph and Plan-on-Graph publish."""
 
 from __future__ import annotations
 
@@ -194,6 +194,21 @@ def test_decisions_are_right_with_the_chance_p_and_the_same_in_every_order(promp
     assert any(other([{"role": "user", "content": prompts[n]}]) != there[n] for n in range(100))
 
 
+def test_a_list_of_kgqa_is_one_decision_as_well():
+    table = {"Q?": Gold((frozenset({"[E1] -> right"}),))}
+    paths = ["[E1] -> right" if n == 7 else f"[E1] -> wrong {n}" for n in range(1, 31)]
+    asked_for = "Select at most 3.\n" + "\n".join(f"[{n}] {path}" for n, path in enumerate(paths, 1))
+    picks, scores = 0, 0
+    for n in range(300):
+        reply = json.loads(asked(f"Question: Q?\nSelected: {n}\n{asked_for}", table, p=0.8))
+        assert len(set(reply)) == 3 and set(reply) <= set(range(1, 31))
+        picks += reply[0] == 7
+        rated = json.loads(asked(f"Question: Q?\nScores: {n}\n{asked_for}", table, p=0.8))["scores"]
+        assert len(rated) == 30
+        scores += max(range(30), key=rated.__getitem__) == 6
+    assert 0.72 < picks / 300 < 0.88 and 0.72 < scores / 300 < 0.88
+
+
 def test_replies_of_relations_have_the_published_form():
     oracle = PeerOracle(TABLE, p=0.5)
     for n in range(50):
@@ -230,6 +245,11 @@ def test_lists(text, items):
 )
 def test_a_name_is_a_whole_part(name, text, stands):
     assert stands_in(name, text) is stands
+
+
+def test_a_relation_called_score_asks_for_no_scores():
+    prompt = POG["relations"].replace("people.person.spouse; people", "sports.match.score; people")
+    assert asked(prompt) == asked(POG["relations"])
 
 
 def test_a_prompt_without_the_mark_is_not_of_that_form():
