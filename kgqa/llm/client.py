@@ -14,6 +14,9 @@ Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "
 """Why a completion cannot be used: the model declined, said nothing, was cut off at its token limit; the server
 refused this prompt; it could not be reached although tried again; a replay file has no such reply."""
 
+MOST_TOKENS = 10**9
+"""Whoever counts more tokens of one reply counts wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

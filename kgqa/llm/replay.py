@@ -19,6 +19,7 @@ from kgqa.words import clean
 _PASSING = ("unreachable", "not_recorded")
 """Failures that say nothing of the prompt: they are not kept, so that it is asked again the next time."""
 _SHOWN = 80
+_LISTED = 20
 
 
 class Replay:
@@ -76,7 +77,7 @@ class Replay:
         found: dict[str, Completion] = {}
         while missing:
             with self._lock:
-                found |= self._file.get(list(missing))
+                found |= self._file.get(list(missing), until=until)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
                 if missing and self._model is None:
                     raise self._not_recorded(list(missing.values()))
@@ -137,7 +138,7 @@ class Replay:
             raise ModelUnavailable(f"{self.path} holds no replies yet. Run once with --llm MODEL --replay {self.path}.")
         raise ModelUnavailable(
             f"{self.path} holds replies of several models: say which one is wanted, with "
-            f"--llm MODEL --replay {self.path} --replay-only. It has: {', '.join(map(clean, models))}."
+            f"--llm MODEL --replay {self.path} --replay-only. It has: {_listed(models)}."
         )
 
     def _not_recorded(self, missing: Sequence[Prompt]) -> ModelUnavailable:
@@ -145,13 +146,18 @@ class Replay:
         text = clean(messages[-1].content) if messages else ""
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
         models = self._file.models()
-        others = "" if self.name in models else f" It has replies of: {', '.join(map(clean, models)) or 'no model'}."
+        others = "" if self.name in models else f" It has replies of: {_listed(models) or 'no model'}."
         more = f" (and to {len(missing) - 1} more)" if len(missing) > 1 else ""
         return ModelUnavailable(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Other settings "
             f"make other prompts: use those it was recorded with, or record this one by running with --llm MODEL "
             f"--replay {self.path} and without --replay-only."
         )
+
+
+def _listed(models: Sequence[str]) -> str:
+    more = f" and {len(models) - _LISTED} more" if len(models) > _LISTED else ""
+    return ", ".join(clean(name[:_SHOWN]) for name in models[:_LISTED]) + more
 
 
 def reply_key(model: str, prompt: Prompt) -> str:

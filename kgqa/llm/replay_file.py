@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any, get_args
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion
+from kgqa.llm.client import MOST_TOKENS, Completion, Failure
 
 FORMAT = 1
 """`user_version` of the file."""
@@ -20,13 +22,36 @@ _APPLICATION = 0x6B677172
 """`application_id`, "kgqr": tells a replay file from other files of SQLite."""
 _BUSY_SECONDS = 30.0
 _AT_ONCE = 500
+_QUERY_SECONDS = 60.0
+"""A query takes milliseconds, unless the file was made to hold it up."""
+_STEPS = 1_000
+"""Steps of SQLite's between two looks at the clock."""
+_LARGEST_REPLY = 32 << 20
+_LARGEST_BATCH = 256 << 20
+"""Bytes of one reply as it is kept, and of all that are read at once."""
+_MOST_MODELS = 1000
+_LONGEST_NAME = 500
+_LONGEST_SECONDS = 1e7
+_TABLE = (
+    "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, "
+    "completion TEXT NOT NULL)"
+)
+_INDEX = "CREATE INDEX replies_by_model ON replies (model)"
+_SCHEMA = {
+    ("table", "replies", "replies", _TABLE),
+    ("index", "sqlite_autoindex_replies_1", "replies", None),
+    ("index", "replies_by_model", "replies", _INDEX),
+}
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""The last bytes of a journal that names a file, which SQLite deletes when it has rolled back."""
 _FIELDS = tuple(each.name for each in fields(Completion) if each.name != "recorded")
 
 
 class ReplayFile:
     """Completions by key; what is there never changes. Thread-safe, and safe among processes.
 
-    What `put` returned is on disk: it outlives a process that is killed.
+    What `put` returned is on disk: it outlives a process that is killed. A file of a stranger's is data: only one with
+    exactly our tables is opened, and what is read of it is checked by type and range.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
@@ -39,22 +64,33 @@ class ReplayFile:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._end = time.monotonic() + _QUERY_SECONDS
         try:
             if path.is_dir():
                 raise SettingsError(f"{path} is a folder: a replay file is wanted here.")
+            _refuse_companions(path)
             self._connection = self._open_to_write() if write else self._open_to_read()
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error, write) from error
 
-    def get(self, keys: Sequence[str]) -> dict[str, Completion]:
-        """Those that are known. Raises ModelUnavailable."""
+    def get(self, keys: Sequence[str], *, until: float | None = None) -> dict[str, Completion]:
+        """Those that are known.
+
+        Raises:
+            TimeoutError: it is later than `until`, a time of `time.monotonic()`. ModelUnavailable.
+        """
         found: dict[str, Completion] = {}
-        with self._used() as connection:
+        size = 0
+        with self._used(until) as connection:
             for start in range(0, len(keys), _AT_ONCE):
                 batch = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(batch))
                 rows = connection.execute(f"SELECT key, completion FROM replies WHERE key IN ({marks})", batch)
-                found.update((key, _completion(text)) for key, text in rows)
+                for key, text in rows:
+                    size += len(text)
+                    if size > _LARGEST_BATCH:
+                        raise ValueError("its replies are too large")
+                    found[key] = _completion(text)
         return found
 
     def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
@@ -81,7 +117,11 @@ class ReplayFile:
     def models(self) -> list[str]:
         """Names of the models that have replies here, in alphabetical order. Raises ModelUnavailable."""
         with self._used() as connection:
-            return [name for (name,) in connection.execute("SELECT DISTINCT model FROM replies ORDER BY model")]
+            query = "SELECT DISTINCT model FROM replies ORDER BY model LIMIT ?"
+            names = [name for (name,) in connection.execute(query, (_MOST_MODELS,))]
+            if not all(isinstance(name, str) and len(name) <= _LONGEST_NAME for name in names):
+                raise ValueError("the name of one of its models is no name")
+            return names
 
     def close(self) -> None:
         """May be called again."""
@@ -91,13 +131,16 @@ class ReplayFile:
                 self._connection = None
 
     @contextmanager
-    def _used(self) -> Iterator[sqlite3.Connection]:
+    def _used(self, until: float | None = None) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None:
                 raise ModelUnavailable(f"{self._path} was closed while a reply was wanted from it.")
+            self._end = min(time.monotonic() + _QUERY_SECONDS, until or math.inf)
             try:
                 yield self._connection
-            except (sqlite3.Error, ValueError, TypeError) as error:
+            except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+                if until is not None and time.monotonic() >= until:
+                    raise TimeoutError from None
                 raise ModelUnavailable(
                     f"{self._path} cannot be used any more: {error}. If there is room on the disk, the file is "
                     "damaged: move it away and record it again."
@@ -105,7 +148,7 @@ class ReplayFile:
 
     def _open_to_write(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = _connect(self._path.absolute().as_uri() + "?mode=rwc")
+        connection = self._connect(self._path.absolute().as_uri() + "?mode=rwc")
         try:
             # nothing is written before it is sure that the file is ours
             connection.execute("BEGIN IMMEDIATE")
@@ -114,11 +157,8 @@ class ReplayFile:
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             if is_new:
-                connection.execute(
-                    "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, "
-                    "completion TEXT NOT NULL)"
-                )
-                connection.execute("CREATE INDEX replies_by_model ON replies (model)")
+                connection.execute(_TABLE)
+                connection.execute(_INDEX)
             connection.execute("COMMIT")
             connection.execute("PRAGMA synchronous = NORMAL")
             _switch_to_wal(connection)
@@ -136,14 +176,14 @@ class ReplayFile:
         uri = self._path.absolute().as_uri()
         try:
             # SQLite makes it "ro" where the file cannot be written; asked for, "ro" leaves files behind at the end
-            return self._checked(_connect(uri + "?mode=rw"))
+            return self._checked(self._connect(uri + "?mode=rw"))
         except sqlite3.OperationalError:
             # where its folder cannot be written SQLite has no place for what readers in WAL mode share; without a
             # log beside it the file is whole, and nobody can be writing to it
             log = self._path.with_name(self._path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 raise
-            return self._checked(_connect(uri + "?mode=ro&immutable=1"))
+            return self._checked(self._connect(uri + "?mode=ro&immutable=1"))
 
     def _checked(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         try:
@@ -159,8 +199,9 @@ class ReplayFile:
         """False for a file with nothing in it. Raises SettingsError for one that is something else."""
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        if application == 0 and version == 0 and tables == 0:
+        entries = f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {len(_SCHEMA) + 1}"
+        schema = connection.execute(entries).fetchall()
+        if application == 0 and version == 0 and not schema:
             return False
         if application != _APPLICATION:
             raise SettingsError(f"{self._path} is a database of something else, no replay file: name another file.")
@@ -169,11 +210,40 @@ class ReplayFile:
                 f"{self._path} was written by a newer version of kgqa (format {version}, this one knows {FORMAT}): "
                 "update kgqa, or name another file."
             )
+        if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
+            raise SettingsError(
+                f"{self._path} has other tables than a replay file: it was changed, or is damaged. Name another file, or "
+                "move it away and record it again."
+            )
         return True
 
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        """A connection on which a file has no say: no functions in its schema, values of a size, queries that end."""
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
+        )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_REPLY)
+        connection.set_progress_handler(lambda: time.monotonic() > self._end, _STEPS)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        return connection
 
-def _connect(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+
+def _refuse_companions(path: Path) -> None:
+    """SQLite writes to what lies beside a file by its name, and deletes a file that a journal names.
+
+    Raises:
+        SettingsError: one of them is not what SQLite itself leaves behind.
+    """
+    file = path.resolve()
+    journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
+    strange = next((each for each in (journal, *others) if each.is_symlink()), None)
+    if strange is None and journal.exists():
+        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may have finished with it
+            opened.seek(max(0, journal.stat().st_size - len(_SUPER_JOURNAL)))
+            strange = journal if opened.read() == _SUPER_JOURNAL else None
+    if strange is not None:
+        raise SettingsError(f"{strange} beside {path} leads to another file. Remove it if it is not yours.")
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
@@ -204,8 +274,33 @@ def _text(completion: Completion) -> str:
     return json.dumps({name: values[name] for name in _FIELDS})
 
 
-def _completion(text: str) -> Completion:
-    values = json.loads(text)
-    if not isinstance(values, dict) or not isinstance(values.get("text"), str):
+def _completion(text: object) -> Completion:
+    """Raises ValueError or RecursionError where it is no reply."""
+    values = json.loads(text) if isinstance(text, str) else None
+    if not isinstance(values, dict) or "text" not in values:
         raise ValueError("one of its replies is no reply")
-    return Completion(**{name: values[name] for name in _FIELDS if name in values}, recorded=True)
+    known = {name: values[name] for name in _FIELDS if name in values}
+    for name, value in known.items():
+        if not _VALID[name](value):
+            raise ValueError(f"{name} of one of its replies cannot be what it is")
+    return Completion(**known, recorded=True)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
+
+
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "text": _is_text,
+    "reasoning": _is_text,
+    "detail": _is_text,
+    "failure": lambda value: value in get_args(Failure),
+    "prompt_tokens": _is_count,
+    "completion_tokens": _is_count,
+    "seconds": lambda value: type(value) in (int, float) and 0 <= value <= _LONGEST_SECONDS,
+    "constrained": lambda value: isinstance(value, bool),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kgqa.llm.client import Completion, Failure
+from kgqa.llm.client import MOST_TOKENS, Completion, Failure
 
 _TAG = re.compile(r"(</?think>)", re.IGNORECASE)
 _BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
@@ -13,8 +13,6 @@ _BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
 
 _MESSAGES = ("message", "detail", "error")
 _DEEPEST_ERROR = 10
-_MOST_TOKENS = 10**9
-"""A server that counts more tokens than this counts wrong."""
 
 
 class UnreadableBody(ValueError):
@@ -143,4 +141,4 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else 0

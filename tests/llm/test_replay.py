@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import random
+import resource
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,16 +18,23 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgqa.errors import KgqaError, ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
+from kgqa.llm.prompts import Prompts
 from kgqa.llm.replay import Replay, reply_key
 from kgqa.llm.replay_file import FORMAT
+
+from ..conftest import SOAK
+from ..hostile_files import as_json, hostile, run_limited
 
 SOON = 20.0
 """Seconds after which a test has failed."""
@@ -378,6 +389,169 @@ def test_a_reply_that_somebody_changed_into_something_else(file, opened, text):
         replay.complete([prompt("q")])
 
 
+# ---- files of strangers ----
+
+
+RECURSIVE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000000)"
+"""Long enough to be noticed."""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE replies RENAME TO others;"
+        f"CREATE VIEW replies AS {RECURSIVE} SELECT 'k' AS key, 'm' AS model, 0.0 AS created, '{{}}' AS completion FROM n",
+        f"CREATE VIEW v AS {RECURSIVE} SELECT i FROM n",
+        "CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
+        "CREATE TABLE more (x)",
+        "CREATE VIRTUAL TABLE more USING fts5(x)",
+        "CREATE INDEX more ON replies (length(completion))",
+        "DROP INDEX replies_by_model",
+        "DROP TABLE replies; CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT, created REAL, completion TEXT)",
+        "PRAGMA user_version = 0",
+        "PRAGMA user_version = -1",
+    ],
+)
+@pytest.mark.parametrize("write", [True, False])
+def test_a_file_with_other_tables_is_not_used(file, change, write):
+    replay = Replay(file, model=Numbered())
+    replay.complete([prompt("q")])
+    replay.close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(change)
+    before = file.read_bytes()
+    model = Numbered()
+    with pytest.raises(SettingsError, match=f"{file} has other tables than a replay file"):
+        Replay(file, model=model if write else None, name="a model").complete([prompt("q"), prompt("another")])
+    assert file.read_bytes() == before and model.calls == []
+
+
+def test_looking_replies_up_ends_in_time(file, opened):
+    replay = opened(file, model=Numbered())
+    prompts = [prompt(f"q{n}") for n in range(500)]
+    replay.complete(prompts)
+    with pytest.raises(TimeoutError):
+        replay.complete(prompts, until=time.monotonic() - 1)
+    assert len(replay.complete(prompts, until=time.monotonic() + SOON)) == 500
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_no_other_file_is_written_or_removed(file, tmp_path, write):
+    """SQLite deletes the file that a journal names, and follows links at the names of its own files."""
+    victim = tmp_path / "elsewhere" / "victim"
+    victim.parent.mkdir()
+    replay = Replay(file, model=Numbered())
+    replay.complete([prompt("q")])
+    replay.close()
+    magic, name = bytes.fromhex("d9d505f920a163d7"), bytes(victim)
+    journal = (magic + struct.pack(">5I", 0, 0, 1, 512, 4096)).ljust(512, b"\0") + struct.pack(">I", 1 << 18)
+    journal += name + struct.pack(">2I", len(name), sum(name)) + magic
+    for ending in ("-journal", "-wal", "-shm", "named"):
+        beside = file.with_name(file.name + ("-journal" if ending == "named" else ending))
+        victim.write_text("precious" * 10)
+        beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
+        with pytest.raises(SettingsError, match=f"{beside} beside .* leads to another file"):
+            Replay(file, model=Numbered() if write else None).complete([prompt("another")])
+        beside.unlink()
+        assert victim.read_text() == "precious" * 10
+    assert list(tmp_path.iterdir()) == [victim.parent, file] or sorted(tmp_path.iterdir()) == [victim.parent, file]
+
+
+KEPT = {
+    "text": "a text",
+    "reasoning": "because",
+    "failure": "",
+    "detail": "",
+    "prompt_tokens": 11,
+    "completion_tokens": 7,
+    "seconds": 0.3,
+    "constrained": True,
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"prompt_tokens": "x"},
+        {"prompt_tokens": -1},
+        {"prompt_tokens": 10**30},
+        {"completion_tokens": 1.5},
+        {"completion_tokens": True},
+        {"seconds": "0.3"},
+        {"seconds": float("nan")},
+        {"seconds": 1e308},
+        {"failure": "other"},
+        {"failure": []},
+        {"detail": None},
+        {"reasoning": {"x": 1}},
+        {"text": ["a"]},
+        {"constrained": "yes"},
+    ],
+    ids=str,
+)
+def test_values_of_another_type_or_range_are_refused(file, opened, changed):
+    replay = opened(file, model=Numbered())
+    replay.complete([prompt("q")])
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE replies SET completion = ?", (json.dumps(KEPT | changed),))
+    with pytest.raises(ModelUnavailable, match=f"{file} cannot be used any more: .* of one of its replies"):
+        replay.complete([prompt("q")])
+
+
+ROW = {"key": "", "model": "a model", "created": 1.5, "completion": KEPT}
+COLUMNS = st.none() | st.integers(-9, 9) | st.floats() | st.binary(max_size=9) | st.text(st.characters(codec="utf-8"), max_size=9)
+
+
+@given(
+    row=hostile(ROW),
+    column=st.sampled_from(["none", "key", "model", "created", "completion"]),
+    value=COLUMNS | st.just("[" * 100_000) | st.just("x" * 1_000_000) | st.just("\x1b[31m\0"),
+)
+def test_rows_that_a_stranger_wrote(tmp_path_factory, row, column, value):
+    """A reply as it stands there, or an error that names the file; whichever column it is and whatever is in it."""
+    file = tmp_path_factory.mktemp("hostile") / "replies.sqlite"
+    replay = Replay(file, model=Numbered())
+    replay.complete([prompt("q")])
+    replay.close()
+    kept = row.get("completion", KEPT) if isinstance(row, dict) else row
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE replies SET completion = ?", (as_json(kept),))
+        with suppress(sqlite3.IntegrityError):  # of a column that is never null
+            if column != "none":
+                connection.execute(f"UPDATE replies SET {column} = ?", (value,))
+    try:
+        replay = Replay(file, model=None)
+        try:
+            (completion,) = replay.complete([prompt("q")])
+        finally:
+            replay.close()
+    except KgqaError as error:
+        assert str(file) in str(error) and str(error).isprintable()
+    else:
+        assert isinstance(completion.text, str) and completion.recorded
+        assert 0 <= completion.prompt_tokens <= 10**9 and 0 <= completion.seconds < 10**8
+
+
+@settings(max_examples=100 if SOAK else 4)
+@given(row=hostile(KEPT), model=st.sampled_from(["m", "\x1b[31m", "a" * 10**6]))
+def test_a_question_on_a_file_of_a_stranger(tmp_path_factory, monkeypatch, row, model):
+    import kgqa.cli.ask
+    import kgqa.methods.ask  # noqa: F401  here, so that the forks need not
+
+    monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
+    file = tmp_path_factory.mktemp("hostile") / "replies.sqlite"
+    question = "Who composed the unknown hymn?"
+    replay = Replay(file, model=Numbered(model))
+    messages = Prompts().render("direct/io", question=question)
+    replay.complete([Prompt(tuple(messages), "decide")])
+    replay.close()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE replies SET completion = ?", (as_json(row),))
+    done = run_limited("ask", question, "--method", "io", "--llm", f"replay:{file}", "--max-seconds", "5")
+    assert done.code in (0, 1, 2) and "internal error" not in done.text and "Traceback" not in done.text
+    assert done.text and "\x1b" not in done.text
+
+
 # ---- threads ----
 
 
@@ -520,13 +694,13 @@ for n in range(100_000):
 """
 
 
+def started_writer(file: Path) -> subprocess.Popen[str]:
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True, cwd=root)
+
+
 def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(file)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).resolve().parents[2],
-    )
+    writer = started_writer(file)
     assert writer.stdout is not None
     lines = [writer.stdout.readline() for _ in range(60)]
     writer.send_signal(signal.SIGKILL)
@@ -544,3 +718,54 @@ def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
     replay.complete([prompt(text) for text in (*texts, "more")])
     assert model.calls == [["more"]]
     replay.close()
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_file_that_can_be_used(file):
+    """The moments lie around the file's creation, the first replies, and later ones."""
+    moments = random.Random(14)
+    for _ in range(60 if SOAK else 3):
+        if file.exists() and moments.random() < 0.5:
+            for each in file.parent.glob(f"{file.name}*"):
+                each.unlink()
+        writer = started_writer(file)
+        until = time.monotonic() + SOON
+        while not file.exists() and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(moments.choice([0, moments.uniform(0, 0.02), moments.uniform(0, 0.5)]))
+        writer.kill()
+        said = [line.rstrip("\n") for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+        writer.wait(SOON)
+        model = Numbered()
+        replay = Replay(file, model=model)
+        kept = replay.complete([prompt(text.split()[0]) for text in said])
+        replay.close()
+        assert [each.text for each in kept] == said and model.calls == []
+
+
+def test_a_disk_that_is_full_at_any_size_loses_nothing(file, tmp_path):
+    """The file grows until a limit; what was returned before is there, and afterwards it goes on."""
+    full = 0
+    for limit in range(0, 120_000, 512 if SOAK else 8192):
+        file = tmp_path / f"{limit}.sqlite"
+        said, texts = [], [f"{n} {'x' * 500}" for n in range(30)]
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        try:
+            replay = Replay(file, model=Numbered())
+            try:
+                for text in texts:
+                    said += replay.complete([prompt(text)])
+            finally:
+                replay.close()
+        except KgqaError as error:
+            full += 1
+            assert str(file) in str(error)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        model = Numbered()
+        replay = Replay(file, model=model)
+        again = replay.complete([prompt(text) for text in texts])
+        replay.close()
+        assert [each.text for each in again[: len(said)]] == [each.text for each in said]
+        assert sum(map(len, model.calls)) <= len(texts) - len(said)
+    assert full > 3
