@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
@@ -21,14 +22,15 @@ class SparqlServer:
     Args:
         cap: rows at which results are cut, without a word. slow: what becomes of a query that takes long: it is
             "finished" with too small a count, or goes on "forever". writable: whether anybody may update.
-        requests: after so many of them it drops every connection.
+        requests: after so many of them it drops every connection. busy: for how many seconds it does nothing about a query.
 
     Attributes:
         queries, updates: what came in.
     """
 
     def __init__(
-        self, *, cap: int = 0, slow: str = "forever", writable: bool = False, requests: int = 1_000_000
+        self, *, cap: int = 0, slow: str = "forever", writable: bool = False, requests: int = 1_000_000,
+        busy: Callable[[str], float] = lambda query: 0.0,
     ) -> None:
         self.store = ox.Store()
         for place in range(TRIPLES):
@@ -37,6 +39,7 @@ class SparqlServer:
         self.queries: list[str] = []
         self.updates: list[str] = []
         self._left = requests
+        self._busy = busy
         self._cap, self._slow, self._writable = cap, slow, writable
         self._server = LoopbackServer(self._answer)
         self.url = f"http://127.0.0.1:{self._server.port}/sparql"
@@ -54,6 +57,8 @@ class SparqlServer:
             return Response(200)
         (query,) = form["query"]
         self.queries.append(query)
+        if seconds := self._busy(query):
+            self._server.wait(seconds)
         if SLOW in query:
             if self._slow == "forever":
                 self._server.wait(20)

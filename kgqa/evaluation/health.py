@@ -11,8 +11,10 @@ from kgqa.errors import KgqaError, PartialResult, StoreTimeout, StoreUnavailable
 from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
-ESSENTIAL = ("reachable", "graph", "schema", "labels", "latency")
+ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
 """Checks without which nothing is known of a graph: one that could not be made is failed, and none may be skipped."""
+MUST_BE_SEEN = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
+"""Checks of what is in a graph: one that gets no answer in time, or only a part of one, is failed."""
 LEFT_OUT = "Left out."
 """Why a check was skipped that somebody did not want."""
 AGAIN = "Run kgqa doctor again when the server has less to do."
@@ -65,7 +67,7 @@ class Health:
 
 def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
     """The result of a check; an error of kgqa's becomes one as well. An answer that came late or in part is a warning, but
-    for an essential check: what everything else hangs on is then not known.
+    in MUST_BE_SEEN a failure: what the graph holds is then not known.
 
     Args:
         remedy: where the error's own message names no next step that fits.
@@ -73,11 +75,12 @@ def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
     try:
         return run()
     except StoreTimeout as error:
-        if name in ESSENTIAL:  # its remedy is for other errors: what is late is not mended by it
-            return Check(name, "failed", str(error), AGAIN)
-        return Check(name, "warning", str(error), remedy or AGAIN)
+        found = f"Not seen: timed out. {error}"
+        if name in MUST_BE_SEEN:  # its remedy is for other errors: what is late is not mended by it
+            return Check(name, "failed", found, AGAIN)
+        return Check(name, "warning", found, remedy or AGAIN)
     except PartialResult as error:
-        verdict: Verdict = "failed" if name in ESSENTIAL else "warning"
+        verdict: Verdict = "failed" if name in MUST_BE_SEEN else "warning"
         return Check(name, verdict, *_with(what_and_next(str(error)), remedy))
     except StoreUnavailable as error:
         return Check(name, "failed", *_with(what_and_next(str(error)), remedy))

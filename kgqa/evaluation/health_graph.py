@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from kgqa.errors import PartialResult, StoreTimeout
@@ -136,7 +136,13 @@ def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
                         named[node] = named.get(node, False) or _is_in(label.language, languages)
     tags = ", ".join(language for language in graph.schema.languages if language)
     shown = f"{tags} or without a language" if "" in graph.schema.languages else tags
-    return judge_labels(sum(named.values()), len(named), len(entities), languages=shown, fallback=graph.schema.fallback)
+    check = judge_labels(
+        sum(named.values()), len(named), len(entities), languages=shown, fallback=graph.schema.fallback
+    )
+    if sample.missed is None:
+        return check
+    verdict = "warning" if check.verdict == "ok" else check.verdict
+    return replace(check, verdict=verdict, found=f"{check.found} Not all edges of the sample were seen: {sample.missed}")
 
 
 def _is_in(tag: str, languages: set[str]) -> bool:
@@ -235,14 +241,14 @@ def check_tables(graph: KnowledgeGraph) -> Check:
 
 
 def judge_tables(notes: Sequence[str], seconds: float) -> Check:
-    """The verdict on what is derived; `notes`: what is not known of a graph that is too large, or a server too slow."""
+    """The verdict on what is derived; `notes`: what is not known of a graph that is too large."""
     name = "tables"
     if notes:
         return Check(
             name,
             "warning",
             " ".join(notes),
-            "The first question takes more time for it: ask one, and run kgqa doctor again.",
+            "Nothing is to be done about a graph of this size. See docs/schemas.md, Graphs too large to look at all of them.",
         )
     return Check(name, "ok", f"What questions need of the whole graph was derived in {seconds_words(seconds)}.")
 

@@ -17,6 +17,7 @@ from kgqa.evaluation.health_store import HurriedEndpoint, HurriedFolder, open_hu
 from kgqa.graph.endpoint import check_address
 from kgqa.graph.endpoint_options import EndpointOptions
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import MOST_SCANNED
 from kgqa.graph.store import is_address
 from kgqa.model import Entity, GraphId
 from kgqa.schema import Schema, language_list, load_schema
@@ -189,12 +190,25 @@ class GraphExamination:
             frontier_cap=self.settings["graph.frontier_cap"],
             timeout=self.settings["graph.timeout"],
             cache=cache,
-            scan=not public,
+            scan=not public and not self._is_large(store),
         )
         try:
             self._read(graph)
         finally:
             graph.derived.close()
+
+    def _is_large(self, store: HurriedEndpoint | HurriedFolder) -> bool:
+        """Whether a server's graph is too large for queries over all its triples."""
+        assert self.id is not None
+        if not isinstance(store, HurriedEndpoint):
+            return False
+        if self.id.triples is not None:
+            return self.id.triples > MOST_SCANNED
+        store.patient = False  # it counts a dozen predicates
+        try:
+            return store.large
+        finally:
+            store.patient = True
 
     def _read(self, graph: KnowledgeGraph) -> None:
         self._make("tables", lambda: health_graph.check_tables(graph))
@@ -214,6 +228,7 @@ class GraphExamination:
                 lambda: health_speed.check_search(graph, sample, triples=triples),
                 remedy="The first question has more time to build the index of names.",
             )
+            graph.store.patient = False  # type: ignore[attr-defined]  # from here on it is time that is measured
             self._make("latency", lambda: self._time(graph, sample))
 
     def _draw(self, graph: KnowledgeGraph) -> Sample | None:
@@ -242,6 +257,7 @@ class GraphExamination:
 
     def _press(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> None:
         assert self.id is not None
+        store.patient = False
         triples, known_cap, granted = self.id.triples, self.settings["endpoint.row_cap"], self.settings["graph.timeout"]
         self._make("row cap", lambda: health_limits.check_row_cap(store, view, triples=triples, known_cap=known_cap))
         self._make("time limit", lambda: health_limits.check_time_limit(store, view, triples=triples, granted=granted))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
@@ -17,33 +19,51 @@ from kgqa.graph.store import Rows, is_address
 from kgqa.graph.transport import Access
 from kgqa.settings import Settings
 
+T = TypeVar("T")
 QUERY_SECONDS = 5.0
 """What one query may take: more is no use to a question either."""
-ALL_SECONDS = 60.0
+PATIENT_TIMES = 6
+"""How many times as much a query that was late is given when it is tried again: the server may have been busy."""
+ALL_SECONDS = 180.0
 """What all queries together may take, of a server on which each is slow."""
 PATIENCE = 1.0
 """Seconds to keep trying where nothing answers: here that is a result."""
 
 
 class _Hurried:
-    """Ends each query after QUERY_SECONDS, and asks nothing once ALL_SECONDS are over."""
+    """Ends each query after QUERY_SECONDS, and asks nothing once ALL_SECONDS are over.
+
+    Attributes:
+        patient: whether a query that was late is tried once more, with more time; not where time is what is measured.
+    """
 
     started: float
+    patient = True
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        limit = self._limit(timeout)
-        return super().select(query, timeout=limit, max_rows=max_rows, fresh=fresh)  # type: ignore[misc]
+        run = partial(super().select, query, max_rows=max_rows, fresh=fresh)  # type: ignore[misc]
+        return self._tried(run, timeout)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        return super().ask(query, timeout=self._limit(timeout), fresh=fresh)  # type: ignore[misc]
+        return self._tried(partial(super().ask, query, fresh=fresh), timeout)  # type: ignore[misc]
 
-    def _limit(self, timeout: float | None) -> float:
-        left = self.started + ALL_SECONDS - time.monotonic()
-        if left <= 0:
+    def _tried(self, run: Callable[..., T], timeout: float | None) -> T:
+        limit = self._limit(timeout, QUERY_SECONDS)
+        if limit <= 0:
             raise StoreTimeout(f"The queries before this one have used up the {ALL_SECONDS:.0f} s there are for all.")
-        return min(left, QUERY_SECONDS if timeout is None else min(timeout, QUERY_SECONDS))
+        try:
+            return run(timeout=limit)
+        except StoreTimeout:
+            more = self._limit(timeout, PATIENT_TIMES * QUERY_SECONDS)
+            if not self.patient or more <= limit:
+                raise
+        return run(timeout=more)
+
+    def _limit(self, timeout: float | None, most: float) -> float:
+        left = self.started + ALL_SECONDS - time.monotonic()
+        return min(left, most if timeout is None else min(timeout, most))
 
 
 class HurriedEndpoint(_Hurried, EndpointStore):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.cache import Cache
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
@@ -37,7 +38,8 @@ class Derived:
     """Tables of one graph under one schema, each made when it is first asked for. Thread-safe.
 
     Where the graph is too large for a query over all of it, a table holds what the schema says by itself, and
-    `notes` what is missing for that reason; none of it is then kept in the cache, but that it was too large.
+    `notes` what is missing for that reason; none of it is then kept in the cache. Too large is what has too many triples:
+    a table that was cut short or came too late is an error.
 
     Args:
         view: graph IRIs; empty for the default graph.
@@ -78,17 +80,14 @@ class Derived:
 
     @property
     def _whole(self) -> WholeGraph:
-        def sign() -> Path | None:
-            return self.folder / "too-large" if self.folder else None
-
-        return self._once(
-            "whole", lambda: WholeGraph(self.select, may_scan=self._may_scan_now, sign=sign, cache=self._cache)
-        )
+        return self._once("whole", lambda: WholeGraph(self.select, may_scan=self._may_scan_now))
 
     def _may_scan_now(self) -> bool:
         if not self._may_scan or self._most_scanned is None:
             return self._may_scan
-        return self.store.triples is not None and self.store.triples <= self._most_scanned
+        if self.store.triples is None:  # not counted in time, which a busy server does not do of a small graph either
+            return not getattr(self.store, "large", False)
+        return self.store.triples <= self._most_scanned
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,7 +114,7 @@ class Derived:
                 "The graph is too large to count its relations: they are those that it declares, and others become "
                 "known as they come up."
             )
-            rows = self._whole.scan("relation_counts", note=note)
+            rows = self._whole.scan("relation_counts", what="The relations", note=note)
             if rows is None:
                 names = (
                     name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
@@ -138,8 +137,8 @@ class Derived:
         if not declaration:
             return []
         predicate, *kinds = map(Entity, declaration)
-        note = f"What is declared by {self.schema.short_id(predicate.iri)} is not known: that is too much to ask for."
-        rows = self._whole.ask("declared", declared_by=predicate, kinds=kinds, note=note) or ()
+        what = f"What is declared by {self.schema.short_id(predicate.iri)}"
+        rows = self._whole.ask("declared", declared_by=predicate, kinds=kinds, what=what)
         return sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
 
     @property
@@ -161,14 +160,14 @@ class Derived:
 
         def find() -> dict[str, Any]:
             note = (
-                "The graph is too large, or its server too slow, to look for mediators among its nodes: they are told by "
-                "ranges, domains and the names of relations only."
+                "The graph is too large to look for mediators among its nodes: they are told by ranges, domains and the "
+                "names of relations only."
             )
 
             def scan(name: str, **values: Any) -> Rows | None:
-                return self._whole.scan(name, note=note, **values)
+                return self._whole.scan(name, what="The mediators", note=note, **values)
 
-            table = mediator_table(self.schema, self._select_or_none, self.relations, scan=scan)
+            table = mediator_table(self.schema, self._said_by, self.relations, scan=scan)
             return {"leads": table.leads, "marks": to_json(table.marks)}
 
         return self._kept(
@@ -182,17 +181,14 @@ class Derived:
             ),
         )
 
-    def _select_or_none(self, name: str, **values: Any) -> Iterable[Row]:
-        """As `select`, but no rows, and a note, where there are too many."""
+    def _said_by(self, name: str, **values: Any) -> Rows:
+        """What one predicate says of all its subjects."""
         predicate = values.get("predicate") or values["marker"]
-        asked = self.schema.short_id(predicate.iri)
-        return (
-            self._whole.ask(name, note=f"What {asked} says is not known: that is too much to ask for.", **values) or ()
-        )
+        return self._whole.ask(name, what=f"What {self.schema.short_id(predicate.iri)} says", **values)
 
     def _pairs(self, predicate: str) -> Iterable[Row]:
         # of several types or inverses the first is taken, and which that is must not be the engine's choice
-        return sorted(self._select_or_none("predicate_pairs", predicate=Entity(predicate)), key=str)
+        return sorted(self._said_by("predicate_pairs", predicate=Entity(predicate)), key=str)
 
     @property
     def inverses(self) -> dict[str, str]:
@@ -293,7 +289,11 @@ class Derived:
                     "predicate": label,
                     "languages": languages_of(self.schema),
                 }
-                rows = self._whole.ask("declared_labels", note=note, **options) or ()
+                try:
+                    rows = self._whole.ask("declared_labels", what="The labels of relations", **options)
+                except (StoreTimeout, PartialResult):
+                    self._whole.notes[note] = "declared_labels"  # nothing is lost by it but time
+                    continue
                 for node, names in in_order(rows, self.schema).items():
                     found.setdefault(node, names[0])
         return found

@@ -94,6 +94,11 @@ class EndpointStore:
         return self._identity.triples
 
     @property
+    def large(self) -> bool:
+        """Whether its triples are too many to be counted: single predicates have many millions of them."""
+        return self._identity.large
+
+    @property
     def version(self) -> str:
         return str(self._updates)
 

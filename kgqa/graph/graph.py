@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import RowCapMet, StoreError, StoreTimeout
 from kgqa.graph import derived, export
 from kgqa.graph.derived import Derived
 from kgqa.graph.edges import count_edges, find_edges
@@ -252,10 +252,7 @@ class KnowledgeGraph:
             return []
         walk = self.walk(path, joins, restricted)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
-        with self._charged() as charged:
-            limits = [seconds for seconds in (charged, timeout) if seconds is not None]
-            rows = self.store.select(query, timeout=min(limits, default=None))
-        return [(path.topic, *row) for row in rows]
+        return [(path.topic, *row) for row in self._rows(query, timeout=timeout)]
 
     def walk(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> Walk:
         """The pattern of a whole path, with what keeps mediators out of its ends, and of the paths it must meet.
@@ -390,9 +387,17 @@ class KnowledgeGraph:
     # --- the store, charged
 
     def _select(self, name: str, **values: Any) -> Rows:
-        query = render(name, view=self.view, **values)
-        with self._charged() as seconds:
-            return self.store.select(query, timeout=seconds)
+        return self._rows(render(name, view=self.view, **values))
+
+    def _rows(self, query: str, *, timeout: float | None = None) -> Rows:
+        """Raises as `Store.select` does, but StoreError for a row cap: where a server cuts what exploration needs, what is
+        left is not to be compared."""
+        try:
+            with self._charged() as charged:
+                limits = [seconds for seconds in (charged, timeout) if seconds is not None]
+                return self.store.select(query, timeout=min(limits, default=None))
+        except RowCapMet as error:
+            raise StoreError(str(error)) from error
 
     def _ask(self, name: str, **values: Any) -> bool:
         query = render(name, view=self.view, **values)
@@ -412,9 +417,7 @@ class KnowledgeGraph:
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query past every cache; its one column, in the engine's order."""
-        with self._charged() as seconds:
-            rows = self.store.select(sparql, timeout=seconds)
-        return tuple(row[0] for row in rows if row[0] is not None)
+        return tuple(row[0] for row in self._rows(sparql) if row[0] is not None)
 
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""

@@ -51,6 +51,9 @@ def mediator_table(
         relations: all relations of the graph.
         scan: as `select`, for queries that look at every triple; None where the graph is too large for that. Then
             instances of mediator types tell nothing, ranges and prefixes still do.
+
+    Raises:
+        StoreTimeout, PartialResult: a table did not come in time, or not whole. Others as `Store.select` does.
     """
     marks, types = _mediator_types(schema, select)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}

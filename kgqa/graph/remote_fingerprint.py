@@ -42,6 +42,12 @@ class RemoteFingerprint:
         return (self._measured() or {}).get("triples")
 
     @property
+    def large(self) -> bool:
+        """Whether the triples could not be counted in time and single predicates were found to have many of them."""
+        counts = self._measured() or {}
+        return counts.get("triples") is None and self._is_large(counts)
+
+    @property
     def text(self) -> str:
         """`remote-` and 25 hex digits; empty where nothing could be counted in time: then nothing is kept under it.
 

@@ -11,12 +11,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.profiles import Profile, Signs, signs
 from kgqa.graph.sparql_text import tokens
 from kgqa.graph.store import Rows
 from kgqa.words import clean
 
+RAISE_CAP = (
+    "Raise its row cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in virtuoso.ini), or ask for "
+    "less."
+)
 ASK_FOR_LESS = "Ask for less, use LIMIT, or raise the server's own limits."
 LOGIN = "Set or correct endpoint.user, and the password in KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
@@ -139,14 +143,16 @@ def check_whole(
         caps: row counts at which the server is known to cut, on top of its profile's. headers: those of the reply.
 
     Raises:
-        PartialResult: exactly as many rows as a cap, without having been asked for, or a header that says so.
+        RowCapMet: exactly as many rows as a cap, without having been asked for, or a header that says so.
         StoreTimeout: an aggregate over everything without a row, which always has one.
     """
     count = len(rows)
     said = [headers[name].strip() for name in signs(profile).short_headers & headers.keys()] if headers else []
     known = {*profile.row_caps, *caps, *(int(cap) for cap in said if re.fullmatch(r"[0-9]{1,15}", cap))}
     if (count and count in known or said) and not outer_limit(query) == count:
-        raise PartialResult(f"The server cut the result at its row cap, {count:,} rows. {ASK_FOR_LESS}")
+        raise RowCapMet(
+            f"The server cut the result at its row cap, {count:,} rows. {RAISE_CAP}", variables=rows.variables, cap=count
+        )
     if count == 0 and aggregates_all(query):
         raise StoreTimeout("The server gave no row for a count, which it does when it ran out of time. Ask for less.")
 

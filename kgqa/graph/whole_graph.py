@@ -1,75 +1,70 @@
-"""Queries over a whole graph, and what is not known of one that is too large for them."""
+"""Queries over a whole graph: in pages where the server cuts results, and none at all where the graph is too large."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
-from kgqa.cache import Cache
-from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.store import Rows
+from kgqa.errors import PartialResult, RowCapMet, StoreTimeout
+from kgqa.graph.queries import Variable
+from kgqa.graph.store import Row, Rows
 
-SLOW_SECONDS = 20.0
-TRIED_AGAIN_SECONDS = 24 * 3600.0
-"""When a query that was given up after `SLOW_SECONDS` or more is tried again: the server may have been busy."""
+MOST_PAGES = 200
 
 
 class WholeGraph:
-    """Asks for tables of a whole graph, and notes what cannot be had.
+    """Asks for tables of a whole graph. A table is whole or an error.
 
     Args:
         select: renders a template of queries/ with values and runs it.
         may_scan: whether queries that look at every triple are tried; asked before each.
-        sign: the file that says that one of them was too much, for other processes; None where nothing is kept.
-        cache: writes it.
 
     Attributes:
-        notes: what is not known, in sentences, and the template that could not be run.
+        notes: what is not known because the graph is too large, in sentences, and the template that was not run.
     """
 
-    def __init__(
-        self,
-        select: Callable[..., Rows],
-        *,
-        may_scan: Callable[[], bool],
-        sign: Callable[[], Path | None],
-        cache: Cache | None,
-    ) -> None:
+    def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:
         self.notes: dict[str, str] = {}
         self._select = select
         self._may_scan = may_scan
-        self._sign = sign
-        self._cache = cache
-        self._too_much = False
 
-    def ask(self, name: str, *, note: str, **values) -> Rows | None:
-        """The rows, or None and a note where there are too many or it takes too long."""
+    def ask(self, name: str, *, what: str, **values: Any) -> Rows:
+        """All rows of a table.
+
+        Args:
+            what: what the table holds, for the message of an error.
+
+        Raises:
+            StoreTimeout, PartialResult: it did not come in time, or not whole. Others as `Store.select` does.
+        """
         try:
-            return self._select(name, **values)
-        except (StoreTimeout, PartialResult):
+            try:
+                return self._select(name, **values)
+            except RowCapMet as cut:
+                return self._in_pages(name, cut, values)
+        except (StoreTimeout, PartialResult) as error:
+            raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
+
+    def scan(self, name: str, *, what: str, note: str, **values: Any) -> Rows | None:
+        """As `ask`, for a query that looks at every triple; None and a note where the graph is too large for that."""
+        if not self._may_scan():
             self.notes[note] = name
             return None
+        return self.ask(name, what=what, **values)
 
-    def scan(self, name: str, *, note: str, **values) -> Rows | None:
-        """As `ask`, for a query that looks at every triple. Where one was too much, no other is tried: in this process,
-        and for a day in others."""
-        if self._too_much or not self._may_scan() or self._was_too_much():
-            self.notes[note] = name
-            return None
-        started = time.monotonic()
-        rows = self.ask(name, note=note, **values)
-        if rows is None:
-            self._too_much = True
-            # what fails at once may well be tried again: nobody waits for it, or somebody was in a hurry
-            slow = time.monotonic() - started >= SLOW_SECONDS
-            if slow and self._cache and (sign := self._sign()):
-                self._cache.write_text(sign, name)
-        return rows
+    def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
+        """The rows of a table that the server cuts, as many at once as it gives.
 
-    def _was_too_much(self) -> bool:
-        sign = self._sign()
-        try:
-            return sign is not None and time.time() - sign.stat().st_mtime < TRIED_AGAIN_SECONDS
-        except OSError:
-            return False
+        Pages that were taken from different orders of the same rows would repeat some, so rows that are all different are
+        all there are.
+        """
+        columns = [Variable(name) for name in cut.variables]
+        rows: list[Row] = []
+        for _ in range(MOST_PAGES):
+            page = self._select("page", table=name, columns=columns, limit=cut.cap, offset=len(rows), **values)
+            rows += page.rows
+            if len(page) < cut.cap:
+                if len(set(rows)) < len(rows):
+                    raise PartialResult("Its pages overlap. If the graph is being changed, try again when that is done.")
+                return Rows(cut.variables, rows)
+        raise cut

@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import pyoxigraph as ox
 import pytest
@@ -22,8 +23,9 @@ from kgqa.model import Entity
 from kgqa.settings import resolve
 from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response
+from kgqa.testing.sparql_faults import virtuoso_timeout
 from kgqa.testing.sparql_server import Sent, table, truth
-from tests.sparql_server import RESULTS, TRIPLES, SparqlServer
+from tests.sparql_server import RESULTS, SLOW, TRIPLES, SparqlServer
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 ACCESS = Access(patience=0.0)
@@ -94,10 +96,22 @@ class TestTimeLimit:
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "failed" and "it counted 4711" in check.found and check.remedy
 
-    def test_a_server_that_does_not_stop(self, serve):
+    def test_a_server_that_does_not_stop(self, serve, monkeypatch):
+        monkeypatch.setattr("kgqa.evaluation.health_limits.LISTEN_SECONDS", 2.0)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "warning" and "as it is told no limit" in check.found
+
+    def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
+        monkeypatch.setattr("kgqa.evaluation.health_limits.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.evaluation.health_limits.MOST_SECONDS", 1.0)
+        late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=2.0)  # type: ignore[arg-type]
+        with (
+            scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
+            HurriedEndpoint(server.url, access=ACCESS) as store,
+        ):
+            check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "ok" and "the server ends it by itself after 2." in check.found
 
 
 class TestUpdates:
@@ -250,6 +264,70 @@ class TestNothingToGoBy:
         assert checks["schema"].verdict == "ok" and checks["labels"].verdict == "failed"
         assert checks["labels"].found == NO_EDGES and checks["latency"].verdict == "skipped"
         assert not trusted(checks)
+
+
+FREEBASE = "http://rdf.freebase.com/ns/"
+
+
+class TestBusy:
+    """Late is not large: what was late is asked for again, and what stays unseen is not trusted."""
+
+    @pytest.fixture
+    def examined(self, tmp_path, monkeypatch):
+        """`examined(seconds) -> checks` of a small graph with mediators; `seconds` of a query and how often it came."""
+        monkeypatch.setattr("kgqa.evaluation.health_store.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.evaluation.health_speed.ROUND_SECONDS", 0.05)
+        monkeypatch.setattr("kgqa.evaluation.health_speed.EXPLORING_SECONDS", 0.3)
+        servers = []
+
+        def examined(seconds=lambda query, times: 0.0):
+            asked: dict[str, int] = {}
+
+            def busy(query: str) -> float:
+                asked[query] = asked.get(query, 0) + 1
+                return seconds(query, asked[query])
+
+            server = SparqlServer(slow="finished", busy=busy)
+            servers.append(server)
+            server.store.clear()
+            of = lambda name: ox.NamedNode(FREEBASE + name)  # noqa: E731
+            facts = [("people.marriage", "freebase.type_hints.mediator", ox.Literal("true"))]
+            for n in range(40):
+                facts += [
+                    (f"m.{n}", "people.person.spouse_s", of(f"m.wedding{n}")),
+                    (f"m.wedding{n}", "people.marriage.spouse", of(f"m.{n + 1}")),
+                    (f"m.wedding{n}", "type.object.type", of("people.marriage")),
+                    (f"m.{n}", "people.person.parents", of(f"m.{n + 7}")),
+                    (f"m.{n}", "type.object.name", ox.Literal(f"Name {n}", language="en")),
+                ]
+            facts += [(f"m.{n}", "type.object.name", ox.Literal(f"Name {n}", language="en")) for n in range(40, 50)]
+            server.store.extend([ox.Quad(of(s), of(p), o) for s, p, o in facts])
+            checks, _ = examine(tmp_path, server.url, **{"graph.schema": "freebase"})
+            # it is not the Freebase that everybody knows, and its server gives a wrong count
+            return {name: check for name, check in checks.items() if name not in ("known entities", "time limit")}
+
+        yield examined
+        for server in servers:
+            server.close()
+
+    SEEN = ("schema", "mediators", "relation types", "labels", "inverse relations")
+
+    @pytest.mark.parametrize("late", ["GROUP BY", "?subject ?predicate ?object"])
+    def test_what_is_late_once_is_asked_for_again(self, examined, late):
+        right = examined()
+        found = examined(lambda query, times: 0.6 if late in query and times == 1 else 0.0)
+        assert {name: found[name].found for name in self.SEEN} == {name: right[name].found for name in self.SEEN}
+        assert "3 relations lead to mediators" in found["mediators"].found
+        assert found["tables"].verdict == "ok" and found["triples"].verdict == "ok" and trusted(found)
+
+    @pytest.mark.parametrize("late", ["GROUP BY ?relation", "?mediator"])
+    def test_what_stays_late_is_not_trusted(self, examined, late):
+        found = examined(lambda query, times: 60.0 if late in query and "SELECT" in query else 0.0)
+        assert not trusted(found)
+        failed = [check for check in found.values() if check.verdict == "failed"]
+        assert failed and any("Not seen: timed out" in check.found for check in failed)
+        assert not any("too large" in check.found for check in found.values())
+        assert "0 relations lead to mediators" not in found["mediators"].found
 
 
 def test_a_server_that_bears_only_as_many_as_are_sent():

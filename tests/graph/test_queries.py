@@ -72,6 +72,14 @@ FULL = {
     ],
     "predicate_pairs": [{"predicate": R}],
     "relation_counts": [{}],
+    "page": [
+        {"table": table, "columns": [Variable(name) for name in names], "limit": 50, "offset": 100, **values}
+        for table, names, values in (
+            ("relation_counts", ("relation", "edges"), {}),
+            ("predicate_pairs", ("subject", "object"), {"predicate": R}),
+            ("declared", ("node",), {"declared_by": R, "kinds": [A, B]}),
+        )
+    ],
     "relation_ends": [{"out": True}, {"out": False}],
     "relations": [
         {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}

@@ -1,0 +1,72 @@
+"""Questions over a real Virtuoso that cuts results at a few rows: the answer that a server without a cap gives, or an
+error that names the cap and what to change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.resources import files
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.model import Entity, Question
+from kgqa.settings import resolve
+from tests.conftest import SOAK
+from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+
+CAP = 50
+IRI = "http://e/demo"
+NS = "http://rdf.freebase.com/ns/"
+DEMO = files("kgqa") / "demo"
+ROWS = [json.loads(line) for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+QUESTIONS = [
+    Question(row["question"], topics=tuple(Entity(NS + topic["id"]) for topic in row["topic_entities"])) for row in ROWS
+]
+
+
+@pytest.fixture(scope="module")
+def capped(prepared_folder, tmp_path_factory):  # noqa: F811
+    """The address of a server with the demo graph and a row cap."""
+    folder = tmp_path_factory.mktemp("capped") / "server"
+    with running_server(copied(prepared_folder, folder), row_cap=CAP) as server:
+        file = server.import_folder / "demo.nt"
+        shutil.copyfile(DEMO / "graph.nt", file)
+        assert [result.error for result in server.load([file], IRI)] == [None]
+        yield server.url
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """`opened(place) -> Resources` with nothing kept yet."""
+    monkeypatch.setattr("kgqa.graph.names_reading.LEAST_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names_reading.PAGE_ROWS", CAP)
+    every = []
+
+    def opened(place: str | None):
+        given = {"rank.embeddings": "off", "explore.mediator_hop": "free", "cache.folder": str(tmp_path / "c")}
+        if place:
+            given |= {"graph.path": place, "graph.iri": IRI}
+        every.append(open_resources(settings=resolve(given)))
+        return every[-1]
+
+    yield opened
+    for each in every:
+        each.close()
+
+
+def test_the_same_answers_or_an_error_that_names_the_cap(capped, opened):
+    whole, cut = opened(None), opened(capped)
+    assert cut.graph.relations == whole.graph.relations and len(cut.graph.relations) > CAP
+    assert cut.graph.mediators.leads == whole.graph.mediators.leads
+    assert cut.graph.inverses == whole.graph.inverses and cut.graph.derived.types == whole.graph.derived.types
+    assert not cut.graph.notes
+    same = 0
+    for question in QUESTIONS if SOAK else QUESTIONS[:8]:
+        right, found = ask(question, resources=whole), ask(question, resources=cut)
+        if found.status == "failed":
+            assert f"row cap, {CAP} rows" in found.reason and "--row-cap" in found.reason
+        else:
+            assert (found.status, found.answers, found.query_class) == (right.status, right.answers, right.query_class)
+            same += 1
+    assert same
