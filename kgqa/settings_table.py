@@ -53,7 +53,7 @@ SETTINGS: tuple[Setting, ...] = (
         int,
         None,
         "megabytes that a load into a folder may take; none: 4,096 and eight times the size of the files",
-        minimum=256,
+        minimum=1,
     ),
     Setting(
         "endpoint.profile",

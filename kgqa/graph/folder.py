@@ -289,6 +289,13 @@ class GraphFolder:
             # the engine never changes an .sst file, only makes new ones: those may be shared
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
+    def made_at(self, generation: int) -> int:
+        """When a generation was made, in nanoseconds since the epoch; 0 where that cannot be told."""
+        try:
+            return (self.path / f"gen-{generation}").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def triples_file(self, generation: int) -> Path:
         return self.path / f"gen-{generation}" / "triples.u64"
 
