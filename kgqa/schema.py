@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any, Literal, get_args
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
+from kgqa.toml_text import MAX_BYTES, parse_toml
 
 WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
 WALK_RULES: tuple[str, ...] = get_args(WalkRule)
@@ -35,7 +35,6 @@ BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
 _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", "tel", "news", "file"}
-_MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -171,8 +170,8 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         SchemaError: not TOML, an unknown key, or a value of the wrong kind; the message names the key.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = parse_toml(text)
+    except ValueError as error:
         raise SchemaError(f"{where} is not valid TOML: {error}") from error
     unknown = set(data) - set(_KEYS) - {"name", "title", "prefixes"}
     for section, keys in _KEYS.items():
@@ -328,8 +327,8 @@ def load_schema(name_or_file: str | Path) -> Schema:
     if path.suffix != ".toml":
         return bundled_schema(str(name_or_file))
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise SchemaError(f"{path} is larger than {_MAX_BYTES:,} bytes: that is no schema file.")
+        if path.stat().st_size > MAX_BYTES:
+            raise SchemaError(f"{path} is larger than {MAX_BYTES:,} bytes: that is no schema file.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"The schema file {path} cannot be read: {error}") from error

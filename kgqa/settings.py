@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.settings_table import BY_KEY, PRESETS, SETTINGS, Setting
+from kgqa.toml_text import read_toml
 
 FILE_NAME = "kgqa.toml"
 LARGEST = 1_000_000_000
-_MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -120,10 +119,8 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             return {}
-        if file.stat().st_size > _MAX_BYTES:
-            raise SettingsError(f"{file} is larger than {_MAX_BYTES:,} bytes: that is no settings file.")
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = read_toml(file)
+    except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found = {}
     for section, table in data.items():

@@ -49,6 +49,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("graph.frontier_cap", int, 1000, "nodes at the end of a path that exploration looks on from", minimum=1),
     Setting("graph.timeout", float, 60.0, "seconds a single SPARQL query may take", minimum=0.001),
     Setting(
+        "graph.load_memory",
+        int,
+        None,
+        "megabytes that a load into a folder may take; none: 4,096 and eight times the size of the files",
+        minimum=1,
+    ),
+    Setting(
         "endpoint.profile",
         str,
         "auto",

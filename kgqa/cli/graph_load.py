@@ -126,9 +126,13 @@ def _load_into_folder(
     from kgqa.methods.ask import cache_of
     from kgqa.settings import resolve
 
+    settings = resolve()
     schema_name = _keep_schema(schema, folder)
     try:
-        report = load_files(folder, files, progress=bars, schema=schema_name, **options)
+        memory = settings["graph.load_memory"]
+        report = load_files(
+            folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options
+        )
     except KeyboardInterrupt:
         bars.close()
         say(
@@ -138,7 +142,7 @@ def _load_into_folder(
         raise KeyboardInterrupt("said") from None
     finally:
         bars.close()
-    with open_graph(folder, cache=cache_of(resolve())) as graph:
+    with open_graph(folder, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
@@ -149,13 +153,14 @@ def _keep_schema(schema: str | None, folder: Path) -> str | None:
     if schema is None:
         return None
     from kgqa.graph.bulk import make_folder
+    from kgqa.graph.folder import write_whole
     from kgqa.schema import BUNDLED, load_schema
 
     loaded = load_schema(schema)
     if schema in BUNDLED:
         return schema
     name = f"schema-{loaded.digest}.toml"
-    (make_folder(folder).path / name).write_text(loaded.source, encoding="utf-8")
+    write_whole(make_folder(folder).path / name, loaded.source)
     return name
 
 

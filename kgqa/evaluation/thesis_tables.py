@@ -15,11 +15,11 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.settings_table import BY_KEY
+from kgqa.toml_text import read_toml
 
 MEASURED = ("tog_em", "hit@1", "em")
 SOUND = "tog_em_sound"
 """`tog_em` without what passes it only for being empty or a piece of a word: shown beside it where that is less."""
-MAX_BYTES = 1_000_000
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
@@ -80,10 +80,8 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
         SettingsError: it is no such file, or names a model that no table has.
     """
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise SettingsError(f"{file} is larger than {MAX_BYTES:,} bytes: that is no list of models.")
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = read_toml(file)
+    except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read: {error}. See models.toml of the project.") from error
     known = {row.model for table in tables().values() for row in table.rows}
     found = {}

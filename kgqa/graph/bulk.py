@@ -15,17 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreUnavailable
+from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, cannot_write, fingerprint
-from kgqa.graph.process import Worker
+from kgqa.graph.process import OUT_OF_MEMORY, Worker
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
 if TYPE_CHECKING:
     from kgqa.graph.loading import Journal
 
-_OURS = re.compile(rf"write\.lock|schema-\w+\.toml|{HALF_WRITTEN.pattern}")
+_OURS = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
+LOAD_MEMORY = 4 << 30
+"""Bytes that the loading process may take, whatever it loads."""
+MEMORY_OF_A_BYTE = 8
+"""Bytes of memory on top of that for each byte of the files. Loading takes 24 bytes a line at its end, and a line
+compressed as well as dumps are has 8 to 12."""
+MEMORY_OF_A_TRIPLE = 32
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+
 
 def make_folder(path: Path) -> GraphFolder:
     """The folder for a graph, made if it is not there.
@@ -74,6 +81,7 @@ def load_files(
     restart: bool = False,
     schema: str | None = None,
     settings: dict[str, Any] | None = None,
+    memory: int | None = None,
 ) -> LoadReport:
     """Load RDF files into a graph folder, made if it is not there. One transaction: all files or none.
 
@@ -83,6 +91,8 @@ def load_files(
         format: the ending that stands for the format, where the files' names do not tell.
         schema: a schema's name, or the name of a .toml file in the folder; None keeps what it was.
         settings: settings that belong to the graph; they are added to those it has.
+        memory: bytes that the loading process may take; None for a limit by the size of the files, which is far more
+            than they need unless they were made to exhaust it.
 
     Raises:
         LoadError: a file is missing, malformed or cut short; the graph is as it was.
@@ -120,7 +130,12 @@ def load_files(
                 journal.save(folder)
             if not any(job.lines_done or job.done for job in journal.files):
                 folder.prepare_generation(journal.generation, journal.base)
-            result = _run_worker(folder, lock, progress)
+            limit = memory or (
+                LOAD_MEMORY
+                + MEMORY_OF_A_BYTE * sum(job.size for job in journal.files)
+                + MEMORY_OF_A_TRIPLE * (base.triples if base else 0)
+            )
+            result = _run_worker(folder, lock, progress, limit)
             hashes = folder.load_hashes(journal.generation)
             history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
             meta = GraphMeta(
@@ -241,15 +256,24 @@ def _why_failed(folder: GraphFolder, error: Exception) -> str:
     return f"The load failed: {error} Nothing of it was kept."
 
 
-def _run_worker(folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None) -> dict[str, Any]:
+def _run_worker(
+    folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
+) -> dict[str, Any]:
     worker = Worker(None, (lock.fd,))
     try:
         payload = worker.call(
-            {"op": "load", "folder": str(folder.path)},
+            {"op": "load", "folder": str(folder.path), "memory": memory},
             timeout=None,
             progress=(lambda fields: progress(Progress(**fields))) if progress else None,
         )
         return json.loads(payload)
+    except StoreError as error:
+        if OUT_OF_MEMORY.search(str(error)):
+            raise LoadError(
+                f"The load needs more than {memory >> 20:,} MB of memory. Nothing of it was kept, and what was in the "
+                "graph before is unchanged. If the files are honest, allow more: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES"
+            ) from error
+        raise
     finally:
         worker.kill()
 

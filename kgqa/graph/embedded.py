@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -77,6 +78,13 @@ class EmbeddedStore:
         if self._meta.stale:
             self._rehash()
         return self._meta.fingerprint
+
+    @property
+    def identity(self) -> str:
+        """Of this folder and its generation: any folder may claim the fingerprint of another, and what is kept of one
+        must never be taken for the other's."""
+        made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.made_at(self._meta.generation)}"
+        return f"-{hashlib.sha256(os.fsencode(made)).hexdigest()[:12]}"
 
     @property
     def version(self) -> str:

@@ -289,6 +289,13 @@ class GraphFolder:
             # the engine never changes an .sst file, only makes new ones: those may be shared
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
+    def made_at(self, generation: int) -> int:
+        """When a generation was made, in nanoseconds since the epoch; 0 where that cannot be told."""
+        try:
+            return (self.path / f"gen-{generation}").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def triples_file(self, generation: int) -> Path:
         return self.path / f"gen-{generation}" / "triples.u64"
 
@@ -312,7 +319,12 @@ def fingerprint(sorted_hashes: np.ndarray) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file so that a reader sees either the old or the new one, never half of it.
+    """Write a JSON file as `write_whole` writes it."""
+    write_whole(path, json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees either the old or the new one, never half of it. A link is replaced.
 
     Raises:
         OSError: it cannot be written; the old one is as it was. `filename` is the path.
@@ -321,7 +333,7 @@ def write_json(path: Path, data: Any) -> None:
     try:
         # a file name that is no UTF-8 has lone surrogates, which are written as escapes of JSON
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=_open_no_link) as file:
-            json.dump(data, file, indent=1, ensure_ascii=False)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

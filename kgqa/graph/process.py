@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import struct
@@ -16,6 +17,9 @@ from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
+
+OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
+"""What a process says that is not given the memory it asks for."""
 
 
 class WorkerKilled(StoreCrashed):
@@ -143,7 +147,8 @@ class Worker:
             )
         self._stderr.seek(0)
         tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
-        why = f" It said: {tail[-1][:200]}" if tail else ""
+        said = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
+        why = f" It said: {said[:200]}" if said else ""
         return StoreCrashed(f"The engine died on this query (exit {code}); it is not tried again.{why}")
 
     def end(self) -> None:

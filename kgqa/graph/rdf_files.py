@@ -23,6 +23,7 @@ from typing import IO, Any
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
+from kgqa.graph.rdf_limits import Readable, ShallowJson, XmlWithFlatEntities, check_no_doctype
 from kgqa.graph.rdf_lines import GENID, LineReader, blocks, quad_line
 from kgqa.graph.store import MalformedLine, OnError
 
@@ -274,13 +275,20 @@ def _stage(job: FileJob, raw: IO[bytes], stream: IO[bytes], staged: Path, readin
 def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
     if format in STREAMED:
         base = path.as_uri()
-        yield from ox.parse(stream, format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
+        source: Readable = stream
+        if STREAMED[format] == ox.RdfFormat.RDF_XML:
+            source = XmlWithFlatEntities(stream)
+        elif STREAMED[format] == ox.RdfFormat.JSON_LD:
+            source = ShallowJson(stream)
+        yield from ox.parse(source, format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
         return
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:
         raise ValueError(
             f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, which this format cannot be; convert it to N-Quads"
         )
+    if format == ".trix":
+        check_no_doctype(data)
     yield from _parse_by_rdflib(data, BY_RDFLIB[format])
 
 

@@ -51,7 +51,7 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
     A line longer than MAX_LINE_BYTES comes as its beginning and a byte that no line may hold, so that it is
     reported as malformed and its end is never taken for a line, or for the end of a shorter one.
     """
-    rest = b""
+    rest, too_long = b"", False
     while True:
         data = stream.read(BLOCK_BYTES)
         if not data:
@@ -61,11 +61,11 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
         cut = data.rfind(b"\n") + 1
         if cut:
             yield rest + data[:cut]
-            rest = data[cut:]
-        else:
+            rest, too_long = data[cut:], False
+        elif not too_long:
             rest += data
-        if len(rest) > MAX_LINE_BYTES and not rest.endswith(_TOO_LONG):
-            rest = rest[:MAX_LINE_BYTES] + _TOO_LONG
+        if len(rest) > MAX_LINE_BYTES and not too_long:
+            rest, too_long = rest[:MAX_LINE_BYTES] + _TOO_LONG, True
 
 
 class LineReader:

@@ -107,9 +107,13 @@ class Server:
         return stored_hashes(self.store)
 
     def do_load(self, request: dict[str, Any]) -> bytes:
+        import resource
+
         from kgqa.graph.folder import GraphFolder
         from kgqa.graph.loading import Journal, run_load
 
+        # of what is written to, not of addresses: threads and the engine reserve more of those than they use
+        resource.setrlimit(resource.RLIMIT_DATA, (request["memory"],) * 2)
         folder = GraphFolder(Path(request["folder"]))
         return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
 
@@ -134,7 +138,7 @@ def error_payload(error: BaseException) -> bytes:
     elif isinstance(error, SyntaxError):
         kind, message = "QueryRejected", f"Not valid SPARQL: {error.msg or error}"
     elif isinstance(error, (OSError, MemoryError)):
-        kind, message = "StoreUnavailable", f"The graph cannot be opened or read: {error}"
+        kind, message = "StoreUnavailable", f"The graph cannot be opened or read: {error or type(error).__name__}"
     elif isinstance(error, Exception):
         kind, message = "QueryRejected", f"The engine could not run the query: {error}"
     else:

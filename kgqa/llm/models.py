@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +17,7 @@ from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, check
 from kgqa.settings_table import BY_KEY
+from kgqa.toml_text import parse_toml
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import clean
 
@@ -251,7 +251,7 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
     sources = [files("kgqa.llm").joinpath("prices.toml"), *([Path(file)] if file else [])]
     for source in sources:
         try:
-            data = tomllib.loads(source.read_text(encoding="utf-8"))
+            data = parse_toml(source.read_text(encoding="utf-8"))
             found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(

@@ -1,0 +1,100 @@
+"""Limits on RDF files whose parsers would take memory out of all proportion to the file: nested entities, deep JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import IO, Protocol
+
+import numpy as np
+
+HEAD_BYTES = 256 << 10
+"""Where the entities of an XML file may be declared."""
+MAX_ENTITIES = 1_000
+MAX_ENTITY_BYTES = 1_024
+MAX_JSON_DEPTH = 256
+"""JSON-LD copies what holds in a node into each node within: 3,000 levels take 0.7 GB, 20,000 take 9 GB."""
+_CHUNK = 1 << 20
+
+_ENTITY = b"<!ENTITY"
+_FLAT_ENTITY = re.compile(rb"<!ENTITY\s+[\w.:-]+\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_REFERENCE = re.compile(rb"&(?!#|(?:amp|lt|gt|quot|apos);)|%")
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}\\'))
+_STEP = np.zeros(256, dtype=np.int64)
+_STEP[list(b"[{")], _STEP[list(b"]}")] = 1, -1
+
+
+class Readable(Protocol):
+    """What a parser reads from."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+class XmlWithFlatEntities:
+    """An XML stream whose entities, if it declares any, are few, short and do not refer to each other, as the
+    abbreviations of namespaces in OWL files are. `read` raises ValueError otherwise."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._head = stream.read(HEAD_BYTES)
+        self._seam = self._head[-len(_ENTITY) + 1 :]
+        _check_entities(self._head)
+
+    def read(self, size: int = -1, /) -> bytes:
+        size = size if size > 0 else _CHUNK
+        if self._head:
+            piece, self._head = self._head[:size], self._head[size:]
+            return piece
+        piece = self._stream.read(size)
+        # a parser takes a declaration wherever it stands, also behind the root's start
+        seen = self._seam + piece
+        if _ENTITY in seen:
+            raise ValueError(f"it declares entities behind its first {HEAD_BYTES:,} bytes")
+        self._seam = seen[-len(_ENTITY) + 1 :]
+        return piece
+
+
+class ShallowJson:
+    """A stream of JSON that is not nested deeper than MAX_JSON_DEPTH. `read` raises ValueError otherwise."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._escape = b""
+        self._in_text = 0
+        self._depth = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        piece = self._stream.read(size if size > 0 else _CHUNK)
+        plain = _ESCAPE.sub(b"", self._escape + piece)
+        self._escape = b"\\" if plain.endswith(b"\\") else b""
+        # every other part between quotation marks is a text
+        parts = plain.translate(None, _NOT_STRUCTURE).split(b'"')
+        outside = b"".join(parts[self._in_text :: 2])
+        self._in_text = (self._in_text + len(parts) - 1) % 2
+        if outside:
+            depths = self._depth + np.cumsum(_STEP[np.frombuffer(outside, dtype=np.uint8)])
+            self._depth = int(depths[-1])
+            if depths.max() > MAX_JSON_DEPTH:
+                raise ValueError(f"its JSON is nested deeper than {MAX_JSON_DEPTH} levels")
+        return piece
+
+
+def check_no_doctype(data: bytes) -> None:
+    """Raises ValueError where XML that is read by Python's parser declares entities, or could hide that it does."""
+    if b"<!DOCTYPE" in data or b"\0" in data:
+        raise ValueError("it has a DOCTYPE, or is not written in UTF-8; remove it")
+
+
+def _check_entities(head: bytes) -> None:
+    """Raises ValueError."""
+    starts = head.count(_ENTITY)
+    if not starts:
+        return
+    found = list(_FLAT_ENTITY.finditer(head))
+    values = [match[1] if match[1] is not None else match[2] for match in found]
+    if len(found) != starts or any(_REFERENCE.search(value) for value in values):
+        raise ValueError("it declares entities that refer to others or lie elsewhere; write them out")
+    if len(found) > MAX_ENTITIES or any(len(value) > MAX_ENTITY_BYTES for value in values):
+        raise ValueError(
+            f"it declares more than {MAX_ENTITIES:,} entities, or one longer than {MAX_ENTITY_BYTES:,} bytes"
+        )

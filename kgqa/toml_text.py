@@ -1,0 +1,47 @@
+"""Reads TOML that somebody else may have written: `tomllib` takes memory by the square of the parts of a dotted key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 256 << 10
+MAX_KEY_PARTS = 16
+
+# what is not closed goes on to the end, where tomllib refuses it
+_STRING_OR_COMMENT = re.compile(
+    r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+(?:"{3,5}|\Z)'
+    r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*+",
+    re.DOTALL,
+)
+_DEEP_KEY = re.compile(r"(?:[\w-]+[ \t]*\.[ \t]*){%d}" % MAX_KEY_PARTS)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML, with limits on its size and on the parts of a dotted key.
+
+    Raises:
+        ValueError: it is not TOML, or beyond the limits.
+    """
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    if _DEEP_KEY.search(_STRING_OR_COMMENT.sub("s", text)):
+        raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read a TOML file. Raises ValueError as `parse_toml` does, OSError."""
+    with open(file, "rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    return parse_toml(data.decode("utf-8"))
