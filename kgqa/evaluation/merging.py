@@ -15,7 +15,7 @@ from kgqa.evaluation.runs import METRICS, Run, RunError, open_run
 
 OWN = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
-    "forgotten_cost", "changed",
+    "forgotten_cost", "changed", "working_folder",
 )  # fmt: skip
 """What may differ between the parts of one run; of `graph`, `settings` and `models` only what decides no answer."""
 AT_ONCE = 500

@@ -103,11 +103,12 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
     """The value. Raises TypeError where it is of none of these types; true and false are no numbers."""
     if not isinstance(value, types) or isinstance(value, bool):
-        raise TypeError(f"{name} must not be {_shown(value)}")
+        raise TypeError(f"{name} must not be {shown(value)}")
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a file for a message: short, however much it is."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 

@@ -4,21 +4,25 @@ metrics.json how right that is. Reading needs nothing else: neither the data set
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.records import Record, read_record
+from kgqa.evaluation.records import Record, read_record, shown
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
 METRICS = "metrics.json"
 LOCK = "run.lock"
+BATCH = "begin.json"
+"""In a folder of several runs while they are begun: run.json of each of them."""
 FORMAT = 1
 MAX_LINE_BYTES = 64 << 20
 MAX_MANIFEST_BYTES = 16 << 20
+_NAME = re.compile(r"[^/\0]{1,255}")
 
 
 class RunError(KgqaError):
@@ -76,22 +80,58 @@ def open_run(folder: str | Path) -> Run:
         if inner:
             raise RunError(f"{folder} has several runs: name one of {', '.join(str(each) for each in inner)}.")
         raise RunError(f"There is no run in {folder}. Make one: kgqa eval run --dataset FILE --out {folder}")
-    manifest = _object(folder / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise RunError(f"{folder / MANIFEST} is of another version of kgqa: {manifest.get('format')!r}.")
-    return Run(folder, manifest)
+    return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
 def open_runs(folder: str | Path) -> list[Run]:
-    """The run of a folder, or the runs of its methods, one folder each.
+    """The run of a folder, or the runs of its methods, one folder each; those too that were only about to begin when
+    their process was killed.
 
     Raises:
         RunError: there is none.
     """
     folder = Path(folder)
-    if not _is_run(folder) and (inner := _inner(folder)):
-        return [open_run(each) for each in inner]
+    if not _is_run(folder) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
+        return sorted(runs, key=lambda run: run.folder)
     return [open_run(folder)]
+
+
+def pending_runs(folder: Path) -> list[Run]:
+    """The runs of a folder of several that a process was killed before it had begun them.
+
+    Raises:
+        RunError: the note about them cannot be read.
+    """
+    path = folder / BATCH
+    try:
+        if not path.is_file():
+            return []
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+    data = _object(path)
+    runs = data.get("runs")
+    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(_is_name, runs)):
+        raise RunError(f"{path} is not what kgqa writes. Remove it.")
+    found = [(folder / name, manifest) for name, manifest in runs.items()]
+    return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
+
+
+def _is_name(name: str) -> bool:
+    """Whether a text is the name of a folder in another one."""
+    return bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
+def _checked(manifest: Any, path: Path) -> dict[str, Any]:
+    """The object of a run.json.
+
+    Raises:
+        RunError: it is none of this version.
+    """
+    if not isinstance(manifest, dict):
+        raise RunError(f"{path} is not what kgqa writes: {MANIFEST} is a JSON object.")
+    if manifest.get("format") != FORMAT:
+        raise RunError(f"{path} is of another version of kgqa: {shown(manifest.get('format'))}.")
+    return manifest
 
 
 def _is_run(folder: Path) -> bool:
