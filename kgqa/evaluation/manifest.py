@@ -23,7 +23,7 @@ from kgqa.evaluation.runs import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model import to_json
-from kgqa.settings import Settings, resolve
+from kgqa.settings import Settings, check, resolve
 from kgqa.settings_table import BY_KEY
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
@@ -149,7 +149,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     values, origins = dict(settings.values), dict(settings.origins)
     for key in set(BY_KEY) & set(named) - {*LEFT_OUT, *OF_THE_MACHINE}:
         if given.get(key) is None and not _alike(values[key], named[key]):
-            values[key], origins[key] = named[key], "run.json"
+            values[key], origins[key] = check(BY_KEY[key], named[key], "run.json"), "run.json"
     settings = Settings(values, origins, settings.local)
     secret = data.get("secret") or {}
     for key in LEFT_OUT:

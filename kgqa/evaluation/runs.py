@@ -3,7 +3,6 @@ metrics.json how right that is. Reading needs nothing else: neither the data set
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.records import Record, read_record, shown
+from kgqa.evaluation.foreign_json import (
+    check_keys,
+    is_count,
+    is_flag,
+    is_number,
+    is_object,
+    is_text,
+    is_whole,
+    list_of,
+    load_json,
+    object_of,
+    object_with,
+    optional,
+    shown,
+)
+from kgqa.evaluation.records import Record, read_record
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
@@ -55,8 +69,8 @@ class Run:
         """
         for number, line in lines_of(self.folder / PREDICTIONS):
             try:
-                yield read_record(json.loads(line))
-            except (ValueError, RecursionError) as error:
+                yield read_record(load_json(line))
+            except ValueError as error:
                 raise RunError(
                     f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove that line; "
                     f"kgqa eval resume {self.folder} asks its question again."
@@ -131,7 +145,31 @@ def _checked(manifest: Any, path: Path) -> dict[str, Any]:
         raise RunError(f"{path} is not what kgqa writes: {MANIFEST} is a JSON object.")
     if manifest.get("format") != FORMAT:
         raise RunError(f"{path} is of another version of kgqa: {shown(manifest.get('format'))}.")
+    try:
+        check_keys(manifest, _MANIFEST)
+    except ValueError as error:
+        raise RunError(f"{path} is not what kgqa writes: {error}. Begin anew with kgqa eval run.") from None
     return manifest
+
+
+_MANIFEST = {
+    **dict.fromkeys(("id", "begun", "method", "shard", "working_folder"), is_text),
+    "dataset": object_with(source=is_text, questions=is_count, digest=is_text, whole=is_text),
+    "topics": lambda value: value in ("gold", "linked"),
+    **dict.fromkeys(("sample", "concurrency"), optional(lambda value: is_count(value) and value > 0)),
+    "seed": is_whole,
+    **dict.fromkeys(("most_cost", "forgotten_cost"), optional(is_number)),
+    "losses": is_flag,
+    "graph": optional(object_with(place=is_text, fingerprint=is_text, schema=is_text)),
+    "models": optional(is_object),
+    "embeddings": optional(is_text),
+    "settings": is_object,
+    "given": list_of(is_text),
+    **dict.fromkeys(("secret", "prompts", "versions"), object_of(is_text)),
+    "changed": list_of(is_object),
+    "merged": list_of(optional(is_text)),
+}
+"""What run.json holds, as `kgqa.evaluation.manifest` writes it."""
 
 
 def _is_run(folder: Path) -> bool:
@@ -172,8 +210,10 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise RunError(f"{path} is larger than {MAX_MANIFEST_BYTES:,} bytes.")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = load_json(path.read_bytes())
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
         raise RunError(f"{path} cannot be read: {error}.") from error
     if not isinstance(data, dict):
         raise RunError(f"{path} is no JSON object.")
