@@ -456,6 +456,33 @@ def test_a_run_of_somebody_else_is_not_trusted(kgqa, questions, tmp_path, model)
         assert kgqa("eval", "resume", "--trust", "x").returncode == 0 and elsewhere.requests
 
 
+def test_a_run_goes_on_from_any_folder(kgqa, questions, tmp_path):
+    """Paths are those of where it was begun, also where the same names stand for other files."""
+    assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", "g").returncode == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "q.jsonl").write_text("{}\n")
+    name = questions(6)
+    done = kgqa("eval", "run", "--dataset", name, "--graph", "g", "--out", "runs/x", "--estimate", *WORDS)
+    assert done.returncode == 3, done.err
+    done = kgqa("eval", "resume", "../runs/x", cwd=elsewhere)
+    assert done.returncode == 0 and len(predictions(tmp_path / "runs/x")) == 6, done.err
+
+
+def test_a_cache_that_cannot_be_written_locks_nobody_out(kgqa, questions, tmp_path):
+    """A home that is only read: that the run is ours cannot be noted, and that is said in time."""
+    (tmp_path / "file").touch()
+    nowhere = {"KGQA_CACHE_FOLDER": str(tmp_path / "file" / "cache")}
+    assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", "g").returncode == 0
+    asked = ("eval", "run", "--dataset", questions(6), "--graph", "g", "--out", "x", "--estimate", *WORDS)
+    done = kgqa(*asked, **nowhere)
+    assert done.returncode == 3 and "kgqa eval resume --trust x" in done.err and "KGQA_CACHE_FOLDER" in done.err
+    done = kgqa("eval", "resume", "x", **nowhere)
+    assert done.returncode == 1 and "could not be noted then" in done.err
+    assert kgqa("eval", "resume", "--trust", "x", **nowhere).returncode == 0
+    assert len(predictions(tmp_path / "x")) == 6
+
+
 def test_a_graph_that_has_changed_is_not_gone_on_with(kgqa, questions, tmp_path):
     demo = DEMO.with_name("graph.nt")
     assert kgqa("graph", "load", str(demo), "--into", "g").returncode == 0

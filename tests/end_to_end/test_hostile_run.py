@@ -58,6 +58,9 @@ def damage(honest: Path, name: str, change) -> None:
     lines = text.splitlines() if name == "predictions.jsonl" else [text]
     damaged = as_json(change(json.loads(lines[0])))
     (honest / "y" / name).write_text("\n".join([damaged, *lines[1:]]) + "\n", errors="surrogatepass")
+    if name == "run.json":  # so that `resume` has to use it
+        predictions = honest / "y/predictions.jsonl"
+        predictions.write_text(predictions.read_text().splitlines()[0] + "\n")
 
 
 def ends_well(honest: Path, arguments: tuple[str, ...]) -> str:
