@@ -172,8 +172,8 @@ def _remember(manifest: dict[str, Any], settings: Settings, out: Path) -> None:
 
     if not remember_own(manifest, settings):
         say(
-            f"kgqa: {cache_of(settings).folder} cannot be written, so nobody will know that this run is yours. To go on "
-            f"with it: kgqa eval resume --trust {out}. Or set KGQA_CACHE_FOLDER to a folder that can be written."
+            f"kgqa: {cache_of(settings).folder} cannot be written, so it is not noted that this run is yours. Resume it "
+            f"with: kgqa eval resume --trust {out}. Or set KGQA_CACHE_FOLDER to a folder that can be written."
         )
 
 

@@ -8,6 +8,7 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
@@ -249,7 +250,16 @@ def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
     """Note in the user's cache that this user began this run, so that its settings may be used again. False where the
     cache cannot be written."""
     cache = cache_of(settings)
-    return cache.write_text(_own(cache, manifest), "")
+    path = _own(cache, manifest)
+    if not cache.write_text(path, ""):
+        return False
+    with suppress(OSError):  # on the disk before run.json is: nobody could tell whose that is
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return True
 
 
 def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:

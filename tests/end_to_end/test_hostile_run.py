@@ -140,7 +140,8 @@ def test_a_batch_of_a_stranger_begins_nothing_elsewhere(honest, tmp_path):
     shutil.rmtree(honest / "y", ignore_errors=True)
     (honest / "y").mkdir()
     manifest = json.loads((honest / "x/run.json").read_text())
-    for runs in ({"../../victim": manifest}, {"..": manifest}, {"a/b": manifest}, {"a\0": manifest}, [manifest], {"a": 1}):
+    names = ("../../victim", "..", "a/b", "a\0", "")
+    for runs in (*({name: manifest} for name in names), [manifest], {"a": 1}):
         (honest / "y/begin.json").write_text(json.dumps({"format": 1, "runs": runs}))
         for arguments in (("eval", "resume", "y", "--trust"), ("eval", "status", "y")):
             assert "is not what kgqa writes" in ends_well(honest, arguments)

@@ -194,8 +194,8 @@ def quick(monkeypatch):
 
 
 def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
-    """Nothing fails, nothing comes: the servers are asked, and questions in flight are left behind. What ran out of time
-    on the way there is asked again, too."""
+    """Nothing fails, nothing comes: the servers are asked, and questions in flight are left behind. What ran out of
+    time on the way there is asked again, too."""
     never = threading.Event()
 
     def hangs(question, topics):
