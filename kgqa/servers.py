@@ -136,6 +136,20 @@ def _beginning(response: Any, size: int) -> bytes:
     return bytes(body)
 
 
+def responds(client: Any, seconds: float) -> bool:
+    """Whether the server of an `openai.OpenAI` sends any reply within so many seconds: one try. What says 502, 503 or 504
+    stands in front of a server that is not there."""
+    from openai import APIConnectionError, APIStatusError
+
+    try:
+        client.with_options(timeout=seconds, max_retries=0).models.with_raw_response.list()
+    except APIStatusError as error:
+        return error.status_code not in (502, 503, 504)
+    except APIConnectionError:
+        return False
+    return True
+
+
 def _kept_back() -> dict[str, Any]:
     from openai import Omit
 

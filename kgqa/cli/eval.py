@@ -67,7 +67,7 @@ def run(dataset: str, out: Path, graph_path: str | None, or_go_on: bool, as_json
 
     \b
     --method takes a list: top-1,top-2,tog. Each has a folder of its own in FOLDER then.
-    Exit codes: 0 done (whatever the scores), 1 an error, 3 stopped before the end, 130 Ctrl-C.
+    Exit codes: 0 done (whatever the scores), 1 an error, 3 stopped before the end or cut short by an outage, 130 Ctrl-C.
     """
     from kgqa.cli.eval_run import begin
 
@@ -88,7 +88,8 @@ def run(dataset: str, out: Path, graph_path: str | None, or_go_on: bool, as_json
 @setting_option("llm.model", "--llm", metavar="MODEL")
 @_common
 def resume(folder: Path, retry: tuple[str, ...], trust: bool, as_json: bool, **options: Any) -> int:
-    """Go on with a run: questions without an answer are asked, and with --retry those that failed.
+    """Go on with a run: questions without an answer are asked, those that a server's outage took, and with --retry those
+    that failed.
 
     Everything else is as it was when the run began, whatever is set today. A model given with --llm is noted in run.json.
     """

@@ -59,6 +59,10 @@ def begin(
     )
     chosen = chosen_questions(plan)
     only_tried = options["estimate"]
+    every = [out for _, out in runs]
+    whole = every[0].parent if len(every) > 1 else None
+    if whole and or_go_on:
+        _finish_begin(whole)
     there = [out for settings, out in runs if or_go_on and is_there(out, plan, settings)]
     new = [(settings, out) for settings, out in runs if out not in there]
     if len(runs) == len(new) == 1:
@@ -67,10 +71,9 @@ def begin(
     going = {"budget": options["budget"], "keep_going": plan.keep_going, "llm__model": options["llm__model"]}
     going["concurrency"] = options["concurrency"]
     begun = {out for _, out in new}
-    every = [out for _, out in runs]
-    whole = every[0].parent if len(every) > 1 else None
     with _alone(whole) if whole else nullcontext():
-        _begin_all(plan, new, chosen)
+        if new:
+            _begin_all(plan, new, chosen)
         return _in_turn(
             [
                 partial(old_run, out, (), out in begun, going, only_tried=only_tried, others=[*{*every} - {out}])
@@ -120,17 +123,58 @@ def is_there(out: Path, plan: Plan, settings: Settings) -> bool:
 
 def _begin_all(plan: Plan, runs: Sequence[tuple[Settings, Path]], chosen: Chosen) -> None:
     """Begin all runs before the first asks, so that one `resume` goes on with all of them; or none."""
-    from kgqa.evaluation.runs import MANIFEST
+    from kgqa.evaluation.run_folder import begin_all
 
-    begun: list[Path] = []
-    try:
-        for settings, out in runs:
-            with _begun(plan, settings, out, chosen):
-                begun.append(out)
-    except BaseException:
-        for out in begun:
-            (out / MANIFEST).unlink(missing_ok=True)
-        raise
+    made = []
+    for settings, out in runs:
+        with _planned(plan, settings, chosen) as (resources, manifest):
+            made.append((out, manifest, resources.settings))
+    manifests = {out.name: manifest for out, manifest, _ in made}
+    begin_all(
+        runs[0][1].parent,
+        manifests,
+        before=lambda: [_remember(manifest, settings, out) for out, manifest, settings in made],
+    )
+
+
+def _finish_begin(whole: Path, *, trust: bool = False) -> None:
+    """Begin those of several runs that a process was killed before it had begun them.
+
+    Raises:
+        RunError: they are not this user's, or cannot be begun.
+    """
+    from kgqa.evaluation.run_folder import finish_begin
+    from kgqa.evaluation.runs import BATCH, pending_runs
+
+    if (whole / BATCH).exists():
+        with _alone(whole):
+            for run in pending_runs(whole):
+                _check_own(run, trust, whole, BATCH)
+            finish_begin(whole)
+
+
+def _check_own(run: Run, trust: bool, path: Path, file: str) -> None:
+    """Raises RunError where nobody knows that this user began a run, and nobody says that it can be trusted."""
+    from kgqa.evaluation.manifest import is_own
+    from kgqa.evaluation.runs import RunError
+    from kgqa.settings import resolve
+
+    if not trust and not is_own(run.manifest, resolve()):
+        raise RunError(
+            "You have not begun this run here, or that could not be noted then, and its settings say which servers and "
+            f"models are asked. Look at {path}/{file}, and if you trust it: kgqa eval resume --trust {path}"
+        )
+
+
+def _remember(manifest: dict[str, Any], settings: Settings, out: Path) -> None:
+    from kgqa.evaluation.manifest import remember_own
+    from kgqa.methods.ask import cache_of
+
+    if not remember_own(manifest, settings):
+        say(
+            f"kgqa: {cache_of(settings).folder} cannot be written, so it is not noted that this run is yours. Resume it "
+            f"with: kgqa eval resume --trust {out}. Or set KGQA_CACHE_FOLDER to a folder that can be written."
+        )
 
 
 def _in_turn(
@@ -158,25 +202,25 @@ def _in_turn(
 
 
 @contextmanager
-def _begun(plan: Plan, settings: Settings, out: Path, chosen: Chosen) -> Iterator[tuple[Resources, RunFolder]]:
-    from kgqa.evaluation.manifest import manifest_of, remember_own
-    from kgqa.evaluation.run_folder import begun
+def _planned(plan: Plan, settings: Settings, chosen: Chosen) -> Iterator[tuple[Resources, dict[str, Any]]]:
+    """What a run needs, and what its run.json will say."""
+    from kgqa.evaluation.manifest import manifest_of
     from kgqa.methods.ask import open_resources
 
     with open_resources(settings=_enough_for(settings, plan.concurrency), say=say) as resources:
         if plan.most_cost is not None and resources.models is not None:
             resources.models.need_prices("--budget")
         questions, whole = chosen
-        manifest = manifest_of(plan, questions, resources, whole=whole)
-        with begun(out, manifest) as folder:
-            remember_own(manifest, resources.settings)
-            yield resources, folder
+        yield resources, manifest_of(plan, questions, resources, whole=whole)
 
 
 def new_run(plan: Plan, settings: Settings, out: Path, chosen: Chosen, *, only_tried: bool = False) -> tuple[int, Run]:
     """Begin a run; its exit code, and the run as it is then."""
-    with _begun(plan, settings, out, chosen) as (resources, folder):
-        return _run(plan, chosen[0], resources, folder, only_tried=only_tried)
+    from kgqa.evaluation.run_folder import begun
+
+    with _planned(plan, settings, chosen) as (resources, manifest):
+        with begun(out, manifest, before=partial(_remember, manifest, resources.settings, out)) as folder:
+            return _run(plan, chosen[0], resources, folder, only_tried=only_tried)
 
 
 def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], as_json: bool) -> int:
@@ -184,6 +228,7 @@ def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any]
     from kgqa.evaluation.runs import LOCK, RunError, open_runs
 
     path = Path(path)
+    _finish_begin(path, trust=trust)
     runs = open_runs(path)
     if retry:
         there = Counter(name for run in runs for record in run.records() for name in _classes(record))
@@ -216,24 +261,19 @@ def old_run(
     """Go on with a run; its exit code, and the run as it is then. `others`: runs that share its budget."""
     from dataclasses import replace
 
-    from kgqa.evaluation.manifest import check_same, gone_on_with, is_own, plan_of, remember_own, settings_of
+    from kgqa.evaluation.manifest import check_same, gone_on_with, plan_of, remember_own, settings_of
     from kgqa.evaluation.outages import outage_class
     from kgqa.evaluation.run_folder import gone_on
     from kgqa.evaluation.run_questions import chosen_questions
-    from kgqa.evaluation.runs import MANIFEST, RunError
+    from kgqa.evaluation.runs import MANIFEST
     from kgqa.methods.ask import open_resources
-    from kgqa.settings import resolve
 
     with gone_on(path) as (folder, run):
         again = {record.id for record in run.records() if outage_class(record) or _classes(record) & set(retry)}
         if not again and 0 < run.questions <= len(folder.done):
             _write_metrics(folder, run)
             return 0, run
-        if not trust and not is_own(run.manifest, resolve()):
-            raise RunError(
-                "You have not begun this run here, and its settings say which servers and models are asked. Look at "
-                f"{path}/run.json, and if you trust it: kgqa eval resume --trust {path}"
-            )
+        _check_own(run, trust, path, MANIFEST)
         plan = plan_of(run)
         plan = replace(plan, concurrency=options["concurrency"] or plan.concurrency, keep_going=options["keep_going"])
         if options["budget"] is not None:
@@ -250,8 +290,8 @@ def old_run(
             spent = sum(_cost(record) for record in run.records() if record.id in again)
             manifest = gone_on_with(run, resources, given, spent=spent)
             if manifest != run.manifest:
-                folder.write(MANIFEST, manifest)
                 remember_own(manifest, resources.settings)
+                folder.write(MANIFEST, manifest)
             if again:
                 folder.forget(lambda record: record.id in again)
                 say(f"kgqa: {len(again):,} questions that failed are asked again.")

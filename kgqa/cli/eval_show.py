@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cli.options import say, verbosity
+from kgqa.words import clean_line
 
 if TYPE_CHECKING:
     from kgqa.evaluation.runner import Progress
@@ -32,7 +33,7 @@ class Bar:
 
         if verbosity() >= 0:
             total, done = self._progress.total, self._progress.done
-            named = self._label.removesuffix(": ") or None
+            named = clean_line(self._label.removesuffix(": ")) or None
             self._bar = tqdm(
                 total=total, initial=done, desc=named, unit="q", disable=None, file=sys.stderr, smoothing=0.05
             )
@@ -53,12 +54,12 @@ class Bar:
                 self._said = tenth
                 say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
             return
-        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.set_postfix_str(clean_line(text), refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def say(self, text: str) -> None:
         if self._bar is not None and not self._bar.disable:
-            self._bar.write(text, file=sys.stderr)
+            self._bar.write(clean_line(text), file=sys.stderr)
         else:
             say(text)
 
@@ -122,15 +123,16 @@ def show_status(path: Path, as_json: bool) -> int:
 def _print_status(line: dict[str, Any], progress: Progress) -> None:
     done = progress.whole
     state = "running" if line["running"] else "done" if done else "waiting" if line["waiting"] else "stopped"
-    print(f"{line['run']}  {line['method']}: {line['done']:,} of {line['questions']:,} questions, {state}")
+    lines = [f"{line['run']}  {line['method']}: {line['done']:,} of {line['questions']:,} questions, {state}"]
     if progress.done:
-        print(f"  so far  {_running(progress)}")
-        print("  status  " + ", ".join(f"{name} {count:,}" for name, count in progress.statuses.most_common()))
+        lines.append(f"  so far  {_running(progress)}")
+        lines.append("  status  " + ", ".join(f"{name} {count:,}" for name, count in progress.statuses.most_common()))
     if progress.failures:
-        print("  failed  " + ", ".join(f"{name} {count:,}" for name, count in progress.failures.most_common()))
-        print(f"  again   {way(Path(line['run']))} --retry failed")
+        lines.append("  failed  " + ", ".join(f"{name} {count:,}" for name, count in progress.failures.most_common()))
+        lines.append(f"  again   {way(Path(line['run']))} --retry failed")
     if state == "stopped":
-        print(f"  go on   {way(Path(line['run']))}")
+        lines.append(f"  go on   {way(Path(line['run']))}")
+    print("\n".join(map(clean_line, lines)))  # names and classes come from a folder that anybody may have written
 
 
 def estimate(progress: Progress, concurrency: int) -> str:

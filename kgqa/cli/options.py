@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kgqa.settings import BY_KEY, Settings, resolve
+from kgqa.words import safe_text
 
 _PLACE = click.option(
     "--graph",
@@ -136,4 +137,4 @@ def verbosity() -> int:
 def say(text: str) -> None:
     """Tell the person something about the work, unless they asked for quiet."""
     if verbosity() >= 0:
-        print(text, file=sys.stderr, flush=True)
+        print(safe_text(text), file=sys.stderr, flush=True)

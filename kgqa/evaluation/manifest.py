@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
@@ -16,12 +18,13 @@ from typing import Any
 from kgqa import __version__
 from kgqa.cache import Cache
 from kgqa.evaluation.asking import Topics
+from kgqa.evaluation.datasets import READERS
 from kgqa.evaluation.questions import GoldQuestion
 from kgqa.evaluation.runs import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model import to_json
-from kgqa.settings import Settings, resolve
+from kgqa.settings import Settings, check, resolve
 from kgqa.settings_table import BY_KEY
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
@@ -33,6 +36,13 @@ OF_THE_MACHINE = (
     *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb"),
 )
 """Settings that decide no answer, only where it is found, how fast, and how long somebody waits for it."""
+
+
+PATHS = (
+    *("graph.path", "graph.schema", "rank.ranker", "rank.model", "llm.model", "llm.replay", "llm.prompts"),
+    "llm.prices",
+)
+"""Settings that are paths, or may be."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,7 @@ def manifest_of(
         "format": FORMAT,
         "id": secrets.token_hex(8),
         "begun": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "working_folder": os.getcwd(),
         "method": settings["ask.method"],
         "dataset": {
             "source": plan.dataset,
@@ -105,7 +116,7 @@ def plan_of(run: Run) -> Plan:
     data = run.manifest
     try:
         return Plan(
-            dataset=str(data["dataset"]["source"]),
+            dataset=_located(run, str(data["dataset"]["source"]), kinds=tuple(READERS)),
             topics=data["topics"],
             sample=data["sample"],
             seed=data["seed"],
@@ -132,13 +143,14 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     named = data.get("settings")
     if not isinstance(named, dict):
         raise RunError(f"{run.folder}/run.json has no settings: begin anew with kgqa eval run.")
+    named = {key: _located(run, value) if key in PATHS else value for key, value in named.items()}
     old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
     old = {key: value for key, value in old.items() if key not in LEFT_OUT and value is not None}
     settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
     values, origins = dict(settings.values), dict(settings.origins)
     for key in set(BY_KEY) & set(named) - {*LEFT_OUT, *OF_THE_MACHINE}:
         if given.get(key) is None and not _alike(values[key], named[key]):
-            values[key], origins[key] = named[key], "run.json"
+            values[key], origins[key] = check(BY_KEY[key], named[key], "run.json"), "run.json"
     settings = Settings(values, origins, settings.local)
     secret = data.get("secret") or {}
     for key in LEFT_OUT:
@@ -146,6 +158,24 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
         if now != secret.get(key):
             raise RunError(f"{key} is not what it was when this run began. Set {BY_KEY[key].variable} to what it was.")
     return settings
+
+
+def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
+    """The path in a setting of a run, from where the run was begun if that is not here; else the value as it is.
+
+    Args:
+        kinds: of KIND:PATH.
+    """
+    base = run.manifest.get("working_folder")
+    if not isinstance(value, str) or not isinstance(base, str) or "://" in value or base == os.getcwd():
+        return value
+    kind, colon, rest = value.partition(":")
+    start, path = (kind + colon, rest.strip()) if colon and kind.strip() in kinds else ("", value.strip())
+    try:
+        there = Path(base, path)
+        return f"{start}{there}" if path and not Path(path).is_absolute() and there.exists() else value
+    except (OSError, ValueError):
+        return value
 
 
 def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
@@ -216,10 +246,20 @@ def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, sp
     return found
 
 
-def remember_own(manifest: Mapping[str, Any], settings: Settings) -> None:
-    """Note in the user's cache that this user began this run, so that its settings may be used again."""
+def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
+    """Note in the user's cache that this user began this run, so that its settings may be used again. False where the
+    cache cannot be written."""
     cache = cache_of(settings)
-    cache.write_text(_own(cache, manifest), "")
+    path = _own(cache, manifest)
+    if not cache.write_text(path, ""):
+        return False
+    with suppress(OSError):  # on the disk before run.json is: nobody could tell whose that is
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return True
 
 
 def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
@@ -230,6 +270,8 @@ def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
 
 def _own(cache: Cache, manifest: Mapping[str, Any]) -> Path:
     told = {key: manifest.get(key) for key in ("id", "settings", "given", "secret")}
+    if "working_folder" in manifest:
+        told["working_folder"] = manifest["working_folder"]
     return cache.entry("runs", _digest(told))
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from kgqa.evaluation.aggregate import summary_of
 from kgqa.evaluation.manifest import OF_THE_MACHINE, without_address
+from kgqa.evaluation.outages import outage_class, tolerable
 from kgqa.evaluation.run_folder import begun
 from kgqa.evaluation.run_questions import part_of
 from kgqa.evaluation.runs import METRICS, Run, RunError, open_run
 
 OWN = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
-    "forgotten_cost", "changed",
+    "forgotten_cost", "changed", "working_folder",
 )  # fmt: skip
 """What may differ between the parts of one run; of `graph`, `settings` and `models` only what decides no answer."""
 AT_ONCE = 500
@@ -74,7 +75,9 @@ def _check_whole(runs: Sequence[Run]) -> None:
             lacking = ", ".join(f"{i}/{n}" for i, n in missing[:10])
             raise RunError(f"These are not all parts of a run: there are {there}, and {lacking} is missing.")
     for run in runs:
-        done = sum(1 for _ in run.records())
+        classes = [outage_class(record) for record in run.records()]
+        lost = len(list(filter(None, classes)))
+        done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
                 f"{run.folder} has {done:,} of its {run.questions:,} questions. First: kgqa eval resume {run.folder}"

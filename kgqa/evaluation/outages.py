@@ -83,11 +83,11 @@ class OutageWatch:
                 self._probing = True
                 threading.Thread(target=self._ask_servers, name="kgqa-probe", daemon=True).start()
         if down_since and now - down_since >= OUTAGE_SECONDS:
-            since = time.strftime("%H:%M:%S", time.localtime(time.time() - quiet))
-            return f"{' and '.join(down)} has not answered since {since} ({quiet:.0f} s)"
+            return f"{' and '.join(down)} has not answered since {_clock(quiet)} ({quiet:.0f} s)"
         count = len(self._row)
         if count >= MOST_IN_A_ROW or count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS:
-            return f"{count} questions in a row failed: {self._row[-1].answer.get('reason', '')}"
+            since = _clock(now - self._row_since)
+            return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""
 
     def cut_short(self) -> list[Record]:
@@ -109,6 +109,10 @@ class OutageWatch:
             elif self._alive < started:
                 self._down = down
                 self._down_since = self._down_since or started
+
+
+def _clock(seconds_ago: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(time.time() - seconds_ago))
 
 
 def _cut_short(record: Record) -> bool:

@@ -7,6 +7,19 @@ from dataclasses import asdict, dataclass, field
 from types import NoneType
 from typing import Any, TypeVar
 
+from kgqa.evaluation.foreign_json import (
+    check_keys,
+    is_count,
+    is_number,
+    is_object,
+    is_score,
+    is_text,
+    list_of,
+    object_of,
+    object_with,
+    optional,
+    shown,
+)
 from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
 
 T = TypeVar("T")
@@ -81,8 +94,8 @@ def read_record(data: Any) -> Record:
         known["answers"] = _golds(known["answers"])
         known["parses"] = tuple(_golds(_known(parse, (list, tuple), "parses")) for parse in known.get("parses", ()))
         known["topics"] = _texts(known.get("topics", ()), "topics")
-        for name, value in known.get("scores", {}).items():
-            _known(value, (int, float), f"scores, {name}")
+        check_keys(known, _NUMBERS)
+        check_keys(known["answer"], _ANSWER)
         return Record(**known)
     except KeyError as error:
         raise ValueError(f"this is no record of a run: it has no {error}") from error
@@ -100,16 +113,33 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
+_NUMBERS = {"scores": object_of(is_score), "hops": optional(is_count), "leaks": is_count, "seconds": is_number}
+_NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
+_SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
+_STAGE = object_with(
+    stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count)
+)
+_ANSWER = {
+    **dict.fromkeys(("status", "method"), is_text),
+    **dict.fromkeys(("reason", "sparql", "query_class", "grounding"), optional(is_text)),
+    **dict.fromkeys(("answers", "topics"), optional(list_of(_NAMED))),
+    **dict.fromkeys(("paths", "trace"), optional(list_of(is_object))),
+    "usage": optional(
+        object_with(
+            **_SPENT,
+            **dict.fromkeys(("seconds", "hops", "candidates", "comparisons", "queries"), optional(is_number)),
+            stages=optional(list_of(_STAGE)),
+        )
+    ),
+}
+"""What evaluation reads of the object of an answer (docs/answer-json.md)."""
+
+
 def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
     """The value. Raises TypeError where it is of none of these types; true and false are no numbers."""
     if not isinstance(value, types) or isinstance(value, bool):
-        raise TypeError(f"{name} must not be {_shown(value)}")
+        raise TypeError(f"{name} must not be {shown(value)}")
     return value
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _golds(items: Iterable[Any]) -> tuple[GoldAnswer, ...]:

@@ -14,7 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.records import Record, record_object
-from kgqa.evaluation.runs import LOCK, MANIFEST, PREDICTIONS, Run, RunError, lines_of, open_run
+from kgqa.evaluation.runs import (
+    BATCH,
+    FORMAT,
+    LOCK,
+    MANIFEST,
+    PREDICTIONS,
+    Run,
+    RunError,
+    lines_of,
+    open_run,
+    pending_runs,
+)
 from kgqa.lock_files import only_one
 
 
@@ -38,7 +49,8 @@ class RunFolder:
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+                # a folder of somebody else may have a link there, to any file of ours
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
                 self._file = os.open(self.path / PREDICTIONS, flags, 0o644)
             while data:
                 data = data[os.write(self._file, data) :]
@@ -84,14 +96,20 @@ class RunFolder:
             RunError: another line is no prediction.
         """
         path = self.path / PREDICTIONS
+        _refuse_link(path)
         if path.is_file() and path.stat().st_size and _torn(path):
             os.truncate(path, _end_of_last_line(path))
         self.done = {record.id for record in Run(self.path, {}).records()}
 
 
 @contextmanager
-def begun(path: Path, manifest: Mapping[str, Any]) -> Iterator[RunFolder]:
+def begun(
+    path: Path, manifest: Mapping[str, Any], *, before: Callable[[], object] = lambda: None
+) -> Iterator[RunFolder]:
     """A new run in a folder that has none yet.
+
+    Args:
+        before: is called before anybody else can see the run.
 
     Raises:
         RunError: there is a run already, or the folder cannot be made.
@@ -105,8 +123,42 @@ def begun(path: Path, manifest: Mapping[str, Any]) -> Iterator[RunFolder]:
             raise RunError(
                 f"{path} has a run already. Go on with it: kgqa eval resume {path}. For a new one choose another folder: --out"
             )
+        before()
         folder.write(MANIFEST, manifest)
         yield folder
+
+
+def begin_all(whole: Path, manifests: Mapping[str, Mapping[str, Any]], *, before: Callable[[], object]) -> None:
+    """Begin several runs in folders of one folder: all of them or none, whenever the process ends.
+
+    Args:
+        whole: is there, and held by this process. manifests: by the name of the folder. before: as for `begun`.
+
+    Raises:
+        RunError: there is a run already, or the folder cannot be written.
+    """
+    for name in manifests:
+        if (whole / name / MANIFEST).exists() or (whole / name / PREDICTIONS).exists():
+            raise RunError(f"{whole} has runs already. Go on with them: kgqa eval resume {whole}")
+    before()
+    RunFolder(whole).write(BATCH, {"format": FORMAT, "runs": manifests})
+    finish_begin(whole)
+
+
+def finish_begin(whole: Path) -> None:
+    """Begin what of several runs a process that was killed did not come to.
+
+    Args:
+        whole: is held by this process.
+
+    Raises:
+        RunError: a folder cannot be written.
+    """
+    for run in pending_runs(whole):
+        _refuse_link(run.folder)
+        with begun(run.folder, run.manifest):
+            pass
+    (whole / BATCH).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -126,6 +178,7 @@ def gone_on(path: Path) -> Iterator[tuple[RunFolder, Run]]:
 @contextmanager
 def _held(path: Path) -> Iterator[RunFolder]:
     folder = RunFolder(path)
+    _refuse_link(path / LOCK)
     with ExitStack() as holding:
         try:
             only = holding.enter_context(only_one(path / LOCK))
@@ -135,6 +188,12 @@ def _held(path: Path) -> Iterator[RunFolder]:
             raise RunError(f"Another kgqa is running in {path}. Wait until it is done: kgqa eval status {path}")
         holding.callback(folder.close)
         yield folder
+
+
+def _refuse_link(path: Path) -> None:
+    """Raises RunError where a path is a link: what is written to it would be written elsewhere."""
+    if path.is_symlink():
+        raise RunError(f"{path} is a link to another place, where nothing of a run is written. Remove it.")
 
 
 def _torn(path: Path) -> bool:
@@ -161,7 +220,8 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file beside and put it in place of the old one, with everything on the disk."""
     beside = path.with_name(f".{path.name}.new")
     try:
-        with open(beside, "wb") as file:
+        beside.unlink(missing_ok=True)  # of a process that was killed, or somebody's link to another file
+        with open(beside, "xb") as file:
             for part in parts:
                 file.write(part)
             file.flush()

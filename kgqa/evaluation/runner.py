@@ -275,7 +275,7 @@ def _take_back(lost: Sequence[Record], folder: RunFolder, progress: Progress, st
     """Forget predictions that an outage is to blame for, and say so."""
     classes = Counter(outage_class(record) or "cut short" for record in lost)
     named = ", ".join(f"{name} {count:,}" for name, count in classes.most_common())
-    said = f"{len(lost):,} of the questions asked were lost to servers ({named})"
+    said = f"{len(lost):,} {'question' if len(lost) == 1 else 'questions'} lost to servers ({named})"
     example = next((record.answer.get("reason") for record in lost if record.answer.get("reason")), "")
     stop.why = f"{stop.why.rstrip('.')}; {said}" if stop.why else f"{said}: {example}"
     again = {record.id for record in lost}

@@ -3,22 +3,40 @@ metrics.json how right that is. Reading needs nothing else: neither the data set
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError
+from kgqa.evaluation.foreign_json import (
+    check_keys,
+    is_count,
+    is_flag,
+    is_number,
+    is_object,
+    is_text,
+    is_whole,
+    list_of,
+    load_json,
+    object_of,
+    object_with,
+    optional,
+    shown,
+)
 from kgqa.evaluation.records import Record, read_record
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
 METRICS = "metrics.json"
 LOCK = "run.lock"
+BATCH = "begin.json"
+"""In a folder of several runs while they are begun: run.json of each of them."""
 FORMAT = 1
 MAX_LINE_BYTES = 64 << 20
 MAX_MANIFEST_BYTES = 16 << 20
+_NAME = re.compile(r"[^/\0]{1,255}")
 
 
 class RunError(KgqaError):
@@ -51,8 +69,8 @@ class Run:
         """
         for number, line in lines_of(self.folder / PREDICTIONS):
             try:
-                yield read_record(json.loads(line))
-            except (ValueError, RecursionError) as error:
+                yield read_record(load_json(line))
+            except ValueError as error:
                 raise RunError(
                     f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove that line; "
                     f"kgqa eval resume {self.folder} asks its question again."
@@ -76,22 +94,82 @@ def open_run(folder: str | Path) -> Run:
         if inner:
             raise RunError(f"{folder} has several runs: name one of {', '.join(str(each) for each in inner)}.")
         raise RunError(f"There is no run in {folder}. Make one: kgqa eval run --dataset FILE --out {folder}")
-    manifest = _object(folder / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise RunError(f"{folder / MANIFEST} is of another version of kgqa: {manifest.get('format')!r}.")
-    return Run(folder, manifest)
+    return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
 def open_runs(folder: str | Path) -> list[Run]:
-    """The run of a folder, or the runs of its methods, one folder each.
+    """The run of a folder, or the runs of its methods, one folder each; those too that were only about to begin when
+    their process was killed.
 
     Raises:
         RunError: there is none.
     """
     folder = Path(folder)
-    if not _is_run(folder) and (inner := _inner(folder)):
-        return [open_run(each) for each in inner]
+    if not _is_run(folder) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
+        return sorted(runs, key=lambda run: run.folder)
     return [open_run(folder)]
+
+
+def pending_runs(folder: Path) -> list[Run]:
+    """The runs of a folder of several that a process was killed before it had begun them.
+
+    Raises:
+        RunError: the note about them cannot be read.
+    """
+    path = folder / BATCH
+    try:
+        if not path.is_file():
+            return []
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+    data = _object(path)
+    runs = data.get("runs")
+    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(_is_name, runs)):
+        raise RunError(f"{path} is not what kgqa writes. Remove it.")
+    found = [(folder / name, manifest) for name, manifest in runs.items()]
+    return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
+
+
+def _is_name(name: str) -> bool:
+    """Whether a text is the name of a folder in another one."""
+    return bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
+def _checked(manifest: Any, path: Path) -> dict[str, Any]:
+    """The object of a run.json.
+
+    Raises:
+        RunError: it is none of this version.
+    """
+    if not isinstance(manifest, dict):
+        raise RunError(f"{path} is not what kgqa writes: {MANIFEST} is a JSON object.")
+    if manifest.get("format") != FORMAT:
+        raise RunError(f"{path} is of another version of kgqa: {shown(manifest.get('format'))}.")
+    try:
+        check_keys(manifest, _MANIFEST)
+    except ValueError as error:
+        raise RunError(f"{path} is not what kgqa writes: {error}. Begin anew with kgqa eval run.") from None
+    return manifest
+
+
+_MANIFEST = {
+    **dict.fromkeys(("id", "begun", "method", "shard", "working_folder"), is_text),
+    "dataset": object_with(source=is_text, questions=is_count, digest=is_text, whole=is_text),
+    "topics": lambda value: value in ("gold", "linked"),
+    **dict.fromkeys(("sample", "concurrency"), optional(lambda value: is_count(value) and value > 0)),
+    "seed": is_whole,
+    **dict.fromkeys(("most_cost", "forgotten_cost"), optional(is_number)),
+    "losses": is_flag,
+    "graph": optional(object_with(place=is_text, fingerprint=is_text, schema=is_text)),
+    "models": optional(is_object),
+    "embeddings": optional(is_text),
+    "settings": is_object,
+    "given": list_of(is_text),
+    **dict.fromkeys(("secret", "prompts", "versions"), object_of(is_text)),
+    "changed": list_of(is_object),
+    "merged": list_of(optional(is_text)),
+}
+"""What run.json holds, as `kgqa.evaluation.manifest` writes it."""
 
 
 def _is_run(folder: Path) -> bool:
@@ -132,8 +210,10 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise RunError(f"{path} is larger than {MAX_MANIFEST_BYTES:,} bytes.")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = load_json(path.read_bytes())
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
         raise RunError(f"{path} cannot be read: {error}.") from error
     if not isinstance(data, dict):
         raise RunError(f"{path} is no JSON object.")

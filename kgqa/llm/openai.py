@@ -32,6 +32,7 @@ from kgqa.servers import (
     OPENAI_URL,
     base_url,
     open_client,
+    responds,
     usable_key,
 )
 from kgqa.words import clean
@@ -142,15 +143,7 @@ class OpenAIChat:
 
     def responds(self, seconds: float) -> bool:
         """Whether the server sends any reply within so many seconds."""
-        from openai import APIConnectionError, APIStatusError
-
-        try:
-            self._client.with_options(timeout=seconds, max_retries=0).models.with_raw_response.list()
-        except APIStatusError as error:
-            return error.status_code not in (502, 503, 504)
-        except APIConnectionError:
-            return False
-        return True
+        return responds(self._client, seconds)
 
     def close(self) -> None:
         """Ends what is under way. May be called again."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.sentence_models import slug
-from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, usable_key
+from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.words import clean
 
 KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
@@ -58,6 +58,10 @@ class RemoteEncoder:
             return np.empty((0, 0), dtype=np.float32)
         parts = [self._batch(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
         return np.concatenate(parts)
+
+    def responds(self, seconds: float) -> bool:
+        """Whether the server sends any reply within so many seconds."""
+        return responds(self._client, seconds)
 
     def _batch(self, texts: Sequence[str]) -> np.ndarray:
         from openai import APIStatusError, OpenAIError

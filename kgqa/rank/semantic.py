@@ -51,6 +51,11 @@ class CachedEncoder:
         self._memory: dict[str, np.ndarray] = {}
         self._questions: dict[str, np.ndarray] = {}
 
+    def responds(self, seconds: float) -> bool:
+        """Whether its server, where it has one, sends any reply within so many seconds."""
+        responds = getattr(self._encoder, "responds", None)
+        return responds is None or responds(seconds)
+
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts that come again: relations, paths."""
         memory = self._memory  # nothing is ever removed from one that others may be reading

@@ -16,13 +16,15 @@ KGQA = str(Path(sys.executable).with_name("kgqa"))
 def kgqa(tmp_path):
     """Run kgqa and give the finished process; fails on a traceback, whatever else happened."""
 
-    def run(*arguments: str, input: str | bytes | None = None, timeout: float = 120, **environment: str):
+    def run(
+        *arguments: str, input: str | bytes | None = None, timeout: float = 120, cwd: Path = tmp_path, **environment: str
+    ):
         data = input.encode() if isinstance(input, str) else input
         done = subprocess.run(
             [KGQA, *map(str, arguments)],
             input=b"" if data is None else data,
             capture_output=True,
-            cwd=tmp_path,
+            cwd=cwd,
             timeout=timeout,
             env={**os.environ, **environment},
         )

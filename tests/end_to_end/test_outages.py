@@ -1,4 +1,4 @@
-"""A server goes away in the middle of `kgqa eval run`: the run ends by itself, and `resume` ends as if nothing had been."""
+"""A server goes away in the middle of a run: the run ends by itself, and `resume` ends as if nothing had been."""
 
 from __future__ import annotations
 
@@ -156,6 +156,10 @@ def test_a_graph_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_
     assert code == 3 and "Go on: kgqa eval resume x" in err and away.url in err, err
     assert seconds < 60
     assert all(record["answer"]["status"] != "failed" for record in found(tmp_path / "x").values())
+    if how == "stop":
+        before = found(tmp_path / "x")
+        code, err = run(tmp_path, "eval", "resume", "x", **SLOWLY)
+        assert code == 1 and f"Nothing answers at {away.url}" in err and found(tmp_path / "x") == before, err
     away.start()
     code, err = run(tmp_path, "eval", "resume", "x", **SLOWLY)
     assert code == 0, err
@@ -165,7 +169,8 @@ def test_a_graph_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_
 def test_a_model_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_path):
     """Whoever asks elsewhere then gets what an undisturbed run gets."""
     asked = ("eval", "run", "--dataset", "demo", "--sample", "40", "--method", "io", "--concurrency", "2")
-    with ScriptedServer(ModelOracle({"": Gold()}), latency=0.03) as first, ScriptedServer(ModelOracle({"": Gold()})) as second:
+    oracle = ModelOracle({"": Gold()})
+    with ScriptedServer(oracle, latency=0.03) as first, ScriptedServer(oracle) as second:
         code, err, _ = stopped(tmp_path, first.close, *asked, "--llm", f"{first.url}#m", **SLOWLY)
         assert code == 3 and "Go on: kgqa eval resume x" in err and "language model m" in err, err
         assert len(found(tmp_path / "x")) < 40

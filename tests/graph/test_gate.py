@@ -9,7 +9,14 @@ import time
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.gate import LONGEST_HOLD, Gate, NoPlace
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.transport import Access
+from kgqa.model import Entity
+from kgqa.schema import bundled_schema
+from kgqa.testing.sparql_server import Sent, SparqlServer, truth
+from kgqa.trace import Budget, Trace
 
 _numbers = itertools.count()
 
@@ -169,3 +176,32 @@ def test_who_waits_when_it_is_closed_waits_no_longer(gate, closed):
     threading.Timer(0.1, lambda: (closed.set(), gate.wake())).start()
     in_threads(3, work)
     assert len(problems) == 3 and time.monotonic() - started < 2
+
+
+def test_a_query_without_a_place_is_noted_in_the_trace():
+    """Whoever goes on without its result does not do so in silence."""
+    trace = Trace(Budget())
+    with SparqlServer(truth(True)) as server:
+        store = EndpointStore(server.url, access=Access(concurrency=1), profile="generic")
+        with store, Gate.of(server.url).place(1, soon(), threading.Event()):
+            graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1).for_question(trace)
+            with pytest.raises(NoPlace):
+                graph.exists(Entity("http://e/1"))
+    assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "NoPlace"})]
+
+
+ANYTHING = [(truth(True), True), (Sent(429), True), (Sent(500), True), (Sent(503), False)]
+
+
+@pytest.mark.parametrize(("sent", "responds"), ANYTHING)
+def test_a_server_that_sends_anything_is_there(sent, responds):
+    with SparqlServer(sent) as server, EndpointStore(server.url, profile="generic") as store:
+        # all places are taken: it is the server that is asked for, not a place
+        with Gate.of(server.url).place(1, soon(), threading.Event()):
+            assert store.responds(5) is responds
+    assert store.responds(0.5) is False
+
+
+def test_a_server_that_hangs_is_not_there():
+    with SparqlServer(Sent(seconds=5)) as server, EndpointStore(server.url, profile="generic") as store:
+        assert store.responds(0.2) is False
