@@ -25,7 +25,7 @@ from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.testing.sparql_server import Sent, SparqlRequest, table, truth
 from kgqa.trace import Budget, BudgetExhausted, Trace
-from kgqa.virtuoso.name_graph import index_graph
+from kgqa.virtuoso.name_graph import drop_names_graph, index_graph, names_graphs
 from kgqa.virtuoso.server import Server
 from tests.graph import scripted
 from tests.graph.named import LABEL, SCHEMA, lines, on_server, table_lines
@@ -125,6 +125,16 @@ class TestWhichIndex:
         index_graph(server, opened().store, SCHEMA, IRI)
         graph = opened()
         assert isinstance(graph.names, RemoteNames) and graph.notes == () and not server.holds(old)
+
+    def test_a_graph_of_names_that_was_dropped_and_made_again(self, server, opened):
+        index_graph(server, opened().store, SCHEMA, IRI)
+        (found,) = [found for found in names_graphs(server) if found.facts and found.facts.graphs == (IRI,)]
+        drop_names_graph(server, found.iri)
+        assert isinstance(opened().names, NameIndex) and found.iri not in [left.iri for left in names_graphs(server)]
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames)
+        assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
 
 
 class TestWithinAQuestion:
