@@ -70,13 +70,17 @@ class Cache:
 
     def write_text(self, path: Path, text: str) -> bool:
         """Write a file of an entry, atomically. False where the cache cannot be written."""
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
             temporary.write_text(text, encoding="utf-8")
             os.replace(temporary, path)
             return True
         except OSError:
+            try:
+                temporary.unlink()  # on a full disk half a file is in the way of others
+            except OSError:
+                pass
             return False
 
     def entries(self) -> list[CacheEntry]:

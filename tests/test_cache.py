@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import os
+import resource
 import threading
 
 import numpy as np
@@ -168,6 +169,16 @@ def test_an_unwritable_place_is_no_error(nowhere):
     assert nowhere.write_text(nowhere.entry("graphs", "a"), "text") is False
     assert nowhere.entries() == []
     assert nowhere.prune() == nowhere.clear() == 0
+
+
+def test_a_full_disk_keeps_no_half_a_file(cache):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        assert cache.write_text(cache.entry("graphs", "a") / "b.json", "x" * 5_000) is False
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path for path in cache.folder.rglob("*") if path.is_file()] == []
 
 
 def test_vectors_of_an_unwritable_place_are_not_kept(nowhere):

@@ -53,15 +53,15 @@ def state_of(folder: ServerFolder, url: str) -> Status:
 
 def _state(folder: ServerFolder, owner: Process | None, journal) -> tuple[State, str]:
     from kgqa.virtuoso.journal import left_to_do, loader_runs, still_lost
-    from kgqa.virtuoso.troubles import explain_log
+    from kgqa.virtuoso.troubles import last_error
 
     lost = left_to_do(folder, still_lost(journal, ()) if journal else {})
     if owner is None:
         if not folder.lock.exists():
             return "stopped", lost
         parts = [
-            "The server did not end properly: it was killed, or died.",
-            explain_log(log_tail(folder.log)),
+            "Its process is gone without having shut down: it was killed, or died.",
+            last_error(log_tail(folder.log)),
             "Files that were being loaded may have to be loaded again: the start says which." if journal else lost,
             f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
         ]

@@ -20,6 +20,8 @@ SHUT_DOWN = "Server shutdown complete"
 ENDING_SECONDS = 0.5
 _DATE = re.compile(r"^\t+\w{3} \w{3} \d+ \d{4}$")
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
+_FAREWELL = re.compile(r"Server exiting")
+_LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection attempts")
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
 _TELLING = re.compile(
     r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|broken|produced by|last closed|exiting|invalid|signal",
@@ -114,7 +116,7 @@ def telling_lines(log: str) -> str:
     found: list[str] = []
     for line in log.splitlines():
         text = clean(_TIME.sub("", line))
-        if text and not _DATE.match(line) and not _ADDRESS.search(text) and _TELLING.search(text) and text not in found:
+        if _is_content(line) and _TELLING.search(text) and text not in found:
             found.append(text[:200])
     return " | ".join(found[-QUOTED_LINES:])
 
@@ -127,13 +129,37 @@ def since_last_start(log: str) -> str:
 def explain_log(log: str, *, place: Path | None = None) -> str:
     """What the last run of a server died of, with the lines that show it; empty where the log says nothing."""
     last = since_last_start(log)
-    trouble, lines = trouble_in(last), telling_lines(last)
+    return _explained(trouble_in(last), telling_lines(last), place)
+
+
+def _explained(trouble: Trouble | None, lines: str, place: Path | None) -> str:
     if trouble is None:
         return f"Its log ends with: {lines}." if lines else ""
     parts = [trouble.meaning]
     if trouble.kind == "disk" and place is not None:
         parts.append(f"{free_space(place)} are free at {place}.")
     return " ".join([*parts, trouble.remedy, f"Its log says: {lines}."])
+
+
+def last_error(log: str, *, place: Path | None = None) -> str:
+    """What the last run of a server died of, where an error is the last thing that it wrote; else empty. What it wrote
+    before of other things, such as of a client's wrong password, is not why it died."""
+    lines = [line for line in since_last_start(log).splitlines() if _is_content(line)]
+    end = len(lines)
+    while end and _FAREWELL.search(lines[end - 1]):
+        end -= 1
+    start = end
+    while start and trouble_in(lines[start - 1]):
+        start -= 1
+    if start == end:
+        return ""
+    # the kind shows in what the whole run wrote: damage after an interrupted checkpoint is another thing
+    return _explained(trouble_in("\n".join(lines[:end])), telling_lines("\n".join(lines[start:end])), place)
+
+
+def _is_content(line: str) -> bool:
+    text = clean(_TIME.sub("", line))
+    return bool(text) and not _DATE.match(line) and not _ADDRESS.search(text)
 
 
 def free_bytes(place: Path) -> int:
@@ -165,7 +191,7 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
                 part
                 for part in (
                     "The server ended in the middle of this.",
-                    explain_log(log_tail(folder.log), place=folder.database.parent),
+                    last_error(log_tail(folder.log), place=folder.database.parent),
                     f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
                 )
                 if part
@@ -194,6 +220,12 @@ def _is_ending(folder: ServerFolder) -> bool:
     return True
 
 
+def _is_locked(folder: ServerFolder) -> bool:
+    """Whether the server refused the last login without looking at its password. To its client it says the same of both."""
+    refusals = list(_LOGIN.finditer(since_last_start(log_tail(folder.log))))
+    return bool(refusals and refusals[-1][1])
+
+
 def _bad_login(folder: ServerFolder) -> ServerError:
     port = folder.record().sql_port
     owner, answers = lock_owner(folder.lock), listener(port)
@@ -206,6 +238,12 @@ def _bad_login(folder: ServerFolder) -> ServerError:
     if _is_ending(folder):
         return SqlError(
             f"The server was stopped in the middle of this. Start it: kgqa virtuoso start{folder.option}",
+            state=BAD_LOGIN,
+        )
+    if _is_locked(folder):
+        return SqlError(
+            "The server refuses every login for a minute after four wrong passwords, the right one too: whether the one in "
+            f"{folder.password_file} is right it does not say. Try again in a minute.",
             state=BAD_LOGIN,
         )
     return SqlError(

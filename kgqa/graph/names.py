@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 1000
 VERSION = 3
 ATTEMPTS = 2
-PROGRESS_STEPS = 100_000
-"""Steps of SQLite's machine, some milliseconds, after which the time is looked at while an index is made."""
+PROGRESS_STEPS = 1_000
+"""Steps of SQLite's machine, some dozens of microseconds, after which the time is looked at while an index is made."""
 MIN_SQUEEZED = 5
 MAX_INITIALS = 5
 MAX_NAMESAKES = 200

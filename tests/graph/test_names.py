@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.cache import Cache
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import loose_keys
 from kgqa.model import Entity
@@ -108,3 +113,46 @@ def test_names_that_hold_a_word(names):
 def test_names_of_entities(names):
     found = names.names_of([entity("bible"), entity("nobody")])
     assert found == {entity("bible"): ["The Bible", "Holy Scripture"], entity("nobody"): []}
+
+
+class TestCache:
+    """Where the cache cannot keep the index, it is made in memory, and whoever asks is told."""
+
+    @pytest.fixture
+    def graph(self, opened) -> Callable[[Path], KnowledgeGraph]:
+        store = opened([f'<http://e/{n}> {LABEL} "Name {n} of many" .' for n in range(400)])
+        return lambda folder: KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(folder))
+
+    def test_a_folder_whose_name_means_something_in_an_address(self, graph, tmp_path):
+        folder = tmp_path / "100%20 # of ?mode=rw&x"
+        for _ in range(2):  # made, then read
+            assert graph(folder).search("name 7")[0].entity == entity("7")
+        (kept,) = folder.rglob("names-*.sqlite")
+        assert kept.stat().st_size > 10_000
+
+    def test_a_full_disk(self, graph, tmp_path):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        full = graph(tmp_path)
+        full.store.fingerprint  # noqa: B018
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+        try:
+            assert full.search("name 7")[0].entity == entity("7")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        (note,) = full.notes
+        assert "in memory" in note and str(tmp_path) in note and "cache.folder" in note
+        assert not list(tmp_path.rglob("*names*")), "half an index is none"
+
+    def test_another_process_clears_the_cache_while_the_index_is_made(self, graph, tmp_path, monkeypatch):
+        asked = graph(tmp_path)
+        select, cleared = asked.store.select, []
+
+        def clearing(query, **options):
+            rows = select(query, **options)
+            cleared.append(Cache(tmp_path).clear())
+            return rows
+
+        monkeypatch.setattr(asked.store, "select", clearing)
+        assert asked.search("name 7")[0].entity == entity("7") and asked.notes == ()
+        Cache(tmp_path).clear()
+        assert asked.search("name 8")[0].entity == entity("8") and any(cleared)

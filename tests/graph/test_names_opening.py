@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreUnavailable
+from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.explore.linking import find_mentions
 from kgqa.graph import names_opening, names_reading
 from kgqa.graph.endpoint import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import NameIndex
 from kgqa.graph.names_building import build_names_graph
-from kgqa.graph.names_graph import is_names_graph, names_facts, names_graph_iri
+from kgqa.graph.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names_reading import read_names
 from kgqa.graph.names_unindexed import UnindexedNames
 from kgqa.graph.remote_names import RemoteNames
-from kgqa.model import Entity
+from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.name_graph import index_graph
+from kgqa.testing.sparql_server import Sent, SparqlRequest, table, truth
+from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.virtuoso.name_graph import drop_names_graph, index_graph, names_graphs
 from kgqa.virtuoso.server import Server
+from tests.graph import scripted
 from tests.graph.named import LABEL, SCHEMA, lines, on_server, table_lines
 from tests.virtuoso_server import copied, running_server
 
+serve, took = scripted.serve, scripted.took
 IRI = "http://names.test/choice"
 COUNT = len(table_lines())
 
@@ -103,6 +109,158 @@ class TestWhichIndex:
         assert one == names_graph_iri(SCHEMA, [Entity("http://b"), Entity("http://a")]) and is_names_graph(one)
         assert one != names_graph_iri(SCHEMA, [Entity("http://a")]) != names_graph_iri(bundled_schema("freebase"), [])
         assert not is_names_graph("http://freebase.com")
+
+    def test_a_graph_of_names_of_an_older_version_is_not_used_and_goes_with_the_next_index(
+        self, server, opened, tmp_path
+    ):
+        (old,) = outdated_graphs(SCHEMA, [Entity(IRI)])
+        file = server.import_folder / "outdated.nt"
+        file.write_text(f'<http://e/bowl> <{TEXTS["label"]}> "k4x7abcwsuper k4x7abcwbowl k4x7abcl2" .\n')
+        assert server.load([file], old)[0].error is None
+        server.sql(f"sparql clear graph <{names_graph_iri(SCHEMA, [Entity(IRI)])}>")
+        graph = opened()
+        assert isinstance(graph.names, NameIndex)
+        (note,) = graph.notes
+        assert "older version" in note and "kgqa virtuoso index" in note and "kgqa virtuoso drop-names" in note
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames) and graph.notes == () and not server.holds(old)
+
+    def test_a_graph_of_names_that_was_dropped_and_made_again(self, server, opened):
+        index_graph(server, opened().store, SCHEMA, IRI)
+        (found,) = [found for found in names_graphs(server) if found.facts and found.facts.graphs == (IRI,)]
+        drop_names_graph(server, found.iri)
+        assert isinstance(opened().names, NameIndex) and found.iri not in [left.iri for left in names_graphs(server)]
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames)
+        assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
+
+
+class TestWithinAQuestion:
+    """Every query for names is within the limits of the question that needs them, and says so where they are too few."""
+
+    ROWS = [[Entity(f"http://e/{n}"), Literal(f"Name {n}")] for n in range(2_000)]
+
+    def script(self, *, counting: float = 0.0, reading: float = 0.0):
+        def answer(request: SparqlRequest) -> Sent:
+            if request.query.startswith("ASK"):
+                return truth(False)
+            if "?names" in request.query:
+                labels = LABEL in request.query
+                return scripted.number(len(self.ROWS) if labels else 0, seconds=counting)
+            if "OFFSET" in request.query:
+                return table(["subject", "name"], self.ROWS, seconds=reading)
+            return scripted.number(7) if "COUNT" in request.query else table(["x"], [])
+
+        return answer
+
+    @pytest.fixture
+    def asking(self, serve):
+        """`asking(script, timeout=..., **budget) -> KnowledgeGraph` of one question."""
+        graphs: list[KnowledgeGraph] = []
+
+        def asking(script, *, timeout: float = 60.0, **budget) -> KnowledgeGraph:
+            server = serve(script, server="Virtuoso/07.20.3229 (Linux) x86_64-pc-linux-gnu")
+            store = EndpointStore(server.url, graphs=[IRI])
+            graph = KnowledgeGraph(store, SCHEMA, view=[IRI], timeout=timeout)
+            graphs.append(graph)
+            graph.prepare()
+            return graph.for_question(Trace(Budget(**budget)))
+
+        yield asking
+        for graph in graphs:
+            graph.close()
+
+    def test_a_count_that_takes_longer_than_a_query_may(self, asking):
+        started = time.monotonic()
+        graph = asking(self.script(counting=15), timeout=0.4)
+        for _ in range(2):
+            with pytest.raises(NamesNotIndexed, match="could be counted in time .*kgqa virtuoso index"):
+                graph.search("name 7")
+        assert time.monotonic() - started < 10
+
+    def test_a_count_that_takes_longer_than_the_question_may(self, asking):
+        started = time.monotonic()
+        with pytest.raises((BudgetExhausted, NamesNotIndexed)):
+            asking(self.script(counting=15), seconds=0.5).search("name 7")
+        assert time.monotonic() - started < 10
+
+    def test_names_that_take_longer_to_read_than_a_query_may(self, asking):
+        graph = asking(self.script(reading=15), timeout=0.4)
+        with pytest.raises(StoreTimeout, match="names of http.* could not be read in time.*kgqa graph info --graph http"):
+            graph.search("name 7")
+
+    def test_names_that_take_longer_to_read_than_the_question_may(self, asking):
+        graph = asking(self.script(reading=15), seconds=0.5)
+        with pytest.raises((BudgetExhausted, StoreTimeout), match="kgqa graph info --graph http"):
+            graph.search("name 7")
+
+    def test_an_index_that_takes_longer_to_make_than_the_question_may(self, asking, monkeypatch):
+        slow = threading.Event()
+        monkeypatch.setattr("kgqa.graph.names.loose_keys", lambda name: {} if slow.wait(0.002) else {"key": "article"})
+        graph = asking(self.script(), seconds=1.0)
+        with pytest.raises(BudgetExhausted, match="more than 1 seconds, while the index of names was made.*kgqa graph info"):
+            graph.search("name 7")
+
+    def test_a_question_waits_for_an_index_that_another_makes_no_longer_than_it_may(self, asking):
+        graph = asking(self.script(reading=15), seconds=60.0)
+        other = threading.Thread(target=took, args=(graph.search, "name 7"))
+        other.start()
+        hurried = graph.for_question(Trace(Budget(seconds=0.3)))
+        started = time.monotonic()
+        with pytest.raises(BudgetExhausted):
+            while not hurried.search("name 7"):
+                pass
+        assert time.monotonic() - started < 10
+        graph.store.close()
+        other.join()
+
+    def test_what_is_asked_of_a_graph_of_names(self, server, opened):
+        index_graph(server, opened().store, SCHEMA, IRI)
+        graph = opened()
+        assert isinstance(graph.names, RemoteNames)
+        spent = Trace(Budget(seconds=0.2))
+        asked = graph.for_question(spent)
+        while spent.elapsed() < 0.2:
+            time.sleep(0.01)
+        for look in (
+            lambda: asked.search("super bowl"),
+            lambda: asked.names.exact(["super bowl"]),
+            lambda: asked.names.frequencies(["bowl"]),
+            lambda: asked.names.holding(["bowl"]),
+            lambda: asked.names.names_of([Entity("http://e/bowl")]),
+        ):
+            with pytest.raises(BudgetExhausted):
+                look()
+        assert graph.search("super bowl") == graph.for_question(Trace(Budget(seconds=60))).search("super bowl") != []
+
+
+class TestDamagedCounts:
+    """Bytes that were damaged on their way are not taken for names that are too many to count."""
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "lite',
+            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "literal", "value": "1\xff"}}]}}',
+            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "literal", "value": "many"}}]}}',
+            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "uri", "value": "http://e/1"}}]}}',
+            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{}, {}]}}',
+        ],
+    )
+    def test_it_says_so(self, serve, body):
+        def answer(request: SparqlRequest) -> Sent:
+            if "?names" in request.query:
+                return Sent(body=body)
+            return truth(False) if request.query.startswith("ASK") else scripted.number(7)
+
+        with EndpointStore(serve(answer).url, graphs=[IRI]) as store:
+            graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
+            with pytest.raises(StoreError) as raised:
+                graph.search("bowl")
+        assert not isinstance(raised.value, NamesNotIndexed)
+        assert "more names than" not in str(raised.value) and "count" in str(raised.value).lower()
 
 
 class TestBuilding:

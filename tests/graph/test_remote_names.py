@@ -122,6 +122,20 @@ class TestEqual:
         assert [found[place] for place in range(len(texts))] == wanted
 
 
+class TestNeighbours:
+    """Other clients of the server, which name no graph and so are answered from all of them."""
+
+    @pytest.mark.parametrize("pattern", ["?entity ?relation ?other", "?other ?relation ?entity"])
+    def test_no_relation_of_ours_touches_a_node_of_the_data(self, small, pattern):
+        entities = " ".join(f"<http://e/{short}>" for short in NAMES)
+        rows = small.remote.store.select(
+            f"SELECT DISTINCT ?relation WHERE {{ VALUES ?entity {{ {entities} }} {pattern} }}", fresh=True
+        )
+        relations = {row[0].iri for row in rows}
+        assert not [iri for iri in relations if "kgqa" in iri]
+        assert relations or "?other ?relation" in pattern, "the data itself is seen"
+
+
 class TestVeryMany:
     """More hits than are taken: those of the shortest names are, so that the best are among them."""
 

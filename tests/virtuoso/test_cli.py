@@ -60,6 +60,20 @@ def test_from_start_to_stop(kgqa, folder):
     indexed = run("index", "--graph-iri", "http://names")
     assert (indexed.returncode, indexed.out) == (0, "1 names are indexed.\n"), indexed.err
     assert run("index").returncode == 2
+    (line,) = run("drop-names").out.splitlines()
+    assert line.startswith("urn:kgqa:names:") and line.endswith(": 1 names of <http://names>")
+    missing = run("drop-names", "http://nothing")
+    assert missing.returncode == 1 and "There is no graph of names of <http://nothing>" in missing.err
+    dropped = run("drop-names", "http://names", "--json")
+    assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
+        (1, ["http://names"], True)
+    ]
+    assert run("drop-names").out == "There is no graph of names on the server.\n"
+    assert json.loads(run("status", "--json", "--triples").out)["triples"] == 1, "the data stays"
+    assert run("index", "--graph-iri", "http://names").returncode == 0
+    (line,) = run("drop-names", "--all").out.splitlines()
+    assert line.startswith("Removed urn:kgqa:names:")
+    assert run("index", "--graph-iri", "http://names").out == indexed.out, "and can be made again"
     missing = run("index", "--graph-iri", "http://nothing")
     assert missing.returncode == 1 and "There is no graph <http://nothing> on the server" in missing.err
 

@@ -20,7 +20,7 @@ from kgqa.virtuoso.processes import free_port, listener
 from kgqa.virtuoso.programs import server_program
 from kgqa.virtuoso.server import Server
 from kgqa.virtuoso.state import lock_owner
-from kgqa.virtuoso.troubles import TROUBLES, explain_log, explain_sql, telling_lines, trouble_in
+from kgqa.virtuoso.troubles import TROUBLES, explain_log, explain_sql, last_error, telling_lines, trouble_in
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 
@@ -266,6 +266,28 @@ def test_a_wrong_password_file(own_server):
     assert own_server.status().state == "running"
 
 
+def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_killed(own_server):
+    file = own_server.folder.password_file
+    right = file.read_text()
+    file.write_text("wrong\n")
+    for _ in range(4):
+        with pytest.raises(ServerError, match="refuses the password in"):
+            own_server.sql("select 1")
+    file.write_text(right)
+    with pytest.raises(ServerError) as caught:
+        own_server.sql("select 1")
+    message = str(caught.value)
+    assert "for a minute after four wrong passwords" in message and "Try again in a minute" in message
+    assert "Put the password" not in message
+
+    os.kill(own_server.status().pid, signal.SIGKILL)
+    while own_server.status().state != "crashed":
+        time.sleep(0.02)
+    message = own_server.status().message
+    assert re.search(r"gone without having shut down: it was killed, or died\..*kgqa virtuoso start", message)
+    assert "log" not in message and "Too many" not in message
+
+
 def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
     """A server that goes down refuses every login, which is not about the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
@@ -359,6 +381,19 @@ def test_logs_are_understood(line, kind):
     explained = explain_log(log)
     assert trouble.meaning in explained and trouble.remedy in explained and line.splitlines()[-1] in explained
     assert "\x1b" not in explained and "0x8f9f6" not in explained and "Nov" not in explained
+
+
+def test_an_error_is_why_it_died_only_where_it_comes_last():
+    died = "Out of disk space for database"
+    for last in (died, f"{died}\n15:03:29 GPF: disk.c:1775 Reference past end of configured stripes"):
+        assert died in last_error(LOG.replace("{line}", last)) and "The disk is full" in last_error(
+            LOG.replace("{line}", last)
+        )
+    went_on = LOG.replace("{line}", died).replace("Server exiting", "Checkpoint finished, log reused")
+    for log in (went_on, LOG.replace("{line}", "Incorrect login for dba from IP [127.0.0.1]"), ""):
+        assert last_error(log) == ""
+    checkpoint = LOG.replace("{line}", "Starting a database that was killed during checkpoint.\n15:03:30 GPF: a.c:1 b")
+    assert "two starts" in last_error(checkpoint)
 
 
 def test_a_log_that_says_nothing_special():
