@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,8 @@ class KnowledgeGraph:
     # --- exploration
 
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
-        """The steps that lead on from the ends of a path, in both directions, in one query.
+        """The steps that lead on from the ends of a path, in both directions, in one query; in two
+        where edges lead the topic to itself, which are no steps.
 
         Noise relations are left out. Of a relation and the inverse of its reverse property only the first is
         given; of a statement and the claim it stands for only the claim. Literals are ends, never walked through.
@@ -137,17 +139,13 @@ class KnowledgeGraph:
         walk = replace(walk, restricted=restricted) if restricted else walk
         query = self._expansion_query(path, walk)
         rows = self._select("relations", **query)
-        columns = {name: {value for value in column if value} for name, column in zip(rows.variables, zip(*rows))}
-        nothing: set[Value | None] = set()
-        found = {
-            Step(relation.iri, direction)
-            for direction in ("out", "in")
-            for relation in columns.get(direction, nothing) - columns.get(f"{direction}_loop", nothing)
-            if isinstance(relation, Entity)
-        }
-        frontier = max((int(count.value) for count in columns.get("frontier", nothing)), default=0)  # type: ignore[union-attr]
+        found = _columns(rows)
+        if loops := found["loop"]:
+            onward = _columns(self._select("past_loops", node=path.topic, relations=sorted(loops, key=str)))
+            found |= {direction: found[direction] - loops | onward[direction] for direction in ("out", "in")}
+        frontier = max((int(count.value) for count in found["frontier"]), default=0)  # type: ignore[union-attr]
         steps = fold_steps(
-            found,
+            {Step(relation.iri, side) for side in ("out", "in") for relation in found[side]},  # type: ignore[union-attr,arg-type]
             path.steps[-1] if path.steps else None,
             schema=self.schema,
             noise=self.derived.noise,
@@ -396,3 +394,13 @@ class KnowledgeGraph:
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
         return export.answer_query(self, path, **options)
+
+
+def _columns(rows: Rows) -> defaultdict[str, set[Value]]:
+    """The values of each variable."""
+    columns: defaultdict[str, set[Value]] = defaultdict(set)
+    for row in rows:
+        for name, value in zip(rows.variables, row):
+            if value is not None:
+                columns[name].add(value)
+    return columns

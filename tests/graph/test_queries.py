@@ -70,6 +70,7 @@ FULL = {
         for out in (True, False)
         for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], []), ([Literal("http://e/x")], [R, B]))
     ],
+    "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
     "relation_counts": [{}],
     "relation_ends": [{"out": True}, {"out": False}],
