@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from kgqa.graph.mediators import MediatorTable, end_tests
 from kgqa.graph.names import NameIndex
 from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
 from kgqa.graph.queries import Variable, render
+from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
@@ -98,6 +99,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
+        self._side_by_side = SideBySide(lambda: getattr(store, "concurrency", 1))
         self._trace: Trace | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
@@ -114,6 +116,7 @@ class KnowledgeGraph:
 
     def close(self) -> None:
         """Let go of the store, whose workers end, and of the index of names."""
+        self._side_by_side.close()
         self.derived.close()
         self.store.close()
 
@@ -122,6 +125,17 @@ class KnowledgeGraph:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def each(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        tolerated: tuple[type[Exception], ...] = (),
+    ) -> list[Any]:
+        """The results of independent calls that ask this graph, as many at once as its store takes. See
+        `SideBySide.each`."""
+        return self._side_by_side.each(function, items, tolerated=tolerated)
 
     # --- exploration
 
