@@ -331,7 +331,7 @@ class KnowledgeGraph:
 
     def degrees(self, entities: Iterable[Entity]) -> dict[Entity, int]:
         """The degree of each of these entities, in two queries for every `LABEL_BATCH` of them."""
-        return count_edges(entities, select=self._select)
+        return count_edges(entities, select=self._select, each=self.each)
 
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Up to `limit` edges of an entity in each direction, noise left out."""
@@ -345,11 +345,11 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
-        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels)
+        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels, each=self.each)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
         """The other names of each entity that has any, in the languages of the schema, else in any."""
-        return find_aliases(entities, schema=self.schema, select=self._select)
+        return find_aliases(entities, schema=self.schema, select=self._select, each=self.each)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""

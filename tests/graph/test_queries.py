@@ -59,6 +59,10 @@ FULL = {
         {"nodes": [], "predicate": R, "languages": [Literal("")]},
         {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
     ],
+    "labels_by_predicate": [
+        {"nodes": [A, B], "predicates": [R], "predicate": Variable("predicate"), "languages": []},
+        {"nodes": [A], "predicates": [R, B], "predicate": Variable("predicate"), "languages": [Literal("de-AT"), Literal("")]},
+    ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [
         {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
