@@ -99,7 +99,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._side_by_side = SideBySide(lambda: getattr(store, "concurrency", 1))
+        self._side_by_side = SideBySide(lambda: self.at_once)
         self._trace: Trace | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
@@ -125,6 +125,11 @@ class KnowledgeGraph:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def at_once(self) -> int:
+        """Queries of one question that its store takes at once."""
+        return getattr(self.store, "concurrency", 1)
 
     def each(
         self,
