@@ -16,6 +16,9 @@ from typing import Any
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 
+PIPE_BYTES = 1 << 16
+MOST_READ = 1 << 20
+
 
 class Worker:
     """One worker process with a store open. Not thread-safe: whoever took it from the pool has it alone.
@@ -38,6 +41,7 @@ class Worker:
             pass_fds=keep_open,
             bufsize=0,
         )
+        self._received = b""
         self.generation = 0
         """The generation of the graph that it has open, for whoever keeps it."""
         self._opening = open_request is not None
@@ -107,9 +111,11 @@ class Worker:
                 return payload
 
     def _read(self, size: int, deadline: float | None, timeout: float | None) -> bytes:
+        """The next bytes of the answer. What has arrived beyond them is kept: most answers are one read."""
         fd = self._process.stdout.fileno()
-        parts = []
-        while size:
+        parts = [self._received]
+        missing = size - len(self._received)
+        while missing > 0:
             if deadline is not None:
                 left = deadline - time.monotonic()
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
@@ -117,12 +123,14 @@ class Worker:
                     raise StoreTimeout(
                         f"The query was ended{limit}, before it had an answer. Give it more time (--timeout) or ask for less."
                     )
-            data = os.read(fd, min(size, 1 << 20))
+            data = os.read(fd, max(PIPE_BYTES, min(missing, MOST_READ)))
             if not data:
                 raise self._crashed()
             parts.append(data)
-            size -= len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            missing -= len(data)
+        data = b"".join(parts)
+        self._received = data[size:]
+        return data[:size] if self._received else data
 
     def _crashed(self) -> StoreCrashed:
         try:
