@@ -155,38 +155,42 @@ def _expand(
     graph: KnowledgeGraph, frontier: Sequence[Candidate], settings: BeamSettings, trace: Trace
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
-    waiting = list(frontier)
     late: StoreTimeout | None = None
     mediators = graph.mediators
+    waiting = list(frontier)
     while waiting:
-        parent = waiting.pop(0)
-        try:
-            expansion = graph.next_steps(parent.path, restricted=parent.restricted)
-        except StoreTimeout as error:
-            # one path too many: the others go on, and what is found is said to be approximate
-            late = error
-            trace.event("gave_up", path=_shown(graph, parent.path), error=str(error))
-            continue
-        approximate = parent.approximate or expansion.approximate
-        onward = 0
-        for step in expansion.steps:
-            path = parent.path.then(step)
-            if cost(graph, path, settings) > settings.depth:
-                continue
-            candidate = candidate_of(graph, path, settings, approximate=approximate, restricted=parent.restricted)
-            extent = mediators.extent(step)
-            if extent != "all":
-                found.setdefault(path, candidate)
-            if extent != "none" and _may_pass(graph, path, settings):
-                waiting.append(candidate)
-                onward += 1
-        trace.event(
-            "expanded",
-            path=_shown(graph, parent.path),
-            steps=len(expansion.steps),
-            through_mediators=onward,
-            approximate=approximate,
+        parents, waiting = waiting, []
+        expansions = graph.each(
+            lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
+            parents,
+            tolerated=(StoreTimeout,),
         )
+        for parent, expansion in zip(parents, expansions):
+            if isinstance(expansion, StoreTimeout):
+                # one path too many: the others go on, and what is found is said to be approximate
+                late = expansion
+                trace.event("gave_up", path=_shown(graph, parent.path), error=str(expansion))
+                continue
+            approximate = parent.approximate or expansion.approximate
+            onward = 0
+            for step in expansion.steps:
+                path = parent.path.then(step)
+                if cost(graph, path, settings) > settings.depth:
+                    continue
+                candidate = candidate_of(graph, path, settings, approximate=approximate, restricted=parent.restricted)
+                extent = mediators.extent(step)
+                if extent != "all":
+                    found.setdefault(path, candidate)
+                if extent != "none" and _may_pass(graph, path, settings):
+                    waiting.append(candidate)
+                    onward += 1
+            trace.event(
+                "expanded",
+                path=_shown(graph, parent.path),
+                steps=len(expansion.steps),
+                through_mediators=onward,
+                approximate=approximate,
+            )
     if late and not found:
         raise late
     return [replace(candidate, approximate=True) if late else candidate for candidate in found.values()]

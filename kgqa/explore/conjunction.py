@@ -106,15 +106,17 @@ class Meetings:
         path = candidate.path
         found: list[Join] = []
         for place in self._places(path):
+            paths = (p.path if place == len(path) else self._onto_mediator(p.path) for p in partners)
+            others = [other for other in dict.fromkeys(paths) if other is not None]
             here: _Ends | None = None
-            tried: set[RelationPath] = set()
-            for partner in partners:
-                other = partner.path if place == len(path) else self._onto_mediator(partner.path)
-                if other is None or other in tried:
-                    continue
-                tried.add(other)
-                here = here or self._lookup(RelationPath(path.topic, path.steps[:place]))
-                if _may_meet(here, self._lookup(other)) and self._meets(candidate, (*joins, Join(place, other))):
+            for number, other in enumerate(others):
+                if here is None:
+                    start = RelationPath(path.topic, path.steps[:place])
+                    self._look_up([start, *others[: self._graph.at_once - 1]])
+                    here = self._ends[start]
+                if other not in self._ends:
+                    self._look_up(others[number : number + self._graph.at_once])
+                if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(place, other))):
                     found.append(Join(place, other))
                     if len(found) == most:
                         return found
@@ -128,17 +130,17 @@ class Meetings:
         first = path.steps[:1]
         return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
 
-    def _lookup(self, path: RelationPath) -> _Ends:
-        known = self._ends.get(path)
-        if known is None:
-            try:
-                ends = self._graph.ends(path, limit=MAX_ENDS)
-                known = (frozenset(ends.values), ends.approximate)
-            except (StoreTimeout, PartialResult):
-                self.late = True
-                known = (frozenset(), False)
-            self._ends[path] = known
-        return known
+    def _look_up(self, paths: Sequence[RelationPath]) -> None:
+        """Look up the ends of paths, side by side."""
+        new = [path for path in dict.fromkeys(paths) if path not in self._ends]
+        late = (StoreTimeout, PartialResult)
+        for path, ends in zip(
+            new, self._graph.each(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
+        ):
+            self.late = self.late or isinstance(ends, late)
+            self._ends[path] = (
+                (frozenset(), False) if isinstance(ends, late) else (frozenset(ends.values), ends.approximate)
+            )
 
     def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
         try:

@@ -173,8 +173,9 @@ class _Ranking:
         return _Scored(found, score, like_a_relation, lower_case, self._mixed and upper)
 
     def fit(self, fit: Fit) -> None:
-        """Rank the best anew by what their relations say: two queries for each."""
+        """Rank the best anew by what their relations say: a query for each."""
         best = self.items[:MAX_FITTED]
+        self._look_up(item.found.match.entity for item in best)
         texts: dict[tuple[int, int], list[str]] = {}
         for item in best:
             texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
@@ -194,12 +195,17 @@ class _Ranking:
 
     def relations_of(self, entity: Entity) -> tuple[str, ...]:
         """The words of the relations that lead on from an entity; none for a dead end."""
-        if entity not in self._relations:
-            steps = self.graph.next_steps(RelationPath(entity)).steps
-            labels = self.graph.relation_labels
-            words = {relation_words(step.relation, self.graph.schema, labels) for step in steps}
-            self._relations[entity] = tuple(sorted(words))
+        self._look_up([entity])
         return self._relations[entity]
+
+    def _look_up(self, entities: Iterable[Entity]) -> None:
+        """Look up the relations of entities, side by side."""
+        new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
+        expansions = self.graph.each(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
+        labels = self.graph.relation_labels if new else {}
+        for entity, expansion in zip(new, expansions):
+            words = {relation_words(step.relation, self.graph.schema, labels) for step in expansion.steps}
+            self._relations[entity] = tuple(sorted(words))
 
     def best_of_spans(self) -> Iterable[_Scored]:
         """The best candidate of every span, best first."""

@@ -66,13 +66,16 @@ def select_entities(
 
 def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
     found = []
-    for candidate in candidates:
-        try:
-            ends = graph.ends(candidate.path, restricted=candidate.restricted).values
-        except (StoreTimeout, PartialResult) as error:
-            trace.event("gave_up", path=candidate.words, error=str(error))
+    every = graph.each(
+        lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
+        candidates,
+        tolerated=(StoreTimeout, PartialResult),
+    )
+    for candidate, ends in zip(candidates, every):
+        if isinstance(ends, Exception):
+            trace.event("gave_up", path=candidate.words, error=str(ends))
             continue
-        found += [(candidate, end) for end in ends if isinstance(end, Entity) and not end.iri.startswith("_:")]
+        found += [(candidate, end) for end in ends.values if isinstance(end, Entity) and not end.iri.startswith("_:")]
     return found
 
 

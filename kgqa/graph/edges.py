@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kgqa.graph.labels import LABEL_BATCH, Select, is_blank
+from kgqa.graph.labels import LABEL_BATCH, Each, Select, is_blank
 from kgqa.graph.store import integer_of
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
@@ -13,16 +13,19 @@ WIDENINGS = (1, 10, 100)
 """How many times as many edges as are wanted are asked for, one after the other, where too many are noise."""
 
 
-def count_edges(entities: Iterable[Entity], *, select: Select) -> dict[Entity, int]:
+def count_edges(entities: Iterable[Entity], *, select: Select, each: Each) -> dict[Entity, int]:
     """Edges that leave or enter each entity, noise included, in two queries for every `LABEL_BATCH` of them."""
     total = dict.fromkeys(entities, 0)
     wanted = [entity for entity in total if not is_blank(entity)]
-    for start in range(0, len(wanted), LABEL_BATCH):
-        for out in (True, False):
-            batch = wanted[start : start + LABEL_BATCH]
-            for entity, count in select("degrees", entities=batch, out=out):
-                if isinstance(entity, Entity):
-                    total[entity] += integer_of(count)
+    asked = [
+        {"entities": wanted[start : start + LABEL_BATCH], "out": out}
+        for start in range(0, len(wanted), LABEL_BATCH)
+        for out in (True, False)
+    ]
+    for rows in each(lambda values: select("degrees", **values), asked):
+        for entity, count in rows:
+            if isinstance(entity, Entity):
+                total[entity] += integer_of(count)
     return total
 
 

@@ -102,6 +102,11 @@ class EndpointStore:
     def version(self) -> str:
         return str(self._updates)
 
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: `endpoint.concurrency`, else what its kind of server takes."""
+        return self._transport.concurrency
+
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from kgqa.graph.mediators import MediatorTable, end_tests
 from kgqa.graph.names import Names
 from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
 from kgqa.graph.queries import Variable, render
+from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
@@ -98,6 +100,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
+        self._side_by_side = SideBySide(lambda: self.at_once)
         self._trace: Trace | None = None
         self._names: Names | None = None
 
@@ -115,6 +118,7 @@ class KnowledgeGraph:
 
     def close(self) -> None:
         """Let go of the store, whose workers end, and of the index of names."""
+        self._side_by_side.close()
         self.derived.close()
         self.store.close()
 
@@ -124,10 +128,27 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def at_once(self) -> int:
+        """Queries of one question that its store takes at once."""
+        return getattr(self.store, "concurrency", 1)
+
+    def each(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        tolerated: tuple[type[Exception], ...] = (),
+    ) -> list[Any]:
+        """The results of independent calls that ask this graph, as many at once as its store takes. See
+        `SideBySide.each`."""
+        return self._side_by_side.each(function, items, tolerated=tolerated)
+
     # --- exploration
 
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
-        """The steps that lead on from the ends of a path, in both directions, in one query.
+        """The steps that lead on from the ends of a path, in both directions, in one query; in two
+        where edges lead the topic to itself, which are no steps.
 
         Noise relations are left out. Of a relation and the inverse of its reverse property only the first is
         given; of a statement and the claim it stands for only the claim. Literals are ends, never walked through.
@@ -139,17 +160,13 @@ class KnowledgeGraph:
         walk = replace(walk, restricted=restricted) if restricted else walk
         query = self._expansion_query(path, walk)
         rows = self._select("relations", **query)
-        columns = {name: {value for value in column if value} for name, column in zip(rows.variables, zip(*rows))}
-        nothing: set[Value | None] = set()
-        found = {
-            Step(relation.iri, direction)
-            for direction in ("out", "in")
-            for relation in columns.get(direction, nothing) - columns.get(f"{direction}_loop", nothing)
-            if isinstance(relation, Entity)
-        }
-        frontier = max((integer_of(count) for count in columns.get("frontier", nothing)), default=0)
+        found = _columns(rows)
+        if loops := found["loop"]:
+            onward = _columns(self._select("past_loops", node=path.topic, relations=sorted(loops, key=str)))
+            found |= {direction: found[direction] - loops | onward[direction] for direction in ("out", "in")}
+        frontier = max((integer_of(count) for count in found["frontier"]), default=0)
         steps = fold_steps(
-            found,
+            {Step(relation.iri, side) for side in ("out", "in") for relation in found[side]},  # type: ignore[union-attr,arg-type]
             path.steps[-1] if path.steps else None,
             schema=self.schema,
             noise=self.derived.noise,
@@ -318,7 +335,7 @@ class KnowledgeGraph:
 
     def degrees(self, entities: Iterable[Entity]) -> dict[Entity, int]:
         """The degree of each of these entities, in two queries for every `LABEL_BATCH` of them."""
-        return count_edges(entities, select=self._select)
+        return count_edges(entities, select=self._select, each=self.each)
 
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Up to `limit` edges of an entity in each direction, noise left out."""
@@ -332,11 +349,11 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
-        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels)
+        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels, each=self.each)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
         """The other names of each entity that has any, in the languages of the schema, else in any."""
-        return find_aliases(entities, schema=self.schema, select=self._select)
+        return find_aliases(entities, schema=self.schema, select=self._select, each=self.each)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
@@ -422,3 +439,13 @@ class KnowledgeGraph:
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """The SPARQL query whose result is the ends of a path. See `export.answer_query`."""
         return export.answer_query(self, path, **options)
+
+
+def _columns(rows: Rows) -> defaultdict[str, set[Value]]:
+    """The values of each variable."""
+    columns: defaultdict[str, set[Value]] = defaultdict(set)
+    for row in rows:
+        for name, value in zip(rows.variables, row):
+            if value is not None:
+                columns[name].add(value)
+    return columns

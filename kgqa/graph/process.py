@@ -20,6 +20,8 @@ from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 
 OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
 """What a process says that is not given the memory it asks for."""
+PIPE_BYTES = 1 << 16
+MOST_READ = 1 << 20
 
 
 class WorkerKilled(StoreCrashed):
@@ -48,6 +50,7 @@ class Worker:
             pass_fds=keep_open,
             bufsize=0,
         )
+        self._received = b""
         self.generation = 0
         """The generation of the graph that it has open, for whoever keeps it."""
         self._opening = open_request is not None
@@ -118,9 +121,11 @@ class Worker:
                 return payload
 
     def _read(self, size: int, deadline: float | None, timeout: float | None) -> bytes:
+        """The next bytes of the answer. What has arrived beyond them is kept: most answers are one read."""
         fd = self._process.stdout.fileno()
-        parts = []
-        while size:
+        parts = [self._received]
+        missing = size - len(self._received)
+        while missing > 0:
             if deadline is not None:
                 left = deadline - time.monotonic()
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
@@ -128,12 +133,14 @@ class Worker:
                     raise StoreTimeout(
                         f"The query was ended{limit}, before it had an answer. Give it more time (--timeout) or ask for less."
                     )
-            data = os.read(fd, min(size, 1 << 20))
+            data = os.read(fd, max(PIPE_BYTES, min(missing, MOST_READ)))
             if not data:
                 raise self._crashed()
             parts.append(data)
-            size -= len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            missing -= len(data)
+        data = b"".join(parts)
+        self._received = data[size:]
+        return data[:size] if self._received else data
 
     def _crashed(self) -> StoreCrashed:
         try:

@@ -104,6 +104,8 @@ class Store(Protocol):
     """Changes whenever this open store's triples change. Unlike the fingerprint it is never computed."""
     triples: int | None
     """How many there are; None where a server did not count them in time."""
+    concurrency: int
+    """Queries that one question may send at once; 1 for a store that does not say."""
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False

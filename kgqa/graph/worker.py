@@ -2,7 +2,8 @@
 
 A process, because pyoxigraph can neither time out nor cancel a query and can abort on some: the parent kills
 this process and starts another. It ignores Ctrl-C, which is the parent's to handle, and ends by itself when
-the parent is gone, even in the middle of a query: the thread that reads stdin sees it close.
+the parent is gone, even in the middle of a query: a thread waits for stdin to close. Requests are read by the thread
+that carries them out: handing each over to it would take as long as a small query.
 
 Frames: a request is a 4-byte big-endian length and JSON; an answer is one letter (`R` result, `E` error,
 `P` progress), a 4-byte length, and the payload.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-import queue
+import select
 import signal
 import struct
 import threading
@@ -146,10 +147,16 @@ def error_payload(error: BaseException) -> bytes:
     return json.dumps({"kind": kind, "message": message}).encode()
 
 
-def _read_requests(requests: queue.SimpleQueue) -> None:
-    while True:
-        head = _read_exactly(4)
-        requests.put(json.loads(_read_exactly(struct.unpack(">I", head)[0])))
+def _end_with_parent() -> None:
+    closed = select.poll()
+    closed.register(0, 0)  # only that the other end is closed, which is always reported
+    closed.poll()
+    os._exit(0)
+
+
+def _read_request() -> dict[str, Any]:
+    (size,) = struct.unpack(">I", _read_exactly(4))
+    return json.loads(_read_exactly(size))
 
 
 def _read_exactly(size: int) -> bytes:
@@ -170,11 +177,10 @@ def main() -> None:
     # frames go to the original stdout; anything printed by mistake goes to stderr instead
     _OUT = os.dup(1)
     os.dup2(2, 1)
-    requests: queue.SimpleQueue = queue.SimpleQueue()
-    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     server = Server()
     while True:
-        request = requests.get()
+        request = _read_request()
         try:
             send(b"R", server.handle(request))
         except BaseException as error:

@@ -25,7 +25,7 @@ from kgqa.llm.constraints import (
 from kgqa.llm.exchange import Patience, Trouble, exchange
 from kgqa.llm.parameters import LIMITS, Parameters, refused_parameter
 from kgqa.llm.replies import UnreadableBody, message_of, read_body
-from kgqa.llm.workers import Workers
+from kgqa.workers import Workers
 from kgqa.servers import (
     KEY_VARIABLE,
     OPENAI_KEY_VARIABLE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kgqa.cache import Cache
@@ -258,12 +259,16 @@ def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity
             entity = value_of(topic, graph.schema)
         except SchemaError as error:
             raise QuestionError(f"{error} Search by name: kgqa graph search NAME") from error
-        if not graph.exists(entity):
+        entities.append(entity)
+    entities = list(dict.fromkeys(entities))
+    # their names are asked for now, because they are needed next
+    *known, _ = graph.each(lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)])
+    for entity, exists in zip(entities, known):
+        if not exists:
             raise QuestionError(
                 f"The graph has no entity {graph.schema.short_id(entity.iri)}. Search by name: kgqa graph search NAME"
             )
-        entities.append(entity)
-    return list(dict.fromkeys(entities))
+    return entities
 
 
 def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:

@@ -54,8 +54,7 @@ def compose(
         BudgetExhausted, ModelUnavailable, StoreError: see `top.answer`.
     """
     assert resources.models is not None
-    every = (_retained(graph, candidate, empty, trace) for candidate in candidates)
-    retained = [each for each in every if each][:MOST_PATHS]
+    retained = _retained(graph, candidates, empty, trace)[:MOST_PATHS]
     said = _said(graph, retained, shown, resources, trace)
     if said is None:
         return replace(empty, reason="the language model's answer could not be read")
@@ -79,15 +78,26 @@ def compose(
     return read_chosen(graph, empty, found, (each.candidate for each in fittest), trace)
 
 
-def _retained(graph: KnowledgeGraph, candidate: Candidate, empty: Answer, trace: Trace) -> Retained | None:
-    try:
-        ends = graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=COUNTED).values
-    except (StoreTimeout, PartialResult) as error:
-        trace.event("gave_up", path=candidate.words, error=str(error))
-        return None
-    topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
-    named = graph.named([value for value in ends if value not in topics])
-    return Retained(candidate, tuple(named), min(len(named), MOST_ENTITIES)) if named else None
+def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
+    """The candidates that lead anywhere, with their ends."""
+    every = graph.each(
+        lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
+        candidates,
+        tolerated=(StoreTimeout, PartialResult),
+    )
+    found: list[tuple[Candidate, list[Value]]] = []
+    for candidate, ends in zip(candidates, every):
+        if isinstance(ends, Exception):
+            trace.event("gave_up", path=candidate.words, error=str(ends))
+            continue
+        topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
+        found.append((candidate, [value for value in ends.values if value not in topics]))
+    names = {item.value: item for item in graph.named(value for _, values in found for value in values)}
+    return [
+        Retained(candidate, tuple(names[value] for value in values), min(len(values), MOST_ENTITIES))
+        for candidate, values in found
+        if values
+    ]
 
 
 def _said(

@@ -39,14 +39,15 @@ def read_off(
         AnswerInQuery: a defect of ours. StoreError: the graph failed.
     """
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
-    values = tuple(dict.fromkeys(graph.run_exported(sparql)))
+    first, again = graph.each(graph.run_exported, [sparql, sparql])
+    values = tuple(dict.fromkeys(first))
     trace.event("read", path=candidate.words, answers=len(values))
     others = {topic.value for topic in topics} - {candidate.path.topic}
     if not set(values) - others:
         return None
     selected = [entity for _, entities in candidate.restricted for entity in entities]
     refuse_answers(sparql, values, [*(topic.value for topic in topics), *selected])
-    worth = query_class(values, graph.run_exported(sparql), restricted=bool(candidate.restricted))
+    worth = query_class(values, again, restricted=bool(candidate.restricted))
     trace.event("checked", query_class=worth or "none")
     named = sorted(graph.named(values), key=_by_name)
     shown = [item.value for item in named]

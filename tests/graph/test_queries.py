@@ -59,6 +59,10 @@ FULL = {
         {"nodes": [], "predicate": R, "languages": [Literal("")]},
         {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
     ],
+    "labels_by_predicate": [
+        {"nodes": [A, B], "predicates": [R], "predicate": Variable("predicate"), "languages": []},
+        {"nodes": [A], "predicates": [R, B], "predicate": Variable("predicate"), "languages": [Literal("de-AT"), Literal("")]},
+    ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [
         {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
@@ -70,6 +74,7 @@ FULL = {
         for out in (True, False)
         for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], []), ([Literal("http://e/x")], [R, B]))
     ],
+    "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
     "relation_counts": [{}],
     "page": [

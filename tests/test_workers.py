@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, wait
 
 import pytest
 
-from kgqa.llm.workers import Workers
+from kgqa.workers import Workers
 
 
 def test_results_and_errors_come_back():
@@ -64,6 +64,6 @@ def test_threads_end_with_the_object():
 
 
 def test_a_thread_that_hangs_does_not_keep_the_program():
-    program = "import time; from kgqa.llm.workers import Workers; Workers(2).submit(time.sleep, 60); time.sleep(0.1)"
+    program = "import time; from kgqa.workers import Workers; Workers(2).submit(time.sleep, 60); time.sleep(0.1)"
     kept = f"{program.replace('; Workers(2)', '; w = Workers(2); w')}"
     subprocess.run([sys.executable, "-c", kept], timeout=20, check=True)
