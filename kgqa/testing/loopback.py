@@ -23,6 +23,7 @@ class Response:
         headers: more of them, in order.
         dropped: the connection is closed and nothing is sent.
         missing: bytes of the body that are announced and never come; the connection is closed instead.
+        raw: sent in place of all this, for what is no HTTP; the connection is closed afterwards.
     """
 
     status: int = 200
@@ -31,6 +32,7 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
     dropped: bool = False
     missing: int = 0
+    raw: bytes = b""
 
 
 Answer = Callable[[str, str, dict[str, str], bytes], Response]
@@ -105,8 +107,9 @@ def _handler(answer: Answer, closing: threading.Event) -> type[BaseHTTPRequestHa
                 length = 0
             headers = {name.lower(): value for name, value in self.headers.items()}
             response = answer(self.command, self.path, headers, self.rfile.read(length))
-            if response.dropped or closing.is_set():
+            if response.dropped or response.raw or closing.is_set():
                 self.close_connection = True
+                self.wfile.write(response.raw)
                 return
             self.send_response(response.status)
             self.send_header("Content-Type", response.content_type)

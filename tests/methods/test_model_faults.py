@@ -1,0 +1,192 @@
+"""A question to a model's server that misbehaves in one way after the other: a failure that says so, or the answer that
+was given; never a defect of ours, never an answer that no one gave."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+import tracemalloc
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.answer_json import answer_object, json_text
+from kgqa.settings import resolve
+from kgqa.testing import faults
+from kgqa.testing.faults import Fault, Reply, failing
+from kgqa.testing.server import ScriptedServer, completion
+
+GOOD = '{"answers": ["Ada"]}'
+BODY = completion(Reply(GOOD), {"messages": [], "model": "m"})
+SENT = json.dumps(BODY).encode()
+DEEP = b"[" * 900 + b"]" * 900
+
+
+def body(*path, value) -> Fault:
+    """A good body with one value exchanged."""
+    changed = json.loads(SENT)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return Fault(body=json.dumps(changed).encode())
+
+
+def says(content) -> Fault:
+    return body("choices", 0, "message", "content", value=content)
+
+
+def encoded(data: bytes, encoding: str, status: int = 200) -> Fault:
+    return Fault(status, data, headers=(("Content-Encoding", encoding),))
+
+
+def raw(text: str) -> Fault:
+    return Fault(raw=text.encode("latin-1"))
+
+
+NOTHING = {
+    **{
+        f"status {status}": failing(status, "No.")
+        for status in (400, 401, 402, 403, 404, 405, 407, 408, 409, 410, 413, 418, 422, 425, 429, 451, 500, 501, 503)
+    },
+    **{f"status {status}, no body": Fault(status) for status in (204, 206, 300, 304, 400, 404, 500, 529, 599, 999)},
+    **{f"redirect {status}": faults.redirected("http://127.0.0.1:9/v1", status) for status in (301, 302, 303, 307, 308)},
+    "a redirect to itself": faults.redirected("/v1/chat/completions"),
+    "no quota": faults.out_of_quota(),
+    "come back in days": faults.rate_limited(1e6),
+    "come back never": faults.rate_limited("inf"),
+    "come back on no day": faults.rate_limited("Mon, 99 Foo 99999 99:99:99 GMT"),
+    "a page, 502": Fault(502, b"<html>Bad gateway</html>", "text/html"),
+    "400, a list": Fault(400, b"[1, [2]]"),
+    "400, deep": Fault(400, b'{"error": {"message": ' + DEEP + b"}}"),
+    "400, messages in messages": Fault(400, b'{"message": ' * 800 + b"1" + b"}" * 800),
+    "400, details of another form": Fault(400, b'{"detail": [{"loc": 5}, 7, {"loc": [[1]]}], "param": [1]}'),
+    "400, a parameter that is none": failing(400, "unsupported", param="\x1b[31m"),
+    "400, a huge error": Fault(400, b"x" * (1 << 20), "text/plain"),
+    "500, zipped": faults.zipped(100, 500),
+    "200, zipped": faults.zipped(100),
+    "200, zipped twice": encoded(gzip.compress(faults.zipped(100).body), "gzip, gzip"),
+    "200, more than fits": says("x" * (9 << 20)),
+    "200, not what was zipped": encoded(SENT, "gzip"),
+    "200, half of what was zipped": encoded(gzip.compress(SENT)[:-30], "gzip"),
+    "200, zipped a hundred times": encoded(SENT, ", ".join(["gzip"] * 100)),
+    "nothing": Fault(),
+    "null": Fault(body=b"null"),
+    "a number": Fault(body=b"1"),
+    "a number of a million digits": Fault(body=b"1" * 1_000_000),
+    "a text": Fault(body=b'"Ada"'),
+    "a list": Fault(body=b"[1]"),
+    "deep": Fault(body=b"[" * 100_000),
+    "a page": faults.html(),
+    "half": faults.half_json(),
+    "cut off": faults.cut_off(),
+    "no UTF-8": Fault(body=SENT.replace(b"Ada", b"\xff\xfe")),
+    "a stream of events": Fault(body=b"data: " + SENT + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"),
+    "an error with 200": faults.error_with_200(),
+    "a deep error with 200": Fault(body=b'{"error": ' + DEEP + b"}"),
+    **{f"choices {value!r}": body("choices", value=value) for value in (None, {}, [], [None], ["Ada"], [{}], "Ada", 7)},
+    **{f"message {value!r}": body("choices", 0, "message", value=value) for value in (None, "Ada", [], 7, {})},
+    **{f"content {value!r}": says(value) for value in (None, "", " ", 7, {"text": "Ada"}, [["Ada"]], [{"text": 7}])},
+    "content, a bare number": says("Answer: 7"),
+    "content, a list of numbers": says("[7, 8]"),
+    "content, prose": says("I am afraid I cannot tell."),
+    "content, control characters": says("\x00\x1b]0;x\x07" * 100),
+    "content, half a character": says("\ud800"),
+    "content, only thoughts": says("<think>Ada"),
+    "content, brackets": says("[" * 100_000 + "{" * 100_000),
+    "refused": body("choices", 0, "message", "refusal", value="No."),
+    "broken off": body("choices", 0, "finish_reason", value="error"),
+    "filtered": body("choices", 0, "finish_reason", value="content_filter"),
+    "cut at its limit": body("choices", 0, "finish_reason", value="length"),
+    "dropped": faults.dropped(),
+    "silent": faults.hangs(5),
+    "no HTTP": raw("Ada\r\n\r\n"),
+    "half a head": raw("HTTP/1.1 200 OK\r\nContent-Le"),
+    "a status that is none": raw("HTTP/1.1 abc OK\r\n\r\n"),
+    "a length that is none": raw("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}"),
+    "chunks that are none": raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
+    "a head without end": raw("HTTP/1.1 200 OK\r\nX: " + "x" * (1 << 20)),
+}
+GIVEN = {
+    "good": Reply(GOOD),
+    "unknown encoding": encoded(SENT, "none"),
+    "a byte order mark": Fault(body="\ufeff".encode() + SENT),
+    "UTF-16": Fault(body=SENT.decode().encode("utf-16")),
+    "called a page": Fault(body=SENT, content_type="text/html"),
+    "status 201": Fault(201, SENT),
+    "tokens, a text": body("usage", value="x"),
+    "tokens of 400 digits": body("usage", "prompt_tokens", value=10**400),
+    "tokens below zero": body("usage", "completion_tokens", value=-5),
+    "a reason to end that is none": body("choices", 0, "finish_reason", value=[7]),
+    "thoughts that are none": body("choices", 0, "message", "reasoning", value={"x": 1}),
+    "a refusal that is none": body("choices", 0, "message", "refusal", value=[1]),
+    "parts": says([{"type": "text", "text": GOOD}, 7, None]),
+    "escapes around it": says(f"\x1b[31m{GOOD}\x1b[0m"),
+    "much before it": says("x" * 1_000_000 + "\n" + GOOD),
+    "two choices": body("choices", value=[*BODY["choices"], {"message": {"content": "Bea"}}]),
+}
+
+
+@pytest.fixture(scope="module")
+def graph(session_cache):
+    from kgqa.cache import Cache
+    from kgqa.graph.opening import open_graph
+
+    with open_graph(cache=Cache(session_cache)) as demo:
+        yield demo
+
+
+def asked(graph, url: str, **given):
+    settings = {"ask.method": "io", "rank.embeddings": "off", "llm.model": f"{url}#m", "llm.retries": 0}
+    settings |= {"llm.timeout": 0.5, "llm.reask": 0, "llm.prices": None}
+    resources = open_resources(graph, settings=resolve({**settings, **given}))
+    try:
+        return ask("Who wrote the first program?", resources=resources)
+    finally:
+        resources.models.close()
+
+
+@pytest.mark.parametrize("name", [*NOTHING, *GIVEN])
+def test_a_server_that_misbehaves(graph, tmp_path, name):
+    prices = tmp_path / "prices.toml"
+    prices.write_text("m = { prompt = 0.4, completion = 1.6 }")
+    with ScriptedServer(lambda messages: NOTHING.get(name) or GIVEN[name]) as server:
+        tracemalloc.start()
+        answer = asked(graph, server.url, **{"llm.prices": str(prices)})
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    if name in GIVEN:
+        assert (answer.status, [item.name for item in answer.answers]) == ("answered", ["Ada"])
+    else:
+        assert (answer.status in ("failed", "no_answer"), answer.answers, answer.grounding) == (True, (), "none")
+        assert answer.reason.isprintable() and answer.reason and len(answer.reason) < 1000
+    json_text(answer_object(answer)).encode()
+    assert peak < 128 << 20
+
+
+def test_a_server_that_trickles(graph):
+    """Something comes of its reply all the time: the question's own time ends it."""
+    closed = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def trickle() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while not closed.wait(0.05):
+                try:
+                    connection.sendall(b" ")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    start = time.monotonic()
+    answer = asked(graph, f"http://127.0.0.1:{listening.getsockname()[1]}", **{"budget.seconds": 1.0})
+    assert time.monotonic() - start < 10 and (answer.status, answer.answers) == ("budget_exhausted", ())
+    closed.set()
+    thread.join()
+    listening.close()
