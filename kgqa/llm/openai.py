@@ -248,7 +248,7 @@ class OpenAIChat:
         elif trouble.status == 402 or trouble.status == 429:
             advice = "The account has no credit left: see the bill, or take another key."
         elif 300 <= trouble.status < 400:
-            advice = "Check the URL. If the redirect leads to the right server, name that one: --llm URL#NAME (llm.model)."
+            advice = "Check the URL. If the redirect is right, name the server it leads to: --llm URL#NAME (llm.model)."
         elif trouble.status:
             advice = f"Check the URL and the model's name; {self.url}/models lists those that the server has."
         else:

@@ -3,8 +3,8 @@
 read_indices   which of the numbered things were selected
 read_choice    which of a few options; `read_verdict` for yes and no
 read_scores    a score for each numbered thing
-read_answers   the answers to a question
-read_own_answers  the same of a model that is asked now: entities of a numbered list, or texts
+read_answers   the answers to a question, as text
+read_own_answers  those of a model that is asked here: entities of a numbered list, or text
 read_json      the last JSON in a reply
 """
 
@@ -33,7 +33,16 @@ from kgqa.llm.json_reply import (
 from kgqa.llm.number_reply import INDEX_KEYS, read_indices
 from kgqa.words import clean
 
-__all__ = ["Reading", "read_answers", "read_choice", "read_indices", "read_json", "read_own_answers", "read_scores", "read_verdict"]
+__all__ = [
+    "Reading",
+    "read_answers",
+    "read_choice",
+    "read_indices",
+    "read_json",
+    "read_own_answers",
+    "read_scores",
+    "read_verdict",
+]
 
 MOST_ANSWERS = 200
 LONGEST_ANSWER = 500
@@ -247,7 +256,7 @@ class _Item:
 
 
 def _items(text: str) -> tuple[list[_Item] | None, bool]:
-    """The answers in a reply as they stand there, None where there are none in any form, and whether they were mended."""
+    """The answers in a reply as they stand there, None where there is no form of them, and whether they were mended."""
     raw = last_part(text)
     for found in reversed(json_values(raw)):
         there, value = find_key(found.value, _ANSWER_KEYS) if has_object(found.value) else (False, None)

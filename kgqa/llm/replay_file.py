@@ -212,8 +212,8 @@ class ReplayFile:
             )
         if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
             raise SettingsError(
-                f"{self._path} has other tables than a replay file: it was changed, or is damaged. Name another file, or "
-                "move it away and record it again."
+                f"{self._path} has other tables than a replay file: it was changed, or is damaged. Name another file, "
+                "or move it away and record it again."
             )
         return True
 

@@ -479,7 +479,8 @@ def test_redirects_are_refused_and_nothing_is_sent_on(chat, status, pauses):
     other = LoopbackServer(lambda *request: got.append(request) or Response(404))
     target = f"http://127.0.0.1:{other.port}/v1/chat/completions"
     with ScriptedServer(lambda _: faults.redirected(f"{target}?key=secret", status)) as server:
-        with pytest.raises(ModelUnavailable, match=rf"{status}, it redirects to {target}, .* --llm .*llm\.model") as caught:
+        message = rf"{status}, it redirects to {target}, .* --llm .*llm\.model"
+        with pytest.raises(ModelUnavailable, match=message) as caught:
             chat(server).complete([ask()])
         assert server.calls == 1 and pauses == [] and "secret" not in str(caught.value)
     other.close()
@@ -496,7 +497,9 @@ def test_a_redirect_of_the_list_of_models_is_refused_too(chat):
     assert got == []
 
 
-@pytest.mark.parametrize("target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"])
+@pytest.mark.parametrize(
+    "target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"]
+)
 def test_a_redirect_to_anything(chat, target):
     with ScriptedServer(lambda _: faults.redirected(target)) as server:
         with pytest.raises(ModelUnavailable, match="307, it redirects to") as caught:

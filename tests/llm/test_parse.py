@@ -636,7 +636,7 @@ def test_own_answers(reply, of_five, of_none):
 @given(
     number=st.integers(0, 10**12),
     form=st.sampled_from(
-        ["[%s]", '{"answer": %s}', '{"answers": [%s]}', "{answer: %s}", "Answer: %s", "{%s}", "**Answer:** %s.", "- a\nAnswer: %s"]
+        ["[%s]", '{"answer": %s}', '{"answers": [%s]}', "{answer: %s}", "Answer: %s", "{%s}", "**Answer:** %s."]
     ),
     size=st.integers(0, 30),
 )
@@ -666,7 +666,8 @@ def test_no_text_makes_a_reader_raise(text, size, k):
     own = read_own_answers(text, size=size).value or ()
     texts = [each for each in own if isinstance(each, str)]
     assert set(own) <= {*texts, *range(size)} and all(each and each.isprintable() for each in texts)
-    assert not any(each.isdecimal() for each in texts) or any(mark in text for mark in "\"'`\u201c\u201d\u2018\u2019\uff02\uff07")
+    quotes = "\"'`\u201c\u201d\u2018\u2019\uff02\uff07"
+    assert not any(each.isdecimal() for each in texts) or any(mark in text for mark in quotes)
     value, repaired = read_json(text)
     assert value is None or isinstance(value, dict | list)
     assert isinstance(repaired, bool)

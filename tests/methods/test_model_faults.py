@@ -53,7 +53,7 @@ NOTHING = {
         for status in (400, 401, 402, 403, 404, 405, 407, 408, 409, 410, 413, 418, 422, 425, 429, 451, 500, 501, 503)
     },
     **{f"status {status}, no body": Fault(status) for status in (204, 206, 300, 304, 400, 404, 500, 529, 599, 999)},
-    **{f"redirect {status}": faults.redirected("http://127.0.0.1:9/v1", status) for status in (301, 302, 303, 307, 308)},
+    **{f"redirect {status}": faults.redirected("http://[::1]:9/", status) for status in (301, 302, 303, 307, 308)},
     "a redirect to itself": faults.redirected("/v1/chat/completions"),
     "no quota": faults.out_of_quota(),
     "come back in days": faults.rate_limited(1e6),
