@@ -25,7 +25,7 @@ NAMES = st.text(max_size=60).map(normalise).filter(bool)
 SAFE = re.compile(r'\("k[a-z0-9]+\*?"( OR "k[a-z0-9]+\*?")*\)')
 GRAPH = Entity("urn:kgqa:names:test")
 TEMPLATES = {
-    "facts": {"graph": GRAPH},
+    "facts": {"graph": GRAPH, "fact": Entity("urn:p")},
     "keys": {"graph": GRAPH, "keys": [Literal('"'), 17], "kinds": [Entity("urn:k")], "limit": 5},
     "labelled": {"view": [GRAPH], "predicates": [Entity("urn:p")]},
     "lists": {"graph": GRAPH, "beginnings": [Entity(beginning_node("東"))], "predicate": Entity("urn:p")},
