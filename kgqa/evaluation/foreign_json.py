@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -104,8 +103,6 @@ def object_with(**checks: Check) -> Check:
 
 def shown(value: Any) -> str:
     """A value for a message: short, however much it is."""
-    if isinstance(value, float) and not math.isfinite(value) or isinstance(value, int) and abs(value) > LARGEST:
-        return "that large a number"
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 

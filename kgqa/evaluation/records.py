@@ -15,7 +15,6 @@ from kgqa.evaluation.foreign_json import (
     is_score,
     is_text,
     list_of,
-    object_of,
     object_with,
     optional,
     shown,
@@ -95,6 +94,9 @@ def read_record(data: Any) -> Record:
         known["parses"] = tuple(_golds(_known(parse, (list, tuple), "parses")) for parse in known.get("parses", ()))
         known["topics"] = _texts(known.get("topics", ()), "topics")
         check_keys(known, _NUMBERS)
+        for name, value in known.get("scores", {}).items():
+            if not is_score(value):
+                raise TypeError(f"scores, {name} must not be {shown(value)}")
         check_keys(known["answer"], _ANSWER)
         return Record(**known)
     except KeyError as error:
@@ -113,7 +115,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-_NUMBERS = {"scores": object_of(is_score), "hops": optional(is_count), "leaks": is_count, "seconds": is_number}
+_NUMBERS = {"hops": optional(is_count), "leaks": is_count, "seconds": is_number}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
 _STAGE = object_with(

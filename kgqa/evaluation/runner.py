@@ -98,7 +98,8 @@ class Progress:
         """A record that is not kept. What it cost stays spent."""
         self.done -= 1
         self.statuses[record.status] -= 1
-        self.failures[record.failure] -= 1
+        if record.failure:
+            self.failures[record.failure] -= 1
         if lost := outage_class(record):
             self.lost[lost] -= 1
         self.scored -= bool(record.scores)

@@ -40,6 +40,7 @@ def chosen(count: int, *few: int) -> list[int]:
     return list(range(1, count + 1)) if SOAK else [number for number in few if number <= count]
 
 
+@pytest.mark.timeout(3600)
 def test_killed_at_a_write_of_eval_run(place):
     """Whether none, some or all methods have begun: all of them are done in the end, and nobody has to trust anybody."""
     folder, environment = place
@@ -52,6 +53,7 @@ def test_killed_at_a_write_of_eval_run(place):
         resumed(place, out)
 
 
+@pytest.mark.timeout(3600)
 def test_killed_at_a_write_of_resume(place):
     folder, environment = place
     arguments = ["eval", "resume", "again", "-q"]

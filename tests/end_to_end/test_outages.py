@@ -183,6 +183,7 @@ REAL = "import sys; from kgqa.cli.main import main; main(sys.argv[1:])"
 GRAPH = "http://freebase.example/fast"
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not SOAK, reason="minutes long: make soak")
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("how", ["stop", "hang"])
