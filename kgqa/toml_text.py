@@ -12,14 +12,14 @@ MAX_KEY_PARTS = 16
 
 # what is not closed goes on to the end, where tomllib refuses it
 _STRING_OR_COMMENT = re.compile(
-    r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+(?:"{3,5}|\Z)'
+    r'"""(?:[^"\\]|\\(?:.|\Z)|"{1,2}(?!"))*+(?:"{3,5}|\Z)'
     r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5}|\Z)"
     r'|"(?:[^"\\\n]|\\.)*+"?'
     r"|'[^'\n]*+'?"
     r"|#[^\n]*+",
     re.DOTALL,
 )
-_DEEP_KEY = re.compile(r"(?:[\w-]+[ \t]*\.[ \t]*){%d}" % MAX_KEY_PARTS)
+_DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){%d}" % MAX_KEY_PARTS)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -20,11 +20,14 @@ MEETING = " & "
 PathWording = OneOf["words", "published"]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\s._/:#\-+]+")
+_BYTE = re.compile("[\udc80-\udcff]")
 _TOKEN = re.compile(r"\w+", re.UNICODE)
 
 
 def clean(text: str) -> str:
-    """One line without control characters, bidirectional overrides or terminal escapes."""
+    """One line without control characters, bidirectional overrides or terminal escapes. Bytes of file names that are no
+    UTF-8 are shown as \\xNN."""
+    text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
     kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
 

@@ -106,19 +106,24 @@ def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[
     Raises:
         QuestionFileError: it is missing, too large, cut short, or a line is no question.
     """
+    return list(iter_questions(file, max_line_bytes=max_line_bytes))
+
+
+def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[GoldQuestion]:
+    """The questions of a file one by one; arguments and errors as of `read_questions`."""
     file = Path(file)
-    found: list[GoldQuestion] = []
+    number = 0
     for line_number, line in file_lines(file, max_line_bytes):
         try:
-            data = json.loads(line)
-            found.append(_question(data, len(found), file.name.split(".")[0]))
+            question = _question(json.loads(line), number, file.name.split(".")[0])
         except RecursionError:
             raise QuestionFileError(f"{file}, line {line_number}: nested too deep for a question.") from None
         except ValueError as error:
             raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
-    if not found:
+        number += 1
+        yield question
+    if not number:
         raise QuestionFileError(f"{file} has no question in it.")
-    return found
 
 
 def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:

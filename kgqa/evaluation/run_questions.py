@@ -20,12 +20,16 @@ def chosen_questions(plan: Plan) -> tuple[list[GoldQuestion], list[GoldQuestion]
     Raises:
         QuestionFileError: they cannot be read. RunError: there is no such part.
     """
-    from kgqa.evaluation.datasets import dataset_questions
-    from kgqa.evaluation.sampling import sample, shard
+    from kgqa.evaluation.datasets import dataset_questions, iter_dataset
+    from kgqa.evaluation.sampling import Ids, sample_of, shard
 
-    whole = distinct(dataset_questions(plan.dataset))
-    if plan.sample is not None:
-        whole = sample(whole, plan.sample, plan.seed)
+    if plan.sample is None:
+        whole = distinct(dataset_questions(plan.dataset))
+    else:
+        ids = Ids()
+        whole = sample_of(ids.noted(iter_dataset(plan.dataset)), plan.sample, plan.seed)
+        if ids.repeated():
+            whole = sample_of(ids.made_distinct(iter_dataset(plan.dataset)), plan.sample, plan.seed)
     questions = shard(whole, *part_of(plan.shard)) if plan.shard else whole
     if not questions:
         raise RunError(f"{plan.dataset} leaves no question to ask.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, cannot_write, fingerprint
-from kgqa.graph.process import OUT_OF_MEMORY, Worker
+from kgqa.graph.process import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def make_folder(path: Path) -> GraphFolder:
     folder = GraphFolder(Path(path))
     path = folder.path
     try:
+        if not _is_utf8(path.absolute()):
+            raise StoreUnavailable(f"{path} is not UTF-8, which the engine needs: give the graph's folder another name.")
         if path.exists() and not path.is_dir():
             raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
         if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
@@ -52,6 +54,14 @@ def make_folder(path: Path) -> GraphFolder:
     except OSError as error:
         raise cannot_write(path, error) from error
     return folder
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def create_empty(folder: GraphFolder) -> None:
@@ -248,7 +258,7 @@ def _why_failed(folder: GraphFolder, error: Exception) -> str:
             f"There is no space left on the disk of {folder.path}. Nothing of this load was kept, and what was in the "
             "graph before is unchanged. Make room and load again."
         )
-    if is_any(_TOO_MANY_OPEN):
+    if is_any(_TOO_MANY_OPEN) or TOO_FEW_FILES in str(error):
         return (
             "This process may not open as many files as the load needs. Nothing of it was kept, and what was in the "
             "graph before is unchanged. Allow more and load again: ulimit -n 4096"

@@ -20,6 +20,8 @@ from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 
 OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
 """What a process says that is not given the memory it asks for."""
+TOO_FEW_FILES = "file descriptors"
+"""What the engine says of where it may not open enough files."""
 PIPE_BYTES = 1 << 16
 MOST_READ = 1 << 20
 

@@ -11,6 +11,7 @@ Frames: a request is a 4-byte big-endian length and JSON; an answer is one lette
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -74,6 +75,10 @@ class Server:
         try:
             self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except Exception as error:
+            if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
+                raise StoreUnavailable(
+                    "This process may not open as many files as the graph needs. Allow more: ulimit -n 4096"
+                ) from error
             raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load it again.") from error
         return b""
 
@@ -139,7 +144,7 @@ def error_payload(error: BaseException) -> bytes:
     elif isinstance(error, SyntaxError):
         kind, message = "QueryRejected", f"Not valid SPARQL: {error.msg or error}"
     elif isinstance(error, (OSError, MemoryError)):
-        kind, message = "StoreUnavailable", f"The graph cannot be opened or read: {error or type(error).__name__}"
+        kind, message = "StoreUnavailable", f"The graph cannot be opened or read: {str(error) or type(error).__name__}"
     elif isinstance(error, Exception):
         kind, message = "QueryRejected", f"The engine could not run the query: {error}"
     else:

@@ -27,6 +27,10 @@ from kgqa.rank.semantic import CachedEncoder
 MAGIC = "kgqa-ranker"
 VERSION = 1
 MAX_BYTES = 64 << 20
+MAX_SIZE = 4096
+MAX_BIAS = 1e6
+MAX_VALUE = 1e5
+"""Of what 16 bits can hold, and a little more, so that no score overflows."""
 _ROWS = 512  # a block of path vectors stays in the processor's cache
 _ARRAYS = ("question_map", "first_map", "further_map", "directions")
 # what zipfile, zlib, json and numpy raise when they read something else than they wrote
@@ -202,8 +206,8 @@ class TrainedRanker:
         shapes = [getattr(ranker, name).shape for name in _ARRAYS]
         if shapes != [(size, size)] * 3 + [(2, size)]:
             raise _no_ranker(path, f"its arrays have the shapes {shapes}")
-        if not all(np.isfinite(getattr(ranker, name)).all() for name in (*_ARRAYS, "one_step_bias")):
-            raise _no_ranker(path, "it holds values that are no numbers")
+        if not all((np.abs(getattr(ranker, name)) <= MAX_VALUE).all() for name in _ARRAYS):
+            raise _no_ranker(path, "it holds values that are no numbers, or too large")
         if embeddings is not None:
             ranker.check_embeddings(embeddings, str(path))
         return ranker
@@ -261,7 +265,8 @@ def _stored(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _loaded(name: str, array: np.ndarray) -> np.ndarray:
-    array = array.astype(np.float32)
+    with np.errstate(over="ignore"):  # `load` looks for what is too large
+        array = array.astype(np.float32)
     return array + np.eye(*array.shape, dtype=np.float32) if name.endswith("_map") and array.ndim == 2 else array
 
 
@@ -304,6 +309,8 @@ def _check_header(header: object) -> None:
     for name, kind in wanted.items():
         if not isinstance(header.get(name), kind) or isinstance(header.get(name), bool):
             raise ValueError(f"its header has no {name}")
+    if not abs(header["one_step_bias"]) <= MAX_BIAS or not 1 <= header["size"] <= MAX_SIZE:
+        raise ValueError("it holds values that are no numbers, or too large")
 
 
 def _no_ranker(path: str | Path, why: str) -> SettingsError:

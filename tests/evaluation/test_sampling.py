@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
@@ -66,3 +66,22 @@ def test_a_sample_of_nothing():
     with pytest.raises(SettingsError):
         sample(questions(5), 0)
     assert sample([], 3) == []
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["a", "b", "a#2", "a#3", "b#2", "a#2#2", "c"]), max_size=14), st.integers(1, 15), st.integers(0, 3))
+def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, n, seed):
+    import json
+
+    from kgqa.evaluation.run_questions import distinct
+    from kgqa.evaluation.sampling import Ids, sample, sample_of
+    from kgqa.evaluation.questions import iter_questions, read_questions
+
+    file = tmp_path_factory.mktemp("ids") / "q.jsonl"
+    file.write_text("".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids])))
+    noted = Ids()
+    found = sample_of(noted.noted(iter_questions(file)), n, seed)
+    if noted.repeated():
+        found = sample_of(noted.made_distinct(iter_questions(file)), n, seed)
+    assert found == sample(distinct(read_questions(file)), n, seed)
+    assert noted.repeated() == len(ids) - len(set(ids))

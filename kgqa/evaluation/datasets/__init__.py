@@ -26,7 +26,7 @@ from kgqa.evaluation.datasets import (
     webquestions,
 )
 from kgqa.evaluation.datasets.published import PublishedFile, published
-from kgqa.evaluation.questions import GoldQuestion, QuestionFileError, read_questions
+from kgqa.evaluation.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.plugins import plugin, plugin_names
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
@@ -64,14 +64,24 @@ def dataset_questions(source: str) -> list[GoldQuestion]:
         QuestionFileError: a file is missing, cannot be read, or is not what the name says.
         SettingsError: there is no data set of this name.
     """
+    return list(iter_dataset(source))
+
+
+def iter_dataset(source: str) -> Iterator[GoldQuestion]:
+    """The questions that a source names one by one, so that no more of them need be in memory than are wanted.
+
+    Raises:
+        QuestionFileError, SettingsError: as `dataset_questions`, when the first one is asked for or later.
+    """
     name, file = located(source)
     called = source.strip() if source.strip() in DEMO else name
     if name in READERS:
-        return list(READERS[name](file, called))
-    if file is not None:
-        found = read_questions(file)
-        return [replace(question, dataset=called) for question in found] if called else found
-    return list(plugin("dataset", name, ours=[*READERS, *DEMO])())
+        yield from READERS[name](file, called)
+    elif file is not None:
+        for question in iter_questions(file):
+            yield replace(question, dataset=called) if called else question
+    else:
+        yield from plugin("dataset", name, ours=[*READERS, *DEMO])()
 
 
 def located(source: str) -> tuple[str, Path | None]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
-from kgqa.evaluation.datasets import DEMO, FOLDER_VARIABLE, dataset_questions, in_folder, located
+from kgqa.evaluation.datasets import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.published import PublishedFile, published
 from kgqa.evaluation.questions import GoldQuestion, QuestionFileError
+from kgqa.evaluation.sampling import Ids
 
 Hash = OneOf["same", "other", "not known"]
 
@@ -52,7 +53,9 @@ def check(source: str) -> Check:
     known = published()[name].file_like(file) if name in published() and file and source not in DEMO else None
     where, form = str(file or ""), name if file and name else "kgqa" if file else f"plugin {name}"
     try:
-        questions = dataset_questions(source)
+        counts = _Counts()
+        for question in iter_dataset(source):
+            counts.add(question)
     except QuestionFileError as error:
         return Check(source, where, form, split=known.split if known else "", problems=(str(error),))
     digest: Hash = "not known"
@@ -63,39 +66,58 @@ def check(source: str) -> Check:
         file=where,
         format=form,
         split=known.split if known else "",
-        questions=len(questions),
+        questions=counts.questions,
         expected=known.questions if known else None,
-        answers=sum(bool(q.answers or any(q.parses)) for q in questions),
-        topics=sum(bool(q.topics) for q in questions),
-        queries=sum(any(q.sparql) for q in questions),
+        answers=counts.answers,
+        topics=counts.topics,
+        queries=counts.queries,
         hash=digest,
-        problems=tuple(_problems(questions, known)),
-        notes=tuple(_notes(questions, known, digest, expected=name in published() and source not in DEMO)),
+        problems=tuple(_problems(counts, known)),
+        notes=tuple(_notes(counts, known, digest, expected=name in published() and source not in DEMO)),
     )
 
 
-def _problems(questions: list[GoldQuestion], known: PublishedFile | None) -> Iterator[str]:
-    if known and len(questions) != known.questions:
-        yield f"It holds {len(questions):,} questions, where {known.name} has {known.questions:,}: fetch it again."
-    if known and known.answers and not any(q.answers or any(q.parses) for q in questions):
+class _Counts:
+    """What is counted of questions that pass by."""
+
+    def __init__(self) -> None:
+        self.questions = self.answers = self.topics = self.queries = 0
+        self._ids = Ids()
+
+    def add(self, question: GoldQuestion) -> None:
+        self.questions += 1
+        self.answers += bool(question.answers or any(question.parses))
+        self.topics += bool(question.topics)
+        self.queries += any(question.sparql)
+        self._ids.note(question)
+
+    @property
+    def repeated(self) -> int:
+        """Questions whose id came before."""
+        return self._ids.repeated()
+
+
+def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
+    if known and counts.questions != known.questions:
+        yield f"It holds {counts.questions:,} questions, where {known.name} has {known.questions:,}: fetch it again."
+    if known and known.answers and not counts.answers:
         yield f"It has no gold answers, which {known.name} has."
 
 
 def _notes(
-    questions: list[GoldQuestion], known: PublishedFile | None, digest: Hash, *, expected: bool
+    counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool
 ) -> Iterator[str]:
     if digest == "other":
         yield "Its SHA-256 is not the one on record: a later version, or other line ends."
     if expected and not known:
         yield "No published file has this name, so nothing is known of how many questions it should hold."
-    without = sum(not q.answers and not any(q.parses) for q in questions)
-    if without == len(questions):
+    without = counts.questions - counts.answers
+    if without == counts.questions:
         yield "It has no gold answers: questions can be asked but not scored."
     elif without:
         yield f"Questions without a gold answer: {without:,}."
-    repeated = len(questions) - len({q.id for q in questions})
-    if repeated:
-        yield f"Ids that came before: {repeated:,}."
+    if counts.repeated:
+        yield f"Ids that came before: {counts.repeated:,}."
 
 
 @dataclass(frozen=True)
