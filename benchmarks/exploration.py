@@ -167,6 +167,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7, help="measurements of each call, at most (default 7)")
     parser.add_argument("--bare-by", choices=("rows", "tsv"), default="rows", help="how its rows are read")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds a query may take (default 20)")
+    parser.add_argument(
+        "--round-trip", type=float, nargs="+", default=[0.0], metavar="MS", help="to an endpoint, ms (default 0)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON, every call included")
     options = parser.parse_args()

@@ -1,19 +1,21 @@
-"""What kgqa adds to the time of a SPARQL server when it explores: each operation beside a bare urllib3 request with the
-same text, read as JSON, the two taking turns.
+"""What kgqa adds to the time of a SPARQL server when it explores: each operation beside bare urllib3 requests with the
+same texts, one after the other, read as JSON, and, from an entity on, beside those that ToG and PoG send for it, taking
+turns. `--round-trip 0 20 50` puts a wire with so many ms between kgqa and the server, for one after the other.
 
-`next_steps` at hop h looks on from a path of h - 1 steps, `ends` at hop h reads off one of h steps, `labels` names 50
-entities, `degree` counts edges. `frontier` is what a beam of 3 asks at a hop: three paths, both directions. Results kept
-on disk are switched off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the most there are.
+`next_steps` at hop h looks on from a path of h - 1 steps, `ends` at hop h reads off one of h steps, `labels` names up
+to 50 entities, `degree` counts edges. `frontier` is what a beam of 3 asks at a hop: three paths, both directions, as the
+beam asks them, side by side; `beam of 10` is ten. Results kept on disk are switched off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the most there are.
 
-Bounds: the p50 of kgqa at most 20% over that of the bare requests, over all operations; with 5 million triples a frontier
-of ordinary topics at most 20 ms p50, of hubs at most 150 ms p95.
+Bounds, with no wire between: the p50 of kgqa at most 20% over that of the bare requests, over all operations; with 5
+million triples a frontier of ordinary topics at most 20 ms p50, of hubs at most 150 ms p95.
 
-    python benchmarks/exploration.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
+    python benchmarks/exploration.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --round-trip 0 20 50
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import sys
@@ -22,17 +24,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from common import machine, percentile, print_json, print_table
 from freebase_slice import random_paths
+from peer_texts import PEERS, name_queries, relation_queries, tail_queries
+from slow_network import Relay
 
 from kgqa.errors import StoreError
 from kgqa.graph.endpoint_options import EndpointOptions
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.profiles import Profile
-from kgqa.model import Entity
+from kgqa.model import Entity, RelationPath
 
 ORDINARY = range(15, 61)
 OVERHEAD = 0.20
@@ -50,6 +54,7 @@ class Operation:
     topics: str
     run: Callable[[], Any]
     queries: tuple[str, ...]
+    peers: dict[str, tuple[str, ...]]
     approximate: bool = False
 
 
@@ -116,7 +121,9 @@ def operations(
     found: list[Operation] = []
     paths = list(random_paths(graph, topic, walks, generator))
 
-    def add(name: str, run: Callable[[], Any]) -> None:
+    iri = graph.view[0].iri
+
+    def add(name: str, run: Callable[[], Any], peers: Callable[[str], list[str]] | None = None) -> None:
         try:
             with Recorder(graph) as seen:
                 result = run()
@@ -125,17 +132,33 @@ def operations(
             return
         results = result if isinstance(result, list) else [result]
         capped = any(getattr(each, "approximate", False) for each in results)
-        found.append(Operation(name, kind, run, tuple(seen), capped))
+        sent = {peer: tuple(peers(peer)) for peer in PEERS} if peers else {}
+        found.append(Operation(name, kind, run, tuple(seen), sent, capped))
 
     for path in paths:
         if len(path) < 3:
-            add(f"next_steps hop {len(path) + 1}", lambda path=path: graph.next_steps(path))
+            peers = None if len(path) else lambda peer: relation_queries(peer, iri, topic)
+            add(f"next_steps hop {len(path) + 1}", lambda path=path: graph.next_steps(path), peers)
         if len(path):
-            add(f"ends hop {len(path)}", lambda path=path: graph.ends(path, limit=100))
+            peers = (lambda peer, path=path: tail_queries(iri, topic, path.steps[0])) if len(path) == 1 else None
+            add(f"ends hop {len(path)}", lambda path=path: graph.ends(path, limit=100), peers)
+    steps = graph.next_steps(RelationPath(topic)).steps
     one_hop = [path for path in paths if len(path) == 1][:3]
     if len(one_hop) == 3:
-        add("frontier of 3", lambda: [graph.next_steps(path) for path in one_hop])
+        add("frontier of 3", lambda: graph.each(graph.next_steps, one_hop))
+    beam = [RelationPath(topic, (step,)) for step in steps[:10]]
+    if len(beam) == 10:
+        add("beam of 10", lambda: graph.each(graph.next_steps, beam))
     add("degree", lambda: graph.degree(topic))
+    near = [node for _, node in graph.neighbours(topic, limit=25) if isinstance(node, Entity)][:50]
+
+    def labels() -> dict[Entity, str]:
+        for entity in near:
+            graph.derived.labels.pop(entity, None)  # kept in memory once they are known
+        return graph.labels(near)
+
+    if near:
+        add("labels", labels, lambda peer: name_queries(iri, near))
     return found
 
 
@@ -144,10 +167,12 @@ def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
     ways: dict[str, Callable[[], Any]] = {
         "kgqa": operation.run,
         "bare": lambda: [bare(query) for query in operation.queries],
+        **{peer: lambda sent=sent: [bare(query) for query in sent] for peer, sent in operation.peers.items()},
     }
-    times: dict[str, list[float]] = {"kgqa": [], "bare": []}
+    times: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(repeat):
-        for way in TURN if turn % 2 else reversed(TURN):
+        order = (*TURN, *operation.peers)
+        for way in order if turn % 2 else reversed(order):
             started = time.perf_counter()
             ways[way]()
             times[way].append(1000 * (time.perf_counter() - started))
@@ -155,17 +180,31 @@ def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and print; gives the exit status."""
+    """Measure over each wire and print; gives the exit status of the first."""
+    statuses = []
+    parts = urlsplit(str(options.graph))
+    for milliseconds in options.round_trip:
+        with contextlib.ExitStack() as opened:
+            url = str(options.graph)
+            if milliseconds:
+                relay = Relay(parts.port or 80, delay=milliseconds / 2000, host=parts.hostname or "127.0.0.1")
+                opened.callback(relay.close)
+                url = parts._replace(netloc=f"127.0.0.1:{relay.port}", scheme="http").geturl()
+            statuses.append(_run(options, url, milliseconds))
+    return statuses[0]
+
+
+def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
     generator = random.Random(options.seed)
     measured: list[tuple[Operation, dict[str, float]]] = []
     endpoint = EndpointOptions(keeps=False)
     view = [options.graph_iri] if options.graph_iri else []
-    with open_graph(str(options.graph), view=view, timeout=options.timeout, endpoint=endpoint) as graph:
+    with open_graph(url, view=view, timeout=options.timeout, endpoint=endpoint) as graph:
         if not graph.view:
             sys.exit("Name the graph: --graph-iri IRI")
         triples = graph.store.triples
         graph.prepare()
-        bare = Bare(str(options.graph), graph.store.profile, options.timeout)
+        bare = Bare(url, graph.store.profile, options.timeout)
         for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():
             for topic in chosen:
                 for operation in operations(graph, kind, topic, options.walks, generator):
@@ -179,17 +218,21 @@ def run(options: argparse.Namespace) -> int:
     for kind, share, limit in (("ordinary", 0.5, FRONTIER_ORDINARY_MS), ("hub", 0.95, FRONTIER_HUB_MS)):
         taken = [times["kgqa"] for o, times in measured if o.name == "frontier of 3" and o.topics == kind]
         verdicts.append((f"frontier of 3, {kind}, p{round(100 * share)}", "ms", percentile(taken, share), limit))
+    if round_trip:
+        verdicts = []
     held = [value <= limit for _, _, value, limit in verdicts]
     if options.json:
         keys = ("what", "unit", "measured", "limit")
         bounds = [dict(zip(keys, verdict)) | {"within": ok} for verdict, ok in zip(verdicts, held)]
         print_json(
-            {"machine": machine(), "triples": triples, "cap": DEFAULT_FRONTIER_CAP, "calls": lines, "bounds": bounds}
+            {"machine": machine(), "round_trip_ms": round_trip, "triples": triples, "cap": DEFAULT_FRONTIER_CAP, "calls": lines, "bounds": bounds}
         )
     else:
-        print(f"{triples or 0:,} triples; frontiers capped at {DEFAULT_FRONTIER_CAP} nodes; ms\n")
+        print(f"\n{triples or 0:,} triples; round trip {round_trip:g} ms; frontiers capped at {DEFAULT_FRONTIER_CAP} nodes; ms\n")
         print_table(list(lines[0]), [list(line.values()) for line in lines])
         print()
+        if not verdicts:
+            return 0
         rows = [[*verdict, "within" if ok else "MISSED"] for verdict, ok in zip(verdicts, held)]
         print_table(["what", "unit", "measured", "limit", ""], rows)
     return 0 if all(held) else 1
@@ -198,7 +241,8 @@ def run(options: argparse.Namespace) -> int:
 def _line(name: str, kind: str, measured: list[tuple[Operation, dict[str, float]]]) -> dict[str, Any]:
     chosen = [(o, times) for o, times in measured if o.name == name and o.topics == kind]
     line: dict[str, Any] = {"operation": name, "topics": kind, "calls": len(chosen)}
-    for way in ("kgqa", "bare"):
-        line |= {f"{way}_p{p}": percentile([times[way] for _, times in chosen], p / 100) for p in (50, 95)}
+    for way in ("kgqa", "bare", *PEERS):
+        taken = [times[way] for _, times in chosen if way in times]
+        line |= {f"{way}_p{p}": percentile(taken, p / 100) for p in (50, 95)}
     line["overhead_p50"] = percentile([times["kgqa"] / times["bare"] - 1 for _, times in chosen], 0.5)
     return line | {"capped": sum(o.approximate for o, _ in chosen)}

@@ -23,7 +23,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 class Relay:
-    """Accepts connections on a free port of the loopback and passes their bytes on to another port, both ways.
+    """Accepts connections on a free port of the loopback and passes their bytes on to a port of `host`, both ways.
 
     Args:
         delay: seconds that every piece takes on its way, in each direction; pieces do not wait for each other.
@@ -31,9 +31,14 @@ class Relay:
     """
 
     def __init__(
-        self, port: int, *, delay: float = 0.0, wrap: Callable[[socket.socket], socket.socket] | None = None
+        self,
+        port: int,
+        *,
+        delay: float = 0.0,
+        wrap: Callable[[socket.socket], socket.socket] | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
-        self._target = ("127.0.0.1", port)
+        self._target = (host, port)
         self._delay = delay
         self._wrap = wrap or (lambda connection: connection)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)

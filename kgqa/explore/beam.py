@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.graph import Expansion, KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.trace import Trace
 from kgqa.words import (
@@ -165,6 +165,8 @@ def _expand(
             parents,
             tolerated=(StoreTimeout,),
         )
+        if settings.kinds:
+            _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):
             if isinstance(expansion, StoreTimeout):
                 # one path too many: the others go on, and what is found is said to be approximate
@@ -194,6 +196,22 @@ def _expand(
     if late and not found:
         raise late
     return [replace(candidate, approximate=True) if late else candidate for candidate in found.values()]
+
+
+def _look_up_kinds(
+    graph: KnowledgeGraph,
+    parents: Sequence[Candidate],
+    expansions: Sequence[Expansion | StoreTimeout],
+    settings: BeamSettings,
+) -> None:
+    """Ask what the steps within the depth lead to, side by side; each candidate's words then find it known."""
+    steps = {
+        step: None
+        for parent, expansion in zip(parents, expansions)
+        for step in (() if isinstance(expansion, StoreTimeout) else expansion.steps)
+        if cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.leads_to_type(step)
+    }
+    graph.each(graph.described_by, steps)
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:

@@ -104,13 +104,14 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Walk]) -> list[tuple[Walk, Step, float]]:
         every: list[tuple[Walk, dict[str, Step]]] = []
-        for walk in frontier:
-            assert isinstance(walk.end, Entity)
-            try:
-                steps = self._graph.next_steps(RelationPath(walk.end)).steps
-            except StoreTimeout as error:
-                self._trace.event("gave_up", path=self._name(walk.end), error=str(error))
+        expansions = self._graph.each(
+            lambda walk: self._graph.next_steps(RelationPath(walk.end)), frontier, tolerated=(StoreTimeout,)
+        )
+        for walk, expansion in zip(frontier, expansions):
+            if isinstance(expansion, StoreTimeout):
+                self._trace.event("gave_up", path=self._name(walk.end), error=str(expansion))
                 continue
+            steps = expansion.steps
             back = {walk.path.steps[-1].reversed()} if walk.path.steps else set()
             named: dict[str, Step] = {}
             for step in steps:
@@ -132,12 +133,22 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Walk, Step, float]]) -> list[Walk]:
         found: list[Walk] = []
         several: list[tuple[Walk, Step, float, list[Value]]] = []
-        for walk, step, score in steps:
-            ends = self._drawn(walk, step)
+        reached = self._graph.each(
+            lambda asked: self._graph.ends(RelationPath(asked[0].end, (asked[1],)), limit=LISTED),
+            steps,
+            tolerated=(StoreTimeout, PartialResult),
+        )
+        for (walk, step, score), there in zip(steps, reached):
+            if isinstance(there, Exception):
+                self._trace.event("gave_up", path=self._step_name(step), error=str(there))
+                continue
+            ends = self._drawn(walk, there.values)
             if len(ends) == 1:
                 found.append(self._onward(walk, step, ends[0], score))
             elif ends:
                 several.append((walk, step, score, ends))
+        # all at once, not name by name
+        self._graph.labels(end for _, _, _, ends in several for end in ends if isinstance(end, Entity))
         values = [
             {"relation": self._step_name(step), "entities": [self._name(end) for end in ends]}
             for _, step, _, ends in several
@@ -150,13 +161,7 @@ class ThinkOnGraph:
             found += [self._onward(walk, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
         return found
 
-    def _drawn(self, walk: Walk, step: Step) -> list[Value]:
-        assert isinstance(walk.end, Entity)
-        try:
-            ends = list(self._graph.ends(RelationPath(walk.end, (step,)), limit=LISTED).values)
-        except (StoreTimeout, PartialResult) as error:
-            self._trace.event("gave_up", path=self._step_name(step), error=str(error))
-            return []
+    def _drawn(self, walk: Walk, ends: Sequence[Value]) -> list[Value]:
         # a blank node, which an update may make, cannot be asked about
         ends = [end for end in ends if not (isinstance(end, Entity) and end.iri.startswith("_:"))]
         ends = [end for end in ends if end not in (walk.path.topic, *walk.nodes)]
