@@ -184,7 +184,7 @@ def test_a_query_without_a_place_is_noted_in_the_trace():
     with SparqlServer(truth(True)) as server:
         store = EndpointStore(server.url, access=Access(concurrency=1), profile="generic")
         with store, Gate.of(server.url).place(1, soon(), threading.Event()):
-            graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1).for_question(trace)
+            graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1, scan=False).for_question(trace)
             with pytest.raises(NoPlace):
                 graph.exists(Entity("http://e/1"))
     assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "NoPlace"})]
