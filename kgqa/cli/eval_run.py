@@ -346,7 +346,9 @@ def _run(
         stopped_at_once()
     if missing:
         why = f", because {stop.why.rstrip('.')}" if stop.why else ""
-        say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}")
+        # an exit code alone does not tell why
+        text = f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}"
+        say(text, also_quiet=not stop.asked)
     # whoever asked for the end does not want the next run begun either
     return (130 if stop.asked else EXIT_STOPPED if missing else 0), run
 
