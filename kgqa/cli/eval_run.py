@@ -390,10 +390,13 @@ def _run(
         stopped_at_once()
     if missing:
         why = f", because {stop.why.rstrip('.')}" if stop.why else ""
-        say(f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}")
+        # an exit code alone does not tell why
+        text = f"kgqa: {label}{progress.done:,} of {len(questions):,} questions are done{why}. Go on: {again}"
+        say(text, also_quiet=not stop.asked)
     elif progress.lost.total():
         named = ", ".join(f"{name} {count:,}" for name, count in progress.lost.most_common())
-        say(f"kgqa: {label}{progress.lost.total():,} questions were lost to servers ({named}). Ask them again: {again}")
+        text = f"kgqa: {label}{progress.lost.total():,} questions were lost to servers ({named}). Ask them again: {again}"
+        say(text, also_quiet=True)
     # whoever asked for the end does not want the next run begun either
     return (130 if stop.asked else 0 if progress.whole else EXIT_STOPPED), run
 

@@ -134,7 +134,7 @@ def verbosity() -> int:
     return (context.find_root().obj or {}).get("verbosity", 0)
 
 
-def say(text: str) -> None:
-    """Tell the person something about the work, unless they asked for quiet."""
-    if verbosity() >= 0:
+def say(text: str, *, also_quiet: bool = False) -> None:
+    """Tell the person something about the work, unless they asked for quiet; with `also_quiet` even then."""
+    if verbosity() >= 0 or also_quiet:
         print(safe_text(text), file=sys.stderr, flush=True)

@@ -141,9 +141,14 @@ class ReplayFile:
             except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
                 if until is not None and time.monotonic() >= until:
                     raise TimeoutError from None
+                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                    raise ModelUnavailable(
+                        f"There is no space left on the disk of {self._path}, so replies cannot be kept. Make room and "
+                        "ask again; what it holds is whole."
+                    ) from error
                 raise ModelUnavailable(
-                    f"{self._path} cannot be used any more: {error}. If there is room on the disk, the file is "
-                    "damaged: move it away and record it again."
+                    f"{self._path} cannot be used any more: {error}. The file is damaged: move it away and record it "
+                    "again."
                 ) from error
 
     def _open_to_write(self) -> sqlite3.Connection:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hostile_files import as_json, hostile
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.semantic import CachedEncoder
@@ -311,3 +312,28 @@ def test_no_path_is_embedded_only_relations_once_and_the_question(encoder):
 def test_a_scorer_for_other_embeddings_is_refused(encoder):
     with pytest.raises(ModelUnavailable, match="another-model"):
         ranker_scorer(TrainedRanker.identity(384, "another-model"), encoder, str)
+
+
+@given(hostile({"kind": "kgqa-ranker", "version": 1, "size": 4, "embeddings": "m", "one_step_bias": 0.0}))
+def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
+    file = tmp_path_factory.mktemp("headers") / "r.npz"
+    text = as_json(damaged).replace("\0", "")
+    arrays = {name: np.zeros((2 if name == "directions" else 4, 4), dtype="<f2") for name in ("question_map", "first_map", "further_map", "directions")}
+    np.savez(file, header=np.array(text), **arrays)
+    try:
+        ranker = TrainedRanker.load(file)
+    except SettingsError as error:
+        assert "Train it again" in str(error) or "train it again" in str(error)
+    else:
+        assert np.isfinite(ranker.one_step_bias)
+
+
+@pytest.mark.parametrize("bias", [10**400, 1e308, -1e308])
+def test_a_bias_out_of_range_is_refused(tmp_path, bias):
+    TrainedRanker.identity(4, "m").save(tmp_path / "r.npz")
+    with np.load(tmp_path / "r.npz") as kept:
+        arrays = {name: kept[name] for name in kept.files if name != "header"}
+    header = {"kind": "kgqa-ranker", "version": 1, "size": 4, "embeddings": "m", "one_step_bias": bias}
+    np.savez(tmp_path / "r.npz", header=np.array(json.dumps(header)), **arrays)
+    with pytest.raises(SettingsError, match="too large"):
+        TrainedRanker.load(tmp_path / "r.npz")
