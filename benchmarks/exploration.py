@@ -10,7 +10,8 @@ off one of h steps. One run measures each call three ways:
   and after.
 - bare: pyoxigraph in this process, read-only on the same files, running the same texts, each row made into a tuple of
   the same `Entity` and `Literal`. It can neither time out nor be stopped: what the worker process is there for.
-  `--bare-by tsv` has it write TSV instead, read by kgqa's decoder: a little faster from some hundred rows on.
+  `--bare-by tsv` has it write TSV instead, read by kgqa's decoder: a little faster from some hundred rows on, and
+  `--bare-by json` JSON, decoded to plain objects: the least that anybody does with a result.
 
 They take turns: kgqa, bare, store, bare, and the next time backwards, so that the worker and the bare engine run
 equally often. Whichever runs twice in a row finds its data in the processor's caches, which was worth 20% here.
@@ -32,6 +33,7 @@ Exit status 1 when a bound is missed.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import tempfile
@@ -46,7 +48,7 @@ import pyoxigraph as ox
 import remote_exploration
 from common import machine, print_json, print_table
 from freebase_slice import MAX_HOPS, Kind, bare_store, random_paths, ready_graph, topics
-from overhead import Timing, latencies, verdicts
+from overhead import Timing, latencies, ratios, verdicts
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -58,7 +60,12 @@ TURN = ("kgqa", "bare", "store", "bare")
 TURN_SECONDS = 4.0
 VERDICT = {True: "within", False: "MISSED", None: "not measured"}
 
-Bare = Callable[[ox.Store, str], list[Row]]
+try:
+    from orjson import loads
+except ImportError:
+    loads = json.loads
+
+Bare = Callable[[ox.Store, str], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,21 @@ def run_bare_tsv(store: ox.Store, query: str) -> list[Row]:
     """The same by way of the engine's own table writer."""
     table = store.query(query).serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
     return decode_tsv(table or b"").rows
+
+
+def run_bare_json(store: ox.Store, query: str) -> Any:
+    """The same as JSON, decoded: by orjson where it is installed."""
+    return loads(store.query(query).serialize(format=ox.QueryResultsFormat.JSON) or b"{}")  # type: ignore[union-attr]
+
+
+def round_trip_ms(graph: KnowledgeGraph, times: int = 500) -> float:
+    """The median time of a query that asks for nothing: what worker and pipe cost at least."""
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        graph.store.ask("ASK {}")
+        taken.append(1000 * (time.perf_counter() - started))
+    return median(taken)
 
 
 def _term(term: Any) -> Value | None:
@@ -165,7 +187,7 @@ def main() -> None:
     parser.add_argument("--hubs", type=int, default=10, help="hub topics, the highest degrees (default 10)")
     parser.add_argument("--walks", type=int, default=5, help="random walks from each topic (default 5)")
     parser.add_argument("--repeat", type=int, default=7, help="measurements of each call, at most (default 7)")
-    parser.add_argument("--bare-by", choices=("rows", "tsv"), default="rows", help="how its rows are read")
+    parser.add_argument("--bare-by", choices=("rows", "tsv", "json"), default="rows", help="how its rows are read")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds a query may take (default 20)")
     parser.add_argument(
         "--round-trip", type=float, nargs="+", default=[0.0], metavar="MS", help="to an endpoint, ms (default 0)"
@@ -189,13 +211,15 @@ def main() -> None:
                     calls.append(record(graph, bare, "next_steps", path, topic.kind))
                 if len(path):
                     calls.append(record(graph, bare, "ends", path, topic.kind))
-        by = run_bare if options.bare_by == "rows" else run_bare_tsv
+        by: Bare = {"rows": run_bare, "tsv": run_bare_tsv, "json": run_bare_json}[options.bare_by]
         timings = [measure(graph, bare, call, options.repeat, by) for call in calls if call]
+        empty = round_trip_ms(graph)
 
-    lines, groups = latencies(timings), verdicts(timings)
+    lines, groups, times_bare = latencies(timings), verdicts(timings), ratios(timings)
     if options.json:
         every = [asdict(timing) | {"group": timing.group} for timing in timings]
         found = {"timed_out": calls.count(None), "calls": lines, "bounds": groups, "every": every}
+        found |= {"ratios": times_bare, "empty_query_ms": empty}
         print_json({"machine": machine(), "bare_by": options.bare_by, **found})
     else:
         print("whole calls, ms\n")
@@ -203,6 +227,8 @@ def main() -> None:
         print(f"\nleft out, over {options.timeout:g} s: {calls.count(None)}\n\noverhead over bare, per query\n")
         rows = [[*list(group.values())[:-1], VERDICT[group["within"]]] for group in groups]
         print_table(list(groups[0]), rows)
+        print(f"\ntimes the bare queries; a query that asks for nothing takes {empty:.3f} ms by worker and pipe\n")
+        print_table(list(times_bare[0]), [list(line.values()) for line in times_bare])
     sys.exit(0 if all(group["within"] is not False for group in groups) else 1)
 
 

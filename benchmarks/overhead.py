@@ -59,6 +59,19 @@ def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
     return found
 
 
+def ratios(timings: list[Timing]) -> list[dict[str, Any]]:
+    """How many times the bare queries each method takes, call by call; `store` is the part of worker and pipe."""
+    found = []
+    for method in ("next_steps", "ends"):
+        chosen = [timing for timing in timings if timing.method == method]
+        line: dict[str, Any] = {"method": method, "calls": len(chosen)}
+        for way in ("kgqa", "store"):
+            every = [getattr(timing, way) / timing.bare for timing in chosen]
+            line |= {f"{way}_p{p}": percentile(every, p / 100) for p in (50, 95)}
+        found.append(line)
+    return found
+
+
 def latencies(timings: list[Timing]) -> list[dict[str, Any]]:
     """p50 and p95 of whole calls in ms, by method, kind of topic and hop."""
     found = []

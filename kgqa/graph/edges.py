@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from kgqa.graph.labels import LABEL_BATCH, Each, Select, is_blank
+from kgqa.graph.labels import LABEL_BATCH, Select, is_blank
 from kgqa.graph.store import integer_of
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+"""Runs a function for each of some items, perhaps side by side, see `SideBySide.each`."""
 WIDENINGS = (1, 10, 100)
 """How many times as many edges as are wanted are asked for, one after the other, where too many are noise."""
 

@@ -349,11 +349,11 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
-        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels, each=self.each)
+        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
         """The other names of each entity that has any, in the languages of the schema, else in any."""
-        return find_aliases(entities, schema=self.schema, select=self._select, each=self.each)
+        return find_aliases(entities, schema=self.schema, select=self._select)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""

@@ -7,7 +7,6 @@ text. It is applied here, never by the order in which an engine gives its rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from typing import Any
 
 from kgqa.graph.queries import Variable
 from kgqa.graph.store import Row, Rows
@@ -19,22 +18,10 @@ LABEL_BATCH = 50
 """Nodes in one query: longer lists of values are slow or refused on servers."""
 Select = Callable[..., Rows]
 """Renders a template of queries/ with values and runs it."""
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""Runs a function for each of some items, perhaps side by side, see `SideBySide.each`."""
-
-
-def in_turn(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """One item after the other."""
-    return [function(item) for item in items]
 
 
 def find_labels(
-    entities: Iterable[Entity],
-    *,
-    schema: Schema,
-    select: Select,
-    known: MutableMapping[Entity, str | None],
-    each: Each = in_turn,
+    entities: Iterable[Entity], *, schema: Schema, select: Select, known: MutableMapping[Entity, str | None]
 ) -> dict[Entity, str]:
     """The label of each entity that has one.
 
@@ -43,41 +30,37 @@ def find_labels(
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank(e)]
-    named = _asked(missing, schema.label, schema=schema, select=select, each=each)
+    named = _asked(missing, schema.label, schema=schema, select=select)
     # at once: other threads take what they find here for the last word
     known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
     return {e: label for e in wanted if (label := known.get(e))}
 
 
-def find_aliases(
-    entities: Iterable[Entity], *, schema: Schema, select: Select, each: Each = in_turn
-) -> dict[Entity, tuple[str, ...]]:
+def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) -> dict[Entity, tuple[str, ...]]:
     """The aliases of each entity that has any: those in the languages of the schema, in their order; where there are
     none, those in any language."""
     found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank(e)}
-    for texts in _asked(list(found), schema.alias, schema=schema, select=select, each=each):
+    for texts in _asked(list(found), schema.alias, schema=schema, select=select):
         for node, names in texts.items():
             found[node] += names
     return {e: tuple(dict.fromkeys(texts)) for e, texts in found.items() if texts}
 
 
 def _asked(
-    nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select, each: Each
+    nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select
 ) -> list[dict[Entity, list[str]]]:
-    """For each predicate the nodes that it names, with their names in order."""
+    """For each predicate the nodes that it names, with their names in order. One batch after the other: of several at
+    once Virtuoso has ended some as deadlocked."""
 
-    def ask(batch: Sequence[Entity]) -> Rows:
-        return select(
+    rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
+    for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
+        found = select(
             "labels_by_predicate",
-            nodes=batch,
+            nodes=nodes[start : start + LABEL_BATCH],
             predicates=[Entity(predicate) for predicate in predicates],
             predicate=Variable("predicate"),
             languages=languages_of(schema),
         )
-
-    batches = [nodes[start : start + LABEL_BATCH] for start in range(0, len(nodes), LABEL_BATCH)]
-    rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
-    for found in each(ask, batches) if predicates else ():
         for node, predicate, label in found:
             rows[predicate.iri].append((node, label))
     return [in_order(rows[predicate], schema) for predicate in predicates]

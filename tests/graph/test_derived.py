@@ -223,7 +223,7 @@ class TestTooLarge:
         assert graph.relation_labels == {f"{PROP}direct/P36": "capital", f"{PROP}P39": "position held"}
         spent = trace.usage().queries
         bound.next_steps(_from(f"{WD}Q17"))
-        assert trace.usage().queries == spent + 2
+        assert trace.usage().queries == spent + 1
         german = KnowledgeGraph(store, bundled_schema("wikidata"), languages=("de",), scan=False)
         german.next_steps(_from(f"{WD}Q17"))
         assert german.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
