@@ -203,6 +203,8 @@ def run_questions(
                 running -= item is None
                 if item is not None:
                     records.append(item)
+            if records:  # before anything else: it is on the disk before it counts
+                folder.append(records)
             for record in records:
                 watch.add(record)
             if not keep_going and leave_at == math.inf and (reason := watch.reason()):
@@ -210,7 +212,6 @@ def run_questions(
                 leave_at = time.monotonic() + LAST_SECONDS
             if not records:
                 continue
-            folder.append(records)
             for record in records:
                 progress.add(record)
                 if not keep_going and outage_class(record):

@@ -15,7 +15,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.transport import Access
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.testing.sparql_server import Sent, SparqlServer, truth
+from kgqa.testing.sparql_server import Sent, SparqlServer, table, truth
 from kgqa.trace import Budget, Trace
 
 _numbers = itertools.count()
@@ -181,12 +181,11 @@ def test_who_waits_when_it_is_closed_waits_no_longer(gate, closed):
 def test_a_query_without_a_place_is_noted_in_the_trace():
     """Whoever goes on without its result does not do so in silence."""
     trace = Trace(Budget())
-    with SparqlServer(truth(True)) as server:
+    with SparqlServer(lambda request: truth(True) if "ASK" in request.query else table([], [])) as server:
         store = EndpointStore(server.url, access=Access(concurrency=1), profile="generic")
-        with store, Gate.of(server.url).place(1, soon(), threading.Event()):
-            graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1, scan=False).for_question(trace)
-            with pytest.raises(NoPlace):
-                graph.exists(Entity("http://e/1"))
+        graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1, scan=False).for_question(trace)
+        with store, Gate.of(server.url).place(1, soon(), threading.Event()), pytest.raises(NoPlace):
+            graph.exists(Entity("http://e/1"))
     assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "NoPlace"})]
 
 
