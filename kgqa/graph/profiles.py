@@ -33,7 +33,7 @@ class Profile:
 
     A reply with one of `late_headers`, or an error with one of `late_texts`, ran out of time; with one of
     `short_headers`, or exactly as many rows as one of `row_caps`, it was cut. An error with one of `denied_texts` is
-    about what the user may do. `in_order` before a query has the server join in the order it is written in, for queries
+    about what the user may do, one with one of `retry_texts` passes: the same query is sent again. `in_order` before a query has the server join in the order it is written in, for queries
     that begin with the comment IN_ORDER. `concurrency` and `rate` (requests a second, 0: any) are what the server is asked to
     bear unless somebody says otherwise.
     """
@@ -57,6 +57,7 @@ class Profile:
     row_caps: tuple[int, ...] = ()
     late_texts: tuple[str, ...] = ()
     denied_texts: tuple[str, ...] = ()
+    retry_texts: tuple[str, ...] = ()
     full_text: OneOf["", "bif"] = ""
     in_order: str = ""
     update_path: str = ""
@@ -81,6 +82,7 @@ class Signs:
     short_headers: frozenset[str]
     late_texts: tuple[str, ...]
     denied_texts: tuple[str, ...]
+    retry_texts: tuple[str, ...]
 
 
 @lru_cache(maxsize=16)
@@ -92,6 +94,7 @@ def signs(profile: Profile) -> Signs:
         frozenset(header for profile in known for header in profile.short_headers),
         tuple(dict.fromkeys(text.lower() for profile in known for text in profile.late_texts)),
         tuple(dict.fromkeys(text.lower() for profile in known for text in profile.denied_texts)),
+        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.retry_texts)),
     )
 
 

@@ -24,7 +24,7 @@ from kgqa.graph.profiles import Profile, profile_of
 from kgqa.graph.queries import render
 from kgqa.graph.requests import Request, Requests
 from kgqa.graph.server_limits import UNKNOWN, ServerLimits, read_limits, refused_limit
-from kgqa.graph.verdict import judge, judge_update
+from kgqa.graph.verdict import judge, judge_update, may_pass
 from kgqa.graph.watch import Watch, watched_pools, watching
 
 PART_BYTES = 1 << 16
@@ -264,12 +264,13 @@ class Transport:
                 if seconds is not None and seconds != self.limits.seconds:
                     self.limits = ServerLimits(seconds, self.limits.rows)
                     continue
-                if response.status not in busy:
+                passes = not is_update and may_pass(_text(said), self.profile, query=text)
+                if response.status not in busy and not passes:
                     return response, said
                 verdict = judge(
                     response.status, _lower(response.headers), _text(said), self.profile, self.url, query=text
                 )
-                if not isinstance(verdict, StoreUnavailable):
+                if not isinstance(verdict, StoreUnavailable) and not passes:
                     return response, said  # QLever says 429 of a query that ran out of time
                 failure, wait = turned_away(response.status, self.url), _retry_after(response.headers)
                 if wait:

@@ -56,6 +56,12 @@ def judge(
     return None
 
 
+def may_pass(body: str, profile: Profile, *, query: str) -> bool:
+    """Whether an error is about this moment, not about the query: another transaction was in its way."""
+    said = said_in(body, query).lower()
+    return any(sign in said for sign in signs(profile).retry_texts)
+
+
 def judge_update(
     status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
 ) -> StoreError | None:

@@ -246,6 +246,20 @@ def test_a_busy_server_is_asked_again(serve, to, status):
     assert second - first >= 0.13 and third - second >= 0.25
 
 
+def test_a_query_that_met_a_deadlock_is_asked_again(serve, to):
+    deadlock = Sent(500, b"Virtuoso 40001 Error SR172: Transaction deadlocked", content_type="text/plain")
+    server = serve([deadlock, TABLE])
+    assert asked(to(server)) == (200, TABLE.body)
+    assert len(server.requests) == 2
+
+
+def test_an_error_that_quotes_the_words_of_a_query_is_not_asked_again(serve, to):
+    query = 'SELECT ?x { ?x ?y "Transaction deadlocked" }'
+    server = serve(Sent(500, f"Virtuoso 22023 Error SR008: {query}".encode(), content_type="text/plain"))
+    assert asked(to(server), query=query)[0] == 500
+    assert len(server.requests) == 1
+
+
 def test_a_server_that_stays_busy_is_an_error_that_says_so(serve, to):
     server = serve(busy(503))
     with pytest.raises(StoreUnavailable, match=r"cannot answer now \(HTTP 503\).*endpoint.concurrency"):
