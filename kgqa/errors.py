@@ -50,6 +50,10 @@ class RowCapMet(PartialResult):
         self.cap = cap
 
 
+class ResultCapped(StoreError):
+    """The server's row cap cuts what a question needs of a path; what is left is not to be compared with other paths."""
+
+
 class DamagedResult(PartialResult):
     """What arrived is no whole result: truncated JSON, broken gzip. The query and the graph are not to blame."""
 

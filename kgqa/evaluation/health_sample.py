@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.queries import render
 from kgqa.model import Entity, Step
@@ -97,13 +97,13 @@ def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity
     for relation in relations:
         try:
             pairs = _pairs(graph, relation, HUB_EDGES)
-        except (StoreTimeout, PartialResult):
+        except (StoreTimeout, PartialResult, ResultCapped):
             continue
         for side in (0, 1):
             candidates += [node for node, count in Counter(pair[side] for pair in pairs).most_common(2) if count > 1]
     try:
         degrees = graph.degrees(dict.fromkeys(candidates))
-    except (StoreTimeout, PartialResult):
+    except (StoreTimeout, PartialResult, ResultCapped):
         return ()
     found = sorted(degrees.items(), key=lambda item: (-item[1], item[0].iri))
     return tuple((node, degree) for node, degree in found if degree >= HUB_DEGREE)[:HUBS]

@@ -62,10 +62,10 @@ class OutageWatch:
     def add(self, record: Record) -> None:
         """Take note of a question that has ended."""
         now = time.monotonic()
-        if outage_class(record):
+        if record.failure in OUTAGE_CLASSES:
             self._row_since = self._row_since if self._row else now
             self._row.append(record)
-        elif _cut_short(record):
+        elif outage_class(record) or _cut_short(record):
             # says nothing of the server; if that turns out to be gone, the answer is not whole
             self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
             self._cut_short.append((now, record))

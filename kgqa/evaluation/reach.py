@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice, product
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.keys import Key, answer_keys, needs_names
 from kgqa.explore.beam import BeamSettings, cost
 from kgqa.graph.graph import KnowledgeGraph
@@ -53,7 +53,7 @@ class _Search:
         self.expansions -= 1
         try:
             return self.graph.next_steps(path).steps
-        except (StoreTimeout, PartialResult):
+        except (StoreTimeout, PartialResult, ResultCapped):
             self.capped = True
             return ()
 
@@ -65,7 +65,7 @@ class _Search:
             self.end_sets -= 1
             try:
                 self.ends[path] = frozenset(self.graph.ends(path).values)
-            except (StoreTimeout, PartialResult):
+            except (StoreTimeout, PartialResult, ResultCapped):
                 self.capped = True
                 self.ends[path] = frozenset()
         return self.ends[path]
@@ -73,7 +73,7 @@ class _Search:
     def joined(self, path: RelationPath, join: Join) -> frozenset[Value]:
         try:
             return frozenset(self.graph.ends(path, joins=[join]).values)
-        except (StoreTimeout, PartialResult):
+        except (StoreTimeout, PartialResult, ResultCapped):
             self.capped = True
             return frozenset()
 

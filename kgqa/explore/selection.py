@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.chooser import Chooser, Group
@@ -69,7 +69,7 @@ def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trac
     every = graph.each(
         lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
         candidates,
-        tolerated=(StoreTimeout, PartialResult),
+        tolerated=(StoreTimeout, PartialResult, ResultCapped),
     )
     for candidate, ends in zip(candidates, every):
         if isinstance(ends, Exception):

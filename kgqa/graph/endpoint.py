@@ -107,6 +107,11 @@ class EndpointStore:
         """Requests at once: `endpoint.concurrency`, else what its kind of server takes."""
         return self._transport.concurrency
 
+    @property
+    def has_place(self) -> bool:
+        """Whether one more request would not have to wait for others."""
+        return self._transport.has_place
+
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:

@@ -27,6 +27,7 @@ class Gate:
         self._url = url
         self._changed = threading.Condition()
         self._under_way = 0
+        self._waiting = 0
         self._next = 0.0
         self._held_until = 0.0
 
@@ -46,9 +47,13 @@ class Gate:
             NoPlace: there was none in time. StoreUnavailable: `closed`.
         """
         with self._changed:
-            free = self._changed.wait_for(
-                lambda: closed.is_set() or self._under_way < most, timeout=max(0.0, deadline - time.monotonic())
-            )
+            self._waiting += 1
+            try:
+                free = self._changed.wait_for(
+                    lambda: closed.is_set() or self._under_way < most, timeout=max(0.0, deadline - time.monotonic())
+                )
+            finally:
+                self._waiting -= 1
             self._refuse_closed(closed)
             if not free:
                 raise NoPlace(
@@ -62,6 +67,10 @@ class Gate:
             with self._changed:
                 self._under_way -= 1
                 self._changed.notify_all()
+
+    def has_place(self, most: int) -> bool:
+        """Whether `place` would not wait now."""
+        return self._under_way + self._waiting < most
 
     def turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
         """Wait until a request may be sent: for the server to be spoken to again, and for `rate` requests a second.

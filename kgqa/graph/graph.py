@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
-from kgqa.errors import RowCapMet, StoreError, StoreTimeout
+from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
 from kgqa.graph import derived, export
 from kgqa.graph.derived import Derived
 from kgqa.graph.edges import count_edges, find_edges
@@ -100,7 +100,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._side_by_side = SideBySide(lambda: self.at_once)
+        self._side_by_side = SideBySide(lambda: self.at_once, spare=lambda: getattr(self.store, "has_place", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 
@@ -407,14 +407,14 @@ class KnowledgeGraph:
         return self._rows(render(name, view=self.view, **values))
 
     def _rows(self, query: str, *, timeout: float | None = None) -> Rows:
-        """Raises as `Store.select` does, but StoreError for a row cap: where a server cuts what exploration needs, what is
+        """Raises as `Store.select` does, but ResultCapped for a row cap: where a server cuts what exploration needs, what is
         left is not to be compared."""
         try:
             with self._charged() as charged:
                 limits = [seconds for seconds in (charged, timeout) if seconds is not None]
                 return self.store.select(query, timeout=min(limits, default=None))
         except RowCapMet as error:
-            raise StoreError(str(error)) from error
+            raise ResultCapped(str(error)) from error
 
     def _ask(self, name: str, **values: Any) -> bool:
         query = render(name, view=self.view, **values)

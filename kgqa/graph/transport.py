@@ -110,6 +110,10 @@ class Transport:
         return self.access.concurrency or self.profile.concurrency
 
     @property
+    def has_place(self) -> bool:
+        return self._gate.has_place(self.concurrency)
+
+    @property
     def rate(self) -> float:
         return self.profile.rate if self.access.rate is None else self.access.rate
 
@@ -218,8 +222,8 @@ class Transport:
 
         from urllib3.exceptions import HTTPError
 
-        if self._gate.held:
-            return True  # it has replied, and wants to be left alone
+        if self._gate.held or self.concurrency == 1 and not self.has_place:
+            return True  # it wants to be left alone, or takes one request at a time and has one: that one will tell
         with watching(time.monotonic() + seconds) as watch:
             text = render("any_triple", view=())
             try:
@@ -272,7 +276,8 @@ class Transport:
                 )
                 if not isinstance(verdict, StoreUnavailable) and not passes:
                     return response, said  # QLever says 429 of a query that ran out of time
-                failure, wait = turned_away(response.status, self.url), _retry_after(response.headers)
+                wait = _retry_after(response.headers)
+                failure = verdict if passes and verdict else turned_away(response.status, self.url)
                 if wait:
                     self._gate.hold_off(wait)  # for all that speak to this server, and so for us
                     continue

@@ -58,6 +58,8 @@ class WholeGraph:
         Pages that were taken from different orders of the same rows would repeat some, so rows that are all different are
         all there are.
         """
+        if cut.cap < 1:
+            raise cut
         columns = [Variable(name) for name in cut.variables]
         rows: list[Row] = []
         for _ in range(MOST_PAGES):

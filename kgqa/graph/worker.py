@@ -119,7 +119,9 @@ class Server:
         from kgqa.graph.loading import Journal, run_load
 
         # of what is written to, not of addresses: threads and the engine reserve more of those than they use
-        resource.setrlimit(resource.RLIMIT_DATA, (request["memory"],) * 2)
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        memory = request["memory"] if hard == resource.RLIM_INFINITY else min(request["memory"], hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
         folder = GraphFolder(Path(request["folder"]))
         return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
 
