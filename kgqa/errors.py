@@ -29,6 +29,10 @@ class ModelUnavailable(KgqaError):
     """An embedding or language model that was asked for by name cannot be used here."""
 
 
+class ModelRefused(ModelUnavailable):
+    """A model's server refuses this one request, or no reply to it is recorded: asking again changes nothing."""
+
+
 class StoreError(KgqaError):
     """Base of what a `Store` raises."""
 

@@ -4,6 +4,7 @@ library for the two, which reads replies up to a size and follows no redirect.""
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -16,6 +17,8 @@ KEY_VARIABLE = "KGQA_LLM_KEY"
 CONNECT_SECONDS = 10.0
 LARGEST_REPLY = 8 << 20
 """Bytes of a reply, decompressed. The largest replies of language models have some hundred thousand."""
+_GONE = (502, 503, 504)
+"""Replies of something in front of a server that is not there."""
 _LARGEST_ERROR = 1 << 16
 """Bytes of an error that are read: enough to quote it."""
 
@@ -108,8 +111,13 @@ def _bounded_client(largest: int) -> Any:
     class BoundedClient(DefaultHttpxClient):
         """Reads replies up to a size, and follows no redirect."""
 
+        replied = 0.0
+        """When a reply last came that was not of something in front of the server, in seconds of `time.monotonic`."""
+
         def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
+            if response.status_code not in _GONE:
+                self.replied = time.monotonic()
             try:
                 body = _beginning(response, largest if response.is_success else _LARGEST_ERROR)
             finally:
@@ -137,16 +145,26 @@ def _beginning(response: Any, size: int) -> bytes:
 
 
 def responds(client: Any, seconds: float) -> bool:
-    """Whether the server of an `openai.OpenAI` sends any reply within so many seconds: one try. What says 502, 503 or 504
-    stands in front of a server that is not there."""
+    """Whether the server of a client of `open_client` has sent a reply to anything in the last `seconds`, or sends one to a
+    small request now: one that works on one request after the other may have no time for it."""
     from openai import APIConnectionError, APIStatusError
 
+    started = time.monotonic()
+    http = getattr(client, "_client", None)
+
+    def replied_since(moment: float) -> bool:
+        return getattr(http, "replied", 0.0) > moment
+
+    if replied_since(started - seconds):
+        return True
     try:
         client.with_options(timeout=seconds, max_retries=0).models.with_raw_response.list()
     except APIStatusError as error:
-        return error.status_code not in (502, 503, 504)
+        return error.status_code not in _GONE
+    except ReplyTooLarge:
+        return True
     except APIConnectionError:
-        return False
+        return replied_since(started)
     return True
 
 

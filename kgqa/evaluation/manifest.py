@@ -33,7 +33,7 @@ LEFT_OUT = ("llm.extra_body", "llm.stages")
 OF_THE_MACHINE = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
     *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
-    *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb"),
+    *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb", "graph.load_memory"),
 )
 """Settings that decide no answer, only where it is found, how fast, and how long somebody waits for it."""
 

@@ -11,6 +11,8 @@ from kgqa.evaluation.records import Record
 
 OUTAGE_CLASSES = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "NoPlace", "ModelUnavailable"})
 """Failures that a server is to blame for, not the question."""
+REFUSED = "ModelRefused"
+"""A failure of one question that would be the same again. Where no question does better, it is the settings."""
 TOLERATED = 0.02
 """The share of a run's questions that may be lost to servers before the run counts as unfinished."""
 MOST_IN_A_ROW = 25
@@ -51,6 +53,7 @@ class OutageWatch:
         self._probe = probe
         self._lock = threading.Lock()
         self._probing = False
+        self._suspect = False
         self._probe_after = 0.0
         self._alive = time.monotonic()
         self._down_since = 0.0
@@ -62,53 +65,75 @@ class OutageWatch:
     def add(self, record: Record) -> None:
         """Take note of a question that has ended."""
         now = time.monotonic()
-        if record.failure in OUTAGE_CLASSES:
+        if record.failure in OUTAGE_CLASSES or record.failure == REFUSED:
             self._row_since = self._row_since if self._row else now
             self._row.append(record)
+            self._suspect = True
         elif outage_class(record) or _cut_short(record):
             # says nothing of the server; if that turns out to be gone, the answer is not whole
             self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
             self._cut_short.append((now, record))
-        else:
+            self._suspect = True
+        else:  # it may have needed no server: whether that is there again only a reply of it tells
             self._row.clear()
             with self._lock:
-                self._alive, self._down_since = now, 0.0
+                self._alive = now
 
     def reason(self) -> str:
         """Why the run has to stop, empty as long as it need not. Call it often; it starts the probes."""
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
-            if quiet >= QUIET_SECONDS and not self._probing and now >= self._probe_after:
+            doubtful = quiet >= QUIET_SECONDS or self._suspect or down_since
+            if doubtful and not self._probing and now >= self._probe_after:
                 self._probing = True
                 threading.Thread(target=self._ask_servers, name="kgqa-probe", daemon=True).start()
         if down_since and now - down_since >= OUTAGE_SECONDS:
-            return f"{' and '.join(down)} has not answered since {_clock(quiet)} ({quiet:.0f} s)"
+            return _gone(down, now - down_since)
         count = len(self._row)
         if count >= MOST_IN_A_ROW or count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS:
             since = _clock(now - self._row_since)
             return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""
 
+    def last_word(self, asked: int) -> str:
+        """As `reason`, when no question is left: where the last ones failed the servers are asked once more.
+
+        Args:
+            asked: how many questions there were.
+        """
+        if len(self._row) == asked >= FEW_IN_A_ROW:
+            return f"all {asked:,} questions asked failed: {self._row[-1].answer.get('reason', '')}"
+        if not (self._suspect or self._down_since):
+            return ""
+        self._ask_servers()
+        with self._lock:
+            return _gone(self._down, time.monotonic() - self._down_since) if self._down_since else ""
+
     def cut_short(self) -> list[Record]:
-        """Questions that ended with timeouts shortly before now: in an outage these are its doing."""
+        """Questions that ended with timeouts or were refused shortly before now: when a run stops these are its doing."""
         now = time.monotonic()
-        return [record for at, record in self._cut_short if now - at <= DOUBTFUL_SECONDS]
+        late = [record for at, record in self._cut_short if now - at <= DOUBTFUL_SECONDS and not outage_class(record)]
+        return late + [record for record in self._row if not outage_class(record)]
 
     def _ask_servers(self) -> None:
         started = time.monotonic()
         try:
             down = self._probe(PROBE_SECONDS)
         except Exception:  # a store or a model of another package: nothing is known of it
-            down = ()
+            down = None
         with self._lock:
             self._probing = False
             self._probe_after = time.monotonic() + PAUSE_SECONDS
-            if not down:
-                self._alive, self._down_since = max(self._alive, started), 0.0
-            elif self._alive < started:
+            if down:
                 self._down = down
                 self._down_since = self._down_since or started
+            elif down is not None:
+                self._alive, self._down_since, self._suspect = max(self._alive, started), 0.0, False
+
+
+def _gone(servers: Sequence[str], seconds: float) -> str:
+    return f"{' and '.join(servers)} has not answered since {_clock(seconds)} ({seconds:.0f} s)"
 
 
 def _clock(seconds_ago: float) -> str:

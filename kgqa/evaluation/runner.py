@@ -220,6 +220,9 @@ def run_questions(
             told(progress)
             look_at_cost()
         outage = leave_at < math.inf
+        if not outage and not keep_going and not stop.asked and (reason := watch.last_word(progress.asked)):
+            outage = True
+            stop.end(reason)
         if outage:
             lost += watch.cut_short()
         if lost and (outage or not tolerable(progress.lost.total(), progress.total)):

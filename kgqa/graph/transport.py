@@ -102,6 +102,7 @@ class Transport:
         self._detects = detects
         self._meeting = threading.Lock()
         self._met = self._answers = False
+        self._replied = 0.0
         self._closed = threading.Event()
         self._watches: set[Watch] = set()
 
@@ -217,19 +218,23 @@ class Transport:
             raise error
 
     def responds(self, seconds: float) -> bool:
-        """Whether the server sends any reply within so many seconds: one try, beside the places of queries."""
+        """Whether the server has replied to anything in the last `seconds`, or does so now to a small query: one try,
+        beside the places of queries. One that answers one query after the other may have no time for it."""
         from http.client import HTTPException
 
         from urllib3.exceptions import HTTPError
 
         if self._gate.held or self.concurrency == 1 and not self.has_place:
             return True  # it wants to be left alone, or takes one request at a time and has one: that one will tell
-        with watching(time.monotonic() + seconds) as watch:
+        started = time.monotonic()
+        if self._replied > started - seconds:
+            return True
+        with watching(started + seconds) as watch:
             text = render("any_triple", view=())
             try:
                 response = self._sent(self._requests.query(text, asks=True, profile=self.profile, limit=None), watch)
             except (HTTPError, HTTPException, OSError):
-                return False
+                return self._replied > started
             response.close()
             return response.status not in GONE
 
@@ -259,6 +264,8 @@ class Transport:
                     raise failure from error
             else:
                 self._answers = True
+                if response.status not in GONE:
+                    self._replied = time.monotonic()
                 said = b"" if response.status == 200 and not is_update else _beginning(response)
                 if response.status == 401 and not logged_in:
                     logged_in = self._login.take(response.headers.getlist("WWW-Authenticate"))

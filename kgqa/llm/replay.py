@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import ModelUnavailable
+from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Heard, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
@@ -50,6 +50,7 @@ class Replay:
         self._model = model
         self._file = ReplayFile(self.path, write=model is not None)
         self._asking: dict[str, threading.Event] = {}  # what a thread of this process asks right now
+        self._needed = False
         self._lock = threading.Lock()
         try:
             self.name = name or (model.name if model is not None else self._only_model())
@@ -99,9 +100,9 @@ class Replay:
         return found_in_order
 
     def responds(self, seconds: float) -> bool:
-        """Whether its model's server sends any reply within so many seconds, where it has one."""
+        """Whether its model's server sends any reply within so many seconds, where it has one that was needed so far."""
         responds = getattr(self._model, "responds", None)
-        return responds is None or responds(seconds)
+        return responds is None or not self._needed or responds(seconds)
 
     def close(self) -> None:
         """Closes the model too. May be called again."""
@@ -112,6 +113,7 @@ class Replay:
     def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, until: float | None) -> dict[str, Completion]:
         """Replies of the model, kept as they come. `done` is set in the end, however it ends."""
         assert self._model is not None
+        self._needed = True
         names = list(mine)
         kept: dict[str, Completion] = {}
 
@@ -141,14 +143,14 @@ class Replay:
             f"--llm MODEL --replay {self.path} --replay-only. It has: {_listed(models)}."
         )
 
-    def _not_recorded(self, missing: Sequence[Prompt]) -> ModelUnavailable:
+    def _not_recorded(self, missing: Sequence[Prompt]) -> ModelRefused:
         messages = missing[0].messages
         text = clean(messages[-1].content) if messages else ""
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
         models = self._file.models()
         others = "" if self.name in models else f" It has replies of: {_listed(models) or 'no model'}."
         more = f" (and to {len(missing) - 1} more)" if len(missing) > 1 else ""
-        return ModelUnavailable(
+        return ModelRefused(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Other settings "
             f"make other prompts: use those it was recorded with, or record this one by running with --llm MODEL "
             f"--replay {self.path} and without --replay-only."

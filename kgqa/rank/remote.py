@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.errors import ModelUnavailable
+from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.rank.sentence_models import slug
 from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.words import clean
@@ -22,6 +22,7 @@ KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
 BATCH = 64
 SECONDS = 120.0
 RETRIES = 2
+_ABOUT_THE_TEXTS = (400, 413, 422)
 LARGEST_REPLY = 32 << 20
 """Bytes of a reply, decompressed: a batch of vectors of 16,000 numbers, 30 characters each."""
 
@@ -80,7 +81,10 @@ class RemoteEncoder:
                     f"it redirects to {target}, where nothing is sent. If that is the right server, name it in "
                     "rank.model_url"
                 ) from None
-            raise self._failure(f"{type(error).__name__}: {error}") from None
+            failure = self._failure(f"{type(error).__name__}: {error}")
+            if error.status_code in _ABOUT_THE_TEXTS:
+                raise ModelRefused(str(failure)) from None
+            raise failure from None
         except ReplyTooLarge as error:
             raise self._failure(str(error)) from None
         except (OpenAIError, ValueError, RecursionError) as error:
