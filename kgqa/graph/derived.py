@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.endpoint import MUCH_MORE
 from kgqa.graph.labels import LABEL_BATCH, in_order, languages_of
 from kgqa.graph.mediators import MediatorTable, mediator_table
 from kgqa.graph.names import Names
@@ -28,6 +31,8 @@ Labels = dict[Entity, str]
 FindLabels = Callable[[Sequence[Entity]], Labels]
 TIMEOUT = 600.0
 LONGEST_WAIT = 600.0
+UNCOUNTED_SECONDS = 600.0
+"""How long it is remembered that names could not be counted in time, for those who give it no more time."""
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Relations whose labels are better asked for in one query than batch by batch."""
 VERSION = 2
@@ -71,6 +76,8 @@ class Derived:
         self._may_scan = scan
         self._most_scanned = most_scanned
         self._lock = threading.RLock()
+        # of its own: names may take minutes, in which other questions need the other tables
+        self._naming = threading.Lock()
         self._version = ""
         self._known: dict[str, Any] = {}
 
@@ -313,25 +320,33 @@ class Derived:
         Raises:
             BudgetExhausted: the question has no more time. StoreError: the names cannot be read.
         """
-        if self._version == self.store.version and (known := self._known.get("names")) is not None:
-            return known
-        while not self._lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
-            pass  # another question is having it made
-
-        def find() -> Names:
-            index, note = open_names(self, limit=limit)
+        if (names := self._known_names(limit)) is not None:
+            return names
+        with _held(self._naming, limit):  # another question may be having it made
+            if (names := self._known_names(limit)) is not None:
+                return names
+            with _held(self._lock, limit):
+                whole, known = self._whole, self._known
+            seconds = limit() or LONGEST_WAIT
+            names, note = open_names(self, limit=limit)
             if note:
-                self._whole.notes[note] = "names"
-            return index
+                whole.notes[note] = "names"
+            if isinstance(names, UnindexedNames) and not names.counted:
+                known["uncounted"] = (time.monotonic(), seconds, names)
+            else:
+                known["names"] = names
+            return names
 
-        try:
-            index = self._once("names", find)
-            # not counted within the time of one question: another may have more
-            if isinstance(index, UnindexedNames) and not index.counted:
-                self._known.pop("names", None)
-            return index
-        finally:
-            self._lock.release()
+    def _known_names(self, limit: Limit) -> Names | None:
+        """The index that is there; for a while also the one of names that there was no time to count."""
+        if self._version != self.store.version:
+            return None
+        known = self._known
+        if (names := known.get("names")) is None and "uncounted" in known:
+            since, seconds, uncounted = known["uncounted"]
+            recent = time.monotonic() - since < UNCOUNTED_SECONDS
+            names = uncounted if recent and (limit() or LONGEST_WAIT) < MUCH_MORE * seconds else None
+        return names
 
     @property
     def labels(self) -> dict[Entity, str | None]:
@@ -381,6 +396,17 @@ class Derived:
             return read(value)
 
         return self._once(name, find)
+
+
+@contextmanager
+def _held(lock: Any, limit: Limit) -> Iterator[None]:
+    """Hold a lock, waiting for it no longer than `limit` lets a question."""
+    while not lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
+        pass
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _texts(data: Any) -> dict[str, str]:

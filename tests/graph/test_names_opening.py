@@ -216,6 +216,60 @@ class TestWithinAQuestion:
         graph.store.close()
         other.join()
 
+    def test_what_could_not_be_counted_is_not_counted_by_every_question(self, asking):
+        counts: list[str] = []
+        late = [True]
+
+        def script(request: SparqlRequest) -> Sent:
+            if "?names" in request.query:
+                counts.append(request.query)
+                return self.script(counting=15 if late[-1] and LABEL not in request.query else 0)(request)
+            return self.script()(request)
+
+        graph = asking(script, timeout=0.4)
+        for _ in range(4):
+            with pytest.raises(NamesNotIndexed, match="could be counted in time"):
+                graph.for_question(Trace(Budget())).search("name 7")
+        assert len(counts) == 2, "labels, and aliases, which took too long"
+        late.append(False)
+        with pytest.raises(NamesNotIndexed):
+            graph.for_question(Trace(Budget())).search("name 7")
+        assert graph.derived.names_within(lambda: 5.0).count == len(self.ROWS), "with more time they are counted again"
+        assert graph.for_question(Trace(Budget())).search("name 7")
+
+    def test_what_could_not_be_counted_is_counted_again_after_a_while(self, asking, monkeypatch):
+        scripts = [self.script(counting=15)]
+        graph = asking(lambda request: scripts[-1](request), timeout=0.4)
+        with pytest.raises(NamesNotIndexed, match="could be counted in time"):
+            graph.search("name 7")
+        scripts.append(self.script())
+        monkeypatch.setattr("kgqa.graph.derived.UNCOUNTED_SECONDS", 0.0)
+        graph = graph.for_question(Trace(Budget()))
+        graph.timeout = 10.0
+        assert graph.search("name 7")
+
+    def test_other_tables_do_not_wait_for_the_names(self, asking):
+        reading, released = threading.Event(), threading.Event()
+        script = self.script()
+
+        def slowly(request: SparqlRequest) -> Sent:
+            if "OFFSET" in request.query:
+                reading.set()
+                released.wait(30)
+            return script(request)
+
+        graph = asking(slowly)
+        naming = threading.Thread(target=took, args=(graph.search, "name 7"))
+        naming.start()
+        assert reading.wait(20)
+        other = threading.Thread(target=lambda: graph.derived.subject_relations, daemon=True)
+        other.start()
+        other.join(3)
+        waits = other.is_alive()
+        released.set()
+        naming.join()
+        assert not waits and graph.search("name 7")
+
     def test_what_is_asked_of_a_graph_of_names(self, server, opened):
         index_graph(server, opened().store, SCHEMA, IRI)
         graph = opened()
