@@ -230,11 +230,17 @@ def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
             )
 
 
+class _TooLittleMemory(LoadError):
+    """The loading process reached its limit of memory. Its journal stays."""
+
+
 @contextmanager
 def _nothing_kept(folder: GraphFolder) -> Iterator[None]:
     """Throw the load away where it fails for a reason that going on with it does not help."""
     try:
         yield
+    except _TooLittleMemory:
+        raise  # what is done so far stays for --resume
     except StoreCrashed as error:
         raise LoadError(
             f"The loading process died ({error}). What was in the graph before is unchanged. "
@@ -279,9 +285,10 @@ def _run_worker(
         return json.loads(payload)
     except StoreError as error:
         if OUT_OF_MEMORY.search(str(error)):
-            raise LoadError(
-                f"The load needs more than {memory >> 20:,} MB of memory. Nothing of it was kept, and what was in the "
-                "graph before is unchanged. If the files are honest, allow more: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES"
+            raise _TooLittleMemory(
+                f"The load needs more than {memory >> 20:,} MB of memory. What was in the graph before is unchanged. If the "
+                f"files are honest, allow more and go on where it stopped: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load "
+                f"--resume --into {folder.path}"
             ) from error
         raise
     finally:

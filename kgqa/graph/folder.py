@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.folder_records import is_generation_name, read_graph_record, read_journal_record
+from kgqa.graph.folder_records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 
-FORMAT = 1
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
 """What `write_json` leaves of a record when it is killed."""
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+FORMAT = 1
+"""The version of graph folders that is read and written."""
 MAX_BYTES = 16 << 20
 """Of one record: the names and hashes of about 100,000 files."""
 MAX_GENERATION = 10**9
@@ -29,12 +31,15 @@ def is_generation_name(name: str) -> bool:
 
 
 def read_graph_record(file: Path) -> dict[str, Any]:
-    """The content of graph.json, each of its values checked.
+    """The content of graph.json, each of its values checked; of a record in another `format` than FORMAT only that.
 
     Raises:
         ValueError: it is damaged; the message names the value. OSError: it cannot be read.
     """
-    return _checked(_read_object(file), _GRAPH, "")
+    record = _read_object(file)
+    if type(record.get("format")) is int and record["format"] != FORMAT:
+        return {"format": record["format"]}
+    return _checked(record, _GRAPH, "")
 
 
 def read_journal_record(file: Path) -> dict[str, Any]:
