@@ -36,6 +36,7 @@ class RemoteFingerprint:
         self._store = store
         self._lock = threading.Lock()
         self._counts: dict[str, int | None] | None = None
+        self._many: bool | None = None
 
     @property
     def triples(self) -> int | None:
@@ -45,7 +46,7 @@ class RemoteFingerprint:
     def large(self) -> bool:
         """Whether the triples could not be counted in time and single predicates were found to have many of them."""
         counts = self._measured() or {}
-        return counts.get("triples") is None and self._is_large(counts)
+        return counts.get("triples") is None and (self._is_large(counts) or self._has_many())
 
     @property
     def text(self) -> str:
@@ -92,6 +93,14 @@ class RemoteFingerprint:
     def _is_large(counts: dict[str, int | None]) -> bool:
         """Whether single predicates could be counted, and found to be many, where all triples together could not."""
         return sum(count or 0 for count in counts.values()) > MANY
+
+    def _has_many(self) -> bool:
+        """Whether a count that stops at twice MANY gets as far as that. Asked of the server once."""
+        with self._lock:
+            if self._many is None:
+                most, view = 2 * MANY, tuple(Entity(iri) for iri in self._store.graphs)
+                self._many = self._count(time.monotonic() + COUNT_SECONDS, "count_up_to", view=view, most=most) == most
+            return self._many
 
     def _kept(self) -> dict[str, int | None] | None:
         text = self._store.kept_fact("counts", younger=KEPT_SECONDS)

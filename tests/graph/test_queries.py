@@ -38,6 +38,7 @@ FULL = {
         {"walk": replace(WALK, restricted=((1, (A, B)),)), "comments": []},
     ],
     "count_predicate": [{"predicate": R}],
+    "count_up_to": [{"most": 5}],
     "count_triples": [{}],
     "doctor_both_ways": [{"inverse": R, "pairs": [(A, B), (B, A)]}],
     "doctor_pairs": [{"relation": R, "limit": 20}],

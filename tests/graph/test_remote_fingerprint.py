@@ -72,6 +72,20 @@ def test_of_a_graph_too_large_to_count_the_telling_relations_are_enough(graph_of
     assert other.fingerprint and other.fingerprint != store.fingerprint
 
 
+@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
+def test_a_graph_is_large_where_a_count_that_stops_gets_so_far(graph_of, counted, large):
+    """Late alone is no sign of size, and relations that no bundled schema knows tell nothing."""
+
+    def answer(query):
+        if "LIMIT 20000000" in query:
+            return LATE if counted is None else number(counted)
+        return LATE if is_total(query) else number(0)
+
+    store, server = graph_of(answer)
+    assert store.large is large and store.large is large
+    assert sum("LIMIT 20000000" in query for query in server.queries) == 1
+
+
 @pytest.mark.parametrize(
     "answer", [LATE, Sent(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
 )
