@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1_000_000
 MAX_KEY_PARTS = 16
 
 # what is not closed goes on to the end, where tomllib refuses it

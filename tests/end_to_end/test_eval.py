@@ -595,7 +595,8 @@ def test_a_model_that_is_gone_is_no_result(kgqa, questions, tmp_path, model):
     quick = {"KGQA_LLM_RETRIES": "0"}
     asked = ("eval", "run", "--resume", "--dataset", questions(3), "--method", "io", "--out", "x", "--llm")
     done = kgqa(*asked, dead, **quick)
-    assert done.returncode == 3 and "0 of 3 questions are done, because 3 questions lost to servers" in done.err
+    assert done.returncode == 3 and "0 of 3 questions are done, because the language model m" in done.err, done.err
+    assert "3 questions lost to servers (ModelUnavailable 3)" in done.err
     assert predictions(tmp_path / "x") == []
     assert kgqa(*asked, f"{model.url}#m").returncode == 0 and len(predictions(tmp_path / "x")) == 3
     (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\nllm = "{dead}"\n')
