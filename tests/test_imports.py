@@ -25,7 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "explore corpus virtuoso",
         "llm",
         "rank graph",
-        "cache trace words workers schema servers plugins settings settings_table answer_json lock_files toml_text errors model",
+        "cache trace words workers schema servers plugins settings settings_table answer_json lock_files toml_text foreign_json errors model",
     )
 )
 BASE = LAYERS[-1]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import NoneType
 from typing import Any, TypeVar
 
-from kgqa.evaluation.foreign_json import (
+from kgqa.foreign_json import (
     check_keys,
     is_count,
     is_number,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.foreign_json import (
+from kgqa.foreign_json import (
     check_keys,
     is_count,
     is_flag,

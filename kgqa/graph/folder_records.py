@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import reprlib
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from kgqa.foreign_json import Check, is_flag, load_json
 
 FORMAT = 1
 """The version of graph folders that is read and written."""
@@ -21,8 +22,6 @@ _GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
-
-Check = Callable[[Any], bool]
 
 
 def is_generation_name(name: str) -> bool:
@@ -59,10 +58,7 @@ def _read_object(file: Path) -> dict[str, Any]:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
-    try:
-        record = json.loads(data.decode("utf-8"))
-    except RecursionError:
-        raise ValueError("its JSON is nested too deep") from None
+    record = load_json(data)
     if not isinstance(record, dict):
         raise ValueError("it is not a JSON object")
     return record
@@ -108,7 +104,7 @@ def _is_history(value: Any) -> bool:
     )
 
 
-_FLAG: tuple[Check, str] = (lambda value: isinstance(value, bool), "true or false")
+_FLAG: tuple[Check, str] = (is_flag, "true or false")
 _SCHEMA: tuple[Check, str] = (_is_schema, "the name of a schema, or of a file in this folder")
 _SETTINGS: tuple[Check, str] = (_is_settings, "an object of texts and numbers")
 _GRAPH: dict[str, tuple[Check, str]] = {

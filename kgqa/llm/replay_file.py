@@ -7,13 +7,14 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.foreign_json import Check, is_count, is_flag, is_number, is_text, load_json
 from kgqa.llm.client import MOST_TOKENS, Completion, Failure
 
 FORMAT = 1
@@ -138,7 +139,7 @@ class ReplayFile:
             self._end = min(time.monotonic() + _QUERY_SECONDS, until or math.inf)
             try:
                 yield self._connection
-            except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+            except (sqlite3.Error, ValueError, TypeError) as error:
                 if until is not None and time.monotonic() >= until:
                     raise TimeoutError from None
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
@@ -280,8 +281,8 @@ def _text(completion: Completion) -> str:
 
 
 def _completion(text: object) -> Completion:
-    """Raises ValueError or RecursionError where it is no reply."""
-    values = json.loads(text) if isinstance(text, str) else None
+    """Raises ValueError where it is no reply."""
+    values = load_json(text.encode()) if isinstance(text, str) else None
     if not isinstance(values, dict) or "text" not in values:
         raise ValueError("one of its replies is no reply")
     known = {name: values[name] for name in _FIELDS if name in values}
@@ -291,21 +292,14 @@ def _completion(text: object) -> Completion:
     return Completion(**known, recorded=True)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _is_tokens(value: Any) -> bool:
+    return is_count(value) and value <= MOST_TOKENS
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MOST_TOKENS
-
-
-_VALID: dict[str, Callable[[Any], bool]] = {
-    "text": _is_text,
-    "reasoning": _is_text,
-    "detail": _is_text,
+_VALID: dict[str, Check] = {
+    **dict.fromkeys(("text", "reasoning", "detail"), is_text),
     "failure": lambda value: value in get_args(Failure),
-    "prompt_tokens": _is_count,
-    "completion_tokens": _is_count,
-    "seconds": lambda value: type(value) in (int, float) and 0 <= value <= _LONGEST_SECONDS,
-    "constrained": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("prompt_tokens", "completion_tokens"), _is_tokens),
+    "seconds": lambda value: is_number(value) and value <= _LONGEST_SECONDS,
+    "constrained": is_flag,
 }

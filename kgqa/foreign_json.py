@@ -1,4 +1,4 @@
-"""Reads JSON of run folders, which strangers may have written: its depth, its types and its numbers are checked."""
+"""Reads JSON that anybody may have written: its depth, its types and its numbers are checked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 DEEPEST = 100
-"""Levels of lists and objects in each other; what kgqa writes has a dozen."""
+"""Levels of lists and objects within each other; what kgqa writes has a dozen."""
 LARGEST = 1e15
-"""The largest number that anything in a run counts or costs."""
+"""The largest number that kgqa counts or sums up."""
 _STEP = np.zeros(256, dtype=np.int8)
 _STEP[list(b"[{")] = 1
 _STEP[list(b"]}")] = -1
