@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
-from kgqa.cli.names_first import open_names
+from kgqa.cli.names_first import index_names
 from kgqa.cli.options import (
     JSON,
     asking_options,
@@ -99,7 +99,7 @@ def command(
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
         if batch:
-            open_names(resources, needed=False)
+            index_names(resources, needed=False)
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa.cli.eval_show import Bar, estimate, show, way
-from kgqa.cli.names_first import open_names
+from kgqa.cli.names_first import index_names
 from kgqa.cli.options import say
 from kgqa.lock_files import held, only_one
 
@@ -350,7 +350,7 @@ def _run(
         progress.add(record, asked=False)
     left = [question for question in questions if question.id not in folder.done]
     if left:
-        open_names(resources, needed=plan.topics == "linked")
+        index_names(resources, needed=plan.topics == "linked")
     try:
         left = with_names(left, resources.graph)
     except StoreError as error:

@@ -18,7 +18,7 @@ SERVER_SECONDS = 120.0
 """What each query for names may take on a server: a count that takes longer is not waited for before every run."""
 
 
-def open_names(resources: Resources, *, needed: bool) -> None:
+def index_names(resources: Resources, *, needed: bool) -> None:
     """Open the index of names, charged to no question, and say so where that takes long.
 
     Args:

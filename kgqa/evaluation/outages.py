@@ -53,7 +53,7 @@ class OutageWatch:
         self._probe = probe
         self._lock = threading.Lock()
         self._probing = False
-        self._suspect = False
+        self._suspected = 0.0
         self._probe_after = 0.0
         self._alive = time.monotonic()
         self._down_since = 0.0
@@ -68,12 +68,12 @@ class OutageWatch:
         if record.failure in OUTAGE_CLASSES or record.failure == REFUSED:
             self._row_since = self._row_since if self._row else now
             self._row.append(record)
-            self._suspect = True
+            self._suspected = now
         elif outage_class(record) or _cut_short(record):
             # says nothing of the server; if that turns out to be gone, the answer is not whole
             self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
             self._cut_short.append((now, record))
-            self._suspect = True
+            self._suspected = now
         else:  # it may have needed no server: whether that is there again only a reply of it tells
             self._row.clear()
             with self._lock:
@@ -84,7 +84,7 @@ class OutageWatch:
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
-            doubtful = quiet >= QUIET_SECONDS or self._suspect or down_since
+            doubtful = quiet >= QUIET_SECONDS or self._suspected or down_since
             if doubtful and not self._probing and now >= self._probe_after:
                 self._probing = True
                 threading.Thread(target=self._ask_servers, name="kgqa-probe", daemon=True).start()
@@ -104,7 +104,7 @@ class OutageWatch:
         """
         if len(self._row) == asked >= FEW_IN_A_ROW:
             return f"all {asked:,} questions asked failed: {self._row[-1].answer.get('reason', '')}"
-        if not (self._suspect or self._down_since):
+        if not (self._suspected or self._down_since):
             return ""
         self._ask_servers()
         with self._lock:
@@ -129,7 +129,9 @@ class OutageWatch:
                 self._down = down
                 self._down_since = self._down_since or started
             elif down is not None:
-                self._alive, self._down_since, self._suspect = max(self._alive, started), 0.0, False
+                self._alive, self._down_since = max(self._alive, started), 0.0
+                if self._suspected <= started:  # what failed since may have met a server that went away since
+                    self._suspected = 0.0
 
 
 def _gone(servers: Sequence[str], seconds: float) -> str:
