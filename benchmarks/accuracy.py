@@ -23,25 +23,25 @@ from oracle import RunningOracle, running_oracle
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
-from kgqa.evaluation.asking import ask_all
-from kgqa.evaluation.losses import LOSSES
-from kgqa.evaluation.metrics import (
+from kgqa.evaluation.runs.asking import ask_all
+from kgqa.evaluation.analysis.losses import LOSSES
+from kgqa.evaluation.metrics.measures import (
     Outcome,
     Summary,
     by_group,
     dataset_and_hop,
     summarise,
 )
-from kgqa.evaluation.questions import (
+from kgqa.evaluation.datasets.questions import (
     ANSWERABLE,
     GoldQuestion,
     half_of,
     questions_of,
     spread,
 )
-from kgqa.graph.bulk import load_files
-from kgqa.graph.folder import GraphFolder
-from kgqa.graph.loading import file_job
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.building import file_job
 from kgqa.methods.ask import open_resources
 from kgqa.settings import Settings, resolve
 

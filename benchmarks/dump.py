@@ -50,8 +50,8 @@ def unpack(dump: Path) -> dict[str, float]:
 
 def clean(dump: Path, work: Path) -> dict[str, float]:
     """Seconds of cleaning, and its counts."""
-    from kgqa.virtuoso.dump_cleaning import clean_dump
-    from kgqa.virtuoso.freebase_journal import LoadOptions
+    from kgqa.virtuoso.freebase.cleaning import clean_dump
+    from kgqa.virtuoso.freebase.journal import LoadOptions
 
     out = work / "out"
     started = time.perf_counter()

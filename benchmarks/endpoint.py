@@ -33,12 +33,12 @@ from urllib.parse import quote_plus, urlsplit
 from common import machine, percentile, print_json, print_table
 from slow_network import far_away, make_certificate
 
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.queries import render
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.processes import free_port
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.server.server import Server
 
 DEMO_IRI = "http://kgqa.example/demo"
 LATENCY = 0.05

@@ -31,10 +31,10 @@ from common import data_file, machine, print_json, print_table
 from freebase_slice import ready_graph
 
 from kgqa.answer_json import answer_object
-from kgqa.evaluation.manifest import Plan, manifest_of
-from kgqa.evaluation.questions import GoldQuestion, read_questions
-from kgqa.evaluation.run_folder import begun
-from kgqa.evaluation.runner import Progress, run_questions
+from kgqa.evaluation.runs.manifest import Plan, manifest_of
+from kgqa.evaluation.datasets.questions import GoldQuestion, read_questions
+from kgqa.evaluation.runs.run_folder import begun
+from kgqa.evaluation.runs.runner import Progress, run_questions
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.resources import Resources
 from kgqa.model import Question

@@ -52,7 +52,7 @@ from overhead import Timing, latencies, ratios, verdicts
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.results import decode_tsv
+from kgqa.graph.embedded.results import decode_tsv
 from kgqa.graph.store import Row, is_address
 from kgqa.model import Entity, Literal, RelationPath, Value
 

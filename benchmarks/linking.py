@@ -42,15 +42,15 @@ from kgqa.cache import Cache
 from kgqa.explore.linking import Fit, find_mentions, link
 from kgqa.explore.masking import leaks, mask
 from kgqa.explore.spans import keys_of
-from kgqa.graph.bulk import load_files
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names_reading import read_names
+from kgqa.graph.names.reading import read_names
 from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.embedding.semantic import open_encoder
 
 LIMIT = 0.9
 FREEBASE = tuple(

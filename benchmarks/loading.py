@@ -41,7 +41,7 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
     import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
 
     from kgqa.cache import Cache
-    from kgqa.graph.bulk import load_files
+    from kgqa.graph.embedded.loading import load_files
     from kgqa.graph.opening import open_graph
 
     started = time.perf_counter()

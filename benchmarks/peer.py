@@ -32,9 +32,9 @@ from typing import Any
 from common import CHECKOUT, machine, print_json, print_table
 from peer_answers import answer_text, holds_gold, read_answers, write_questions
 
-from kgqa.evaluation.datasets import dataset_questions
-from kgqa.evaluation.questions import GoldQuestion, spread
-from kgqa.explore.gold_paths import gold_paths
+from kgqa.evaluation.datasets.registry import dataset_questions
+from kgqa.evaluation.datasets.questions import GoldQuestion, spread
+from kgqa.training.gold_paths import gold_paths
 from kgqa.methods.ask import open_resources
 from kgqa.settings import resolve
 from kgqa.testing.counting_proxy import CountingProxy, Counts

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.words import normalise
 
 ANSWER_KEYS = ("answers", "answer", "results", "result", "predictions", "prediction")

@@ -27,9 +27,9 @@ from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.rank import lexical
-from kgqa.rank.onnx_export import MINIMUM_COSINE, OnnxEncoder
-from kgqa.rank.semantic import CachedEncoder, open_encoder
-from kgqa.rank.sentence_models import TorchEncoder, packaged_minilm
+from kgqa.rank.embedding.onnx_export import MINIMUM_COSINE, OnnxEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
 from kgqa.schema import load_schema
 from kgqa.words import relation_words
 

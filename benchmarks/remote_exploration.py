@@ -32,10 +32,10 @@ from peer_texts import PEERS, name_queries, relation_queries, tail_queries
 from slow_network import Relay
 
 from kgqa.errors import StoreError
-from kgqa.graph.endpoint_options import EndpointOptions
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.profiles import Profile
+from kgqa.graph.endpoint.profiles import Profile
 from kgqa.model import Entity, RelationPath
 
 ORDINARY = range(15, 61)

@@ -19,9 +19,9 @@ from typing import Any
 from common import CHECKOUT, machine, percentile, print_json, print_table
 
 from kgqa import open_resources
-from kgqa.evaluation.questions import read_questions
-from kgqa.evaluation.records import Record
-from kgqa.evaluation.runner import answered
+from kgqa.evaluation.datasets.questions import read_questions
+from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.runner import answered
 from kgqa.report.site import write_site
 from kgqa.settings import resolve
 

@@ -22,9 +22,9 @@ from typing import Any
 from common import print_json, print_table
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.chooser import Chooser
-from kgqa.rank.tournament import TOURNAMENTS
-from kgqa.rank.voting import Voting
+from kgqa.rank.tournaments.chooser import Chooser
+from kgqa.rank.tournaments.tournament import TOURNAMENTS
+from kgqa.rank.tournaments.voting import Voting
 from kgqa.testing.oracle import NoisyOracle
 
 CHANCES = (0.7, 0.8, 0.9, 0.95)

@@ -37,8 +37,8 @@ import numpy as np
 from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
-from kgqa.explore.ontology import read_ontology
-from kgqa.explore.training_pools import (
+from kgqa.training.ontology import read_ontology
+from kgqa.training.pools import (
     LeakGuard,
     PoolBuilder,
     gold_questions,
@@ -46,9 +46,9 @@ from kgqa.explore.training_pools import (
     read_questions,
 )
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
 from kgqa.rank.trained import TrainedRanker, ranker_scorer
-from kgqa.rank.training import (
+from kgqa.training.trainer import (
     Example,
     TrainingSettings,
     Vectors,

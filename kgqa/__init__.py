@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from kgqa.version import __version__
 
 if TYPE_CHECKING:
     from kgqa.graph.opening import open_graph

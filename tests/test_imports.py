@@ -1,218 +1,114 @@
-"""Imports go down, never up; heavy libraries wait until they are needed; only the command line prints."""
+"""Architecture: imports go down, no circles, folders of 4 to 14 modules; heavy libraries are imported lazily; only `cli` prints."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
-import pytest
-
 import kgqa
-import kgqa.virtuoso
 
 PACKAGE = Path(kgqa.__file__).parent
-# a room that stands beside the package in the tree, and in it once it is installed
-VIRTUOSO = Path(kgqa.virtuoso.__file__).parent
-
-# top to bottom; the rooms of one layer do not import each other, the base modules do
-LAYERS: tuple[frozenset[str], ...] = tuple(
-    frozenset(rooms.split())
-    for rooms in (
-        "cli testing",
-        "report",
-        "evaluation",
-        "methods",
-        "explore corpus virtuoso",
-        "llm",
-        "rank graph",
-        "cache trace words workers schema servers plugins settings settings_table answer_json lock_files toml_text foreign_json errors model",
-    )
+# top to bottom; the rooms of one layer do not import each other
+LAYERS = (
+    "cli serve testing",
+    "report doctor",
+    "evaluation",
+    "methods training virtuoso",
+    "explore corpus",
+    "llm",
+    "rank graph",
 )
-BASE = LAYERS[-1]
-EXEMPT = ("__init__.py", "demo")
-HEAVY = {
-    "torch",
-    "sentence_transformers",
-    "transformers",
-    "onnx",
-    "onnxruntime",
-    "rdflib",
-    "openai",
-    "vllm",
-    "rank_bm25",
-    "huggingface_hub",
-}
-FILES = sorted(
-    {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py")}
-    | {f"virtuoso/{file.relative_to(VIRTUOSO).as_posix()}" for file in VIRTUOSO.rglob("*.py")}
-)
-CHECKED = [file for file in FILES if file.split("/")[0] not in EXEMPT]
+ROOMS = {room: number for number, rooms in enumerate(LAYERS) for room in rooms.split()}
+HEAVY = {"torch", "sentence_transformers", "transformers", "onnx", "onnxruntime", "rdflib", "openai", "vllm"}
+HEAVY |= {"rank_bm25", "huggingface_hub"}
+FILES = {".".join(["kgqa", *file.relative_to(PACKAGE).with_suffix("").parts]): file for file in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix(".__init__"): file for name, file in FILES.items()}
 
 
-def room_of(file: str) -> str:
-    """`graph/store.py` stands in the room `graph`, `words.py` is one by itself."""
-    return file.split("/")[0].removesuffix(".py")
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"), str(MODULES[module]))
 
 
-def layer_of(room: str) -> int | None:
-    """0 for the top; None where the room stands in no layer."""
-    return next((number for number, rooms in enumerate(LAYERS) if room in rooms), None)
-
-
-def parsed(file: str) -> ast.Module:
-    path = VIRTUOSO.parent / file if file.startswith("virtuoso/") else PACKAGE / file
-    return ast.parse(path.read_text(encoding="utf-8"), file)
-
-
-def imported_modules(tree: ast.AST, file: str) -> set[str]:
-    """Full names of all modules that are imported anywhere, in functions and under TYPE_CHECKING too."""
-    package = ["kgqa", *file.split("/")[:-1]]
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            # `from kgqa import words` imports a room, `from kgqa.words import clean` a name in one
-            found |= {f"{module}.{alias.name}" for alias in node.names} if module == "kgqa" else {module}
-        elif (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module"
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            found.add(str(node.args[0].value))
+def imported(node: ast.AST) -> set[str]:
+    """The modules that are imported anywhere below a node: in functions and for type checkers too."""
+    found = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Import):
+            found |= {alias.name for alias in each.names}
+        elif isinstance(each, ast.ImportFrom):
+            assert not each.level, "imports are absolute"
+            names = {f"{each.module}.{alias.name}" for alias in each.names}
+            found |= {name if name in MODULES else str(each.module) for name in names}
     return found
 
 
-def imported_rooms(tree: ast.AST, file: str) -> set[str]:
-    names = {name.split(".")[1] for name in imported_modules(tree, file) if name.startswith("kgqa.")}
-    return {
-        name for name in names if name == "virtuoso" or (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+def needed(module: str) -> set[str]:
+    return {name for name in imported(tree(module)) if name in MODULES} - {module}
+
+
+def layer(module: str) -> tuple[int, str]:
+    """The number of a module's layer, 0 for the top, and its room; base modules stand below all rooms."""
+    room = f"{module}.".split(".")[1]
+    assert room in ROOMS or not (PACKAGE / room).is_dir() or room in ("", "demo"), f"{room} stands in no layer"
+    return (ROOMS[room], room) if room in ROOMS else (len(LAYERS), "")
+
+
+def circles(needs: dict[str, set[str]]) -> list[str]:
+    """The nodes that stand on a circle or between two; [] if there is none."""
+    while True:
+        wanted = set().union(*needs.values()) & needs.keys()
+        rest = {name: others & needs.keys() for name, others in needs.items() if name in wanted and others & needs.keys()}
+        if rest.keys() == needs.keys():
+            return sorted(needs)
+        needs = rest
+
+
+def on_import(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The imports that run when a module is imported: not those in functions, nor those for type checkers."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append(node)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            found += on_import(node.orelse)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found += on_import([child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)])
+            found += [stmt for handler in getattr(node, "handlers", []) for stmt in on_import(handler.body)]
+    return found
+
+
+def test_imports_go_down_and_in_no_circle():
+    wrong = []
+    for module in MODULES.keys() - {"kgqa"}:
+        (number, room), others = layer(module), needed(module)
+        if module.startswith("kgqa.demo"):  # beside the rooms: the bundled graph and what it is built from
+            continue
+        wrong += [f"{module} imports {other}" for other in others if layer(other)[1] != room and layer(other)[0] <= number]
+    assert wrong == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}, "e": set()}) == ["b", "c"]
+    # the package itself names what is above it, for type checkers; no module reads those names
+    assert circles({module: needed(module) for module in MODULES.keys() - {"kgqa"}}) == []
+
+
+def test_folders_hold_four_to_fourteen_modules():
+    modules = Counter(str(file.parent.relative_to(PACKAGE)) for name, file in FILES.items() if "__init__" not in name)
+    assert {folder: count for folder, count in modules.items() if folder != "." and not 4 <= count <= 14} == {}
+
+
+def test_heavy_libraries_wait_and_only_the_command_line_prints():
+    heavy = {
+        module: names
+        for module in MODULES
+        if (names := {name.split(".")[0] for node in on_import(tree(module).body) for name in imported(node)} & HEAVY)
     }
-
-
-def complaint(file: str, room: str) -> str | None:
-    """Why this file may not import from that room, None if it may."""
-    own = room_of(file)
-    if room == own or (own in BASE and room in BASE) or (room == "demo" and own == "graph"):
-        return None
-    below, here = layer_of(room), layer_of(own)
-    if below is None or here is None:
-        return f"{file} imports {room}: one of the two stands in no layer"
-    return None if below > here else f"{file} imports {room}, which stands beside or above {own}"
-
-
-def test_every_room_stands_in_a_layer():
-    assert CHECKED
-    assert {room_of(file) for file in CHECKED if layer_of(room_of(file)) is None} == set()
-
-
-@pytest.mark.parametrize("file", CHECKED)
-def test_imports_go_down(file):
-    complaints = [complaint(file, room) for room in sorted(imported_rooms(parsed(file), file))]
-    assert [each for each in complaints if each] == []
-
-
-def test_base_modules_do_not_go_round_in_circles():
-    graph = {room: imported_rooms(parsed(f"{room}.py"), f"{room}.py") - {room} for room in BASE}
-    while graph:
-        leaves = {room for room, needs in graph.items() if not needs & graph.keys()}
-        assert leaves, f"a circle among {sorted(graph)}"
-        graph = {room: needs for room, needs in graph.items() if room not in leaves}
-
-
-@pytest.mark.parametrize(
-    ("file", "source", "rooms"),
-    [
-        ("rank/x.py", "from kgqa.graph.store import Store", {"graph"}),
-        ("rank/x.py", "import kgqa.graph.store", {"graph"}),
-        ("rank/x.py", "from kgqa import graph, words", {"graph", "words"}),
-        ("rank/x.py", "from ..graph import store", {"graph"}),
-        ("rank/x.py", "from .. import graph", {"graph"}),
-        ("rank/x.py", "from . import lexical", {"rank"}),
-        ("words.py", "from .graph import store", {"graph"}),
-        ("rank/x.py", "def f():\n    from kgqa.graph import store", {"graph"}),
-        ("rank/x.py", "if TYPE_CHECKING:\n    from kgqa.graph import store", {"graph"}),
-        ("rank/x.py", "import_module('kgqa.graph.store')", {"graph"}),
-        ("rank/x.py", "import numpy as np\nfrom kgqa import __version__", set()),
-    ],
-)
-def test_the_reader_of_imports_sees_them_all(file, source, rooms):
-    assert imported_rooms(ast.parse(source), file) == rooms
-
-
-@pytest.mark.parametrize(
-    ("file", "room", "allowed"),
-    [
-        ("cli/ask.py", "methods", True),
-        ("explore/beam.py", "rank", True),
-        ("explore/beam.py", "graph", True),
-        ("graph/demo.py", "demo", True),
-        ("words.py", "schema", True),
-        ("explore/beam.py", "corpus", False),
-        ("virtuoso/server.py", "graph", True),
-        ("virtuoso/server.py", "explore", False),
-        ("virtuoso/server.py", "methods", False),
-        ("graph/endpoint.py", "virtuoso", False),
-        ("rank/lexical.py", "graph", False),
-        ("graph/store.py", "rank", False),
-        ("cache.py", "graph", False),
-        ("report/answer.py", "cli", False),
-        ("cli/ask.py", "testing", False),
-        ("methods/top.py", "evaluation", False),
-        ("rank/lexical.py", "demo", False),
-        ("graph/store.py", "unheard_of", False),
-    ],
-)
-def test_the_rule_itself(file, room, allowed):
-    assert (complaint(file, room) is None) is allowed
-
-
-def at_module_level(tree: ast.Module) -> list[ast.stmt]:
-    """The statements that run on import: not the bodies of functions, nor what is only for type checkers."""
-    found, todo = [], list(tree.body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            todo += node.orelse
-            continue
-        found.append(node)
-        todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.excepthandler))]
-    return found
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_heavy_libraries_wait_until_they_are_needed(file):
-    statements = [node for node in at_module_level(parsed(file)) if isinstance(node, (ast.Import, ast.ImportFrom))]
-    names = {name.split(".")[0] for node in statements for name in imported_modules(node, file)}
-    assert names & HEAVY == set()
-
-
-def test_module_level_means_what_runs_on_import():
-    source = """
-try:
-    import torch
-except ImportError:
-    import vllm
-class A:
-    import openai
-    def f(self):
-        import rdflib
-if TYPE_CHECKING:
-    import onnxruntime
-"""
-    statements = [node for node in at_module_level(ast.parse(source)) if isinstance(node, ast.Import)]
-    assert {name for node in statements for name in imported_modules(node, "x.py")} == {"torch", "vllm", "openai"}
-
-
-def uses_print(tree: ast.AST) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(tree))
-
-
-@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) not in ("cli", "demo")])
-def test_only_the_command_line_prints(file):
-    assert not uses_print(parsed(file))
+    assert heavy == {}
+    printing = {
+        module
+        for module in MODULES
+        if layer(module)[1] not in ("cli", "demo")
+        and any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(tree(module)))
+    }
+    assert printing == set()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso": "virtuoso"}
+DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso_files": "virtuoso"}
 NO_DATA = {".py", ".pyc", ".md", ".tsv"}
 
 def setup_cfg() -> configparser.ConfigParser:

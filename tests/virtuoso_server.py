@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.processes import free_port
-from kgqa.virtuoso.programs import installed
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.server.programs import installed
+from kgqa.virtuoso.server.server import Server
 
 # small, so that it stands beside everything else that tests start
 MEMORY_SHARE = 0.02
@@ -43,8 +43,8 @@ def running_server(folder: Path, **options) -> Iterator[Server]:
 
 def end(server: Server) -> None:
     """End the server of a test, whatever the test did to it."""
-    from kgqa.virtuoso.launching import end_process
-    from kgqa.virtuoso.state import lock_owner
+    from kgqa.virtuoso.server.launching import end_process
+    from kgqa.virtuoso.server.state import lock_owner
 
     owner = lock_owner(server.folder.lock)
     if owner:

@@ -1,1 +1,1 @@
-"""Virtuoso configuration and scripts, read with importlib.resources as `kgqa.virtuoso`."""
+"""Virtuoso configuration and scripts, read with importlib.resources as `kgqa.virtuoso_files`."""

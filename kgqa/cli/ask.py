@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
-from kgqa.cli.names_first import index_names
+from kgqa.cli.eval.names_first import index_names
 from kgqa.cli.options import (
     JSON,
     asking_options,

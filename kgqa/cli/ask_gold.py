@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from kgqa.evaluation.questions import GoldQuestion
+    from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.model import Answer
 
 MOST_SHOWN = 10
@@ -17,8 +17,8 @@ METRICS = ("hit@1", "f1", "em")
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
     """Raises UsageError where the data set has no question of this id."""
-    from kgqa.evaluation.datasets import dataset_questions
-    from kgqa.evaluation.run_questions import distinct
+    from kgqa.evaluation.datasets.registry import dataset_questions
+    from kgqa.evaluation.runs.run_questions import distinct
     from kgqa.words import clean
 
     questions = {question.id: question for question in distinct(dataset_questions(source))}
@@ -33,7 +33,7 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
     """The gold answers and the scores, for the object of an answer."""
     from kgqa.answer_json import answer_object
-    from kgqa.evaluation.scores import score_record
+    from kgqa.evaluation.metrics.scores import score_record
 
     readings = question.parses or (question.answers,)
     gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in readings]

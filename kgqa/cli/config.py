@@ -57,7 +57,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
 def _of_graph(settings: Settings) -> dict[str, Any]:
     """The settings that a graph's folder keeps. Nothing of the graph itself is opened."""
     from kgqa.graph.demo import demo_folder
-    from kgqa.graph.folder import GraphFolder
+    from kgqa.graph.embedded.folder import GraphFolder
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
 

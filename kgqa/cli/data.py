@@ -90,7 +90,7 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
 
     from kgqa.answer_json import json_text
     from kgqa.errors import SettingsError
-    from kgqa.evaluation.datasets import FOLDER_VARIABLE
+    from kgqa.evaluation.datasets.registry import FOLDER_VARIABLE
     from kgqa.evaluation.datasets.checking import check, inventory
 
     missing: list[tuple[str, str]] = []

@@ -7,20 +7,20 @@ from importlib import import_module
 
 import click
 
-from kgqa import __version__
+from kgqa.version import __version__
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 
 COMMANDS = {
     "ask": "kgqa.cli.ask",
-    "eval": "kgqa.cli.eval",
+    "eval": "kgqa.cli.eval.group",
     "data": "kgqa.cli.data",
     "report": "kgqa.cli.report",
     "export": "kgqa.cli.export",
-    "score": "kgqa.cli.score",
-    "graph": "kgqa.cli.graph",
-    "virtuoso": "kgqa.cli.virtuoso",
-    "freebase": "kgqa.cli.freebase",
+    "score": "kgqa.cli.eval.score",
+    "graph": "kgqa.cli.graph.group",
+    "virtuoso": "kgqa.cli.servers.virtuoso",
+    "freebase": "kgqa.cli.servers.freebase",
     "rank": "kgqa.cli.rank",
     "prompts": "kgqa.cli.prompts",
     "explain": "kgqa.cli.explain",

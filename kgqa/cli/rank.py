@@ -79,13 +79,13 @@ def train(
       kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
     """
     from kgqa.errors import ModelUnavailable, SettingsError
-    from kgqa.explore.ontology import read_ontology
-    from kgqa.explore.ranker_training import train_ranker
-    from kgqa.explore.training_pools import read_questions
+    from kgqa.training.ontology import read_ontology
+    from kgqa.training.ranker import train_ranker
+    from kgqa.training.pools import read_questions
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
-    from kgqa.rank.semantic import open_encoder
-    from kgqa.rank.training import TrainingSettings
+    from kgqa.rank.embedding.semantic import open_encoder
+    from kgqa.training.trainer import TrainingSettings
     from kgqa.schema import load_schema
 
     if not graph_paths and ontology is None:

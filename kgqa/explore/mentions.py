@@ -18,7 +18,7 @@ from kgqa.explore.spans import (
     windows_of,
     words_of,
 )
-from kgqa.graph.names import NameIndex, NameMatch
+from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.words import normalise

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.chooser import Chooser, Group
+from kgqa.rank.tournaments.chooser import Chooser, Group
 from kgqa.trace import Trace
 
 FILTER_ABOVE = 30

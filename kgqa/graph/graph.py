@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
-from kgqa.graph import derived, export
-from kgqa.graph.derived import Derived
+from kgqa.graph.tables import derived
+from kgqa.graph.query import export
+from kgqa.graph.tables.derived import Derived
 from kgqa.graph.edges import count_edges, find_edges
-from kgqa.graph.folding import StatementExit, fold_steps
-from kgqa.graph.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
-from kgqa.graph.mediators import MediatorTable, end_tests
-from kgqa.graph.names import Names
-from kgqa.graph.patterns import TypeTest, Walk, returns, walk_of
-from kgqa.graph.queries import Variable, render
+from kgqa.graph.tables.folding import StatementExit, fold_steps
+from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
+from kgqa.graph.tables.mediators import MediatorTable, end_tests
+from kgqa.graph.names.index import Names
+from kgqa.graph.query.patterns import TypeTest, Walk, returns, walk_of
+from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value

@@ -162,8 +162,8 @@ def open_store(place: str | Path, *, writable: bool = False, create: bool = Fals
         SettingsError: no usable address, or a writable server, which `EndpointStore` opens with the graph's name.
     """
     from kgqa.errors import SettingsError
-    from kgqa.graph.embedded import EmbeddedStore
-    from kgqa.graph.endpoint import EndpointStore
+    from kgqa.graph.embedded.store import EmbeddedStore
+    from kgqa.graph.endpoint.store import EndpointStore
 
     if is_address(place):
         if writable or create:

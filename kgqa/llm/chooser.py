@@ -14,10 +14,10 @@ import numpy as np
 
 from kgqa.llm.client import Completion, Message, Prompt, Stage
 from kgqa.llm.models import QuestionModels
-from kgqa.llm.parse import Reading, read_choice, read_indices, read_scores
+from kgqa.llm.replies.parse import Reading, read_choice, read_indices, read_scores
 from kgqa.llm.prompts import Prompts
 from kgqa.model import Candidate
-from kgqa.rank.chooser import Group, Verdict
+from kgqa.rank.tournaments.chooser import Group, Verdict
 
 T = TypeVar("T")
 Elements = tuple[str, ...]

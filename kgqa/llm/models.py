@@ -208,10 +208,10 @@ def open_model(name: str, settings: Settings) -> LLM:
 
 def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "vllm":
-        from kgqa.llm.vllm import VLLMChat
+        from kgqa.llm.backends.vllm import VLLMChat
 
         return VLLMChat(rest)
-    from kgqa.llm.openai import OpenAIChat
+    from kgqa.llm.backends.openai import OpenAIChat
 
     limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
     if kind == "openai":

@@ -29,8 +29,8 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question
-from kgqa.rank.chooser import Scorer
-from kgqa.rank.semantic import CachedEncoder, open_encoder
+from kgqa.rank.tournaments.chooser import Scorer
+from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.trace import Budget, BudgetExhausted, Trace

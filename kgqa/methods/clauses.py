@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.parse import Reading, read_json
+from kgqa.llm.replies.parse import Reading, read_json
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
 from kgqa.model import Entity, Named

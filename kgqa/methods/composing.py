@@ -12,7 +12,7 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.parse import read_own_answers
+from kgqa.llm.replies.parse import read_own_answers
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.parse import read_own_answers
+from kgqa.llm.replies.parse import read_own_answers
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace import Trace

@@ -15,17 +15,17 @@ from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import plugin
-from kgqa.rank.chooser import (
+from kgqa.rank.tournaments.chooser import (
     Chooser,
     RandomChooser,
     ScoringChooser,
     cosine_similarity,
     word_similarity,
 )
-from kgqa.rank.memo import Memo
+from kgqa.rank.tournaments.memo import Memo
 from kgqa.rank.prefilter import prefilter
-from kgqa.rank.tournament import TOURNAMENTS
-from kgqa.rank.voting import Voting
+from kgqa.rank.tournaments.tournament import TOURNAMENTS
+from kgqa.rank.tournaments.voting import Voting
 from kgqa.trace import Trace
 
 CHOOSERS = ("auto", "offline", "random", "trained", "llm")

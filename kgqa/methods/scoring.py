@@ -11,7 +11,7 @@ from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
 from kgqa.rank.chains import ChainAligner
 from kgqa.rank.lexical import bm25
-from kgqa.rank.semantic import CachedEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder
 
 ONE_HOP = 0.3
 """Of the share of the alignment where the wording announces one hop."""

@@ -17,7 +17,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.parse import Reading, read_own_answers, read_scores
+from kgqa.llm.replies.parse import Reading, read_own_answers, read_scores
 from kgqa.methods.direct import recalled
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources

@@ -11,7 +11,7 @@ import numpy as np
 from kgqa.model import Candidate
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import Variant, bm25
-from kgqa.rank.semantic import CachedEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder
 
 Method = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -22,7 +22,7 @@ import numpy as np
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, RelationPath, Step
-from kgqa.rank.semantic import CachedEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder
 
 MAGIC = "kgqa-ranker"
 VERSION = 1

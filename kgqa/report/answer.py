@@ -81,7 +81,7 @@ def _query_lines(sparql: str, iris: bool) -> list[str]:
 def shorten_query(sparql: str) -> str:
     """The same query with a PREFIX for every namespace it uses, for people and for engines that take dotted
     local names (the embedded store expands them itself)."""
-    from kgqa.graph.sparql_text import shorten_iris
+    from kgqa.graph.query.tokens import shorten_iris
 
     return shorten_iris(sparql)
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from kgqa.evaluation.aggregate import summary_of
-from kgqa.evaluation.comparing import compare_runs, scores_by_question
-from kgqa.evaluation.metrics import mean
-from kgqa.evaluation.records import Record
-from kgqa.evaluation.runs import METRICS, PREDICTIONS
+from kgqa.evaluation.analysis.aggregate import summary_of
+from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
+from kgqa.evaluation.metrics.measures import mean
+from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.runs import METRICS, PREDICTIONS
 from kgqa.report.files import ReportError
 from kgqa.report.loose import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
 
 class Run(Protocol):
-    """What a report reads of a run; `kgqa.evaluation.runs.Run` is one."""
+    """What a report reads of a run; `kgqa.evaluation.runs.runs.Run` is one."""
 
     @property
     def folder(self) -> Path: ...
@@ -241,7 +241,7 @@ def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Row, .
     return _rows(columns, label=label_of)
 
 
-# ---- how metrics.json is read: the one place that knows its shape (kgqa.evaluation.aggregate.summary_of) ----
+# ---- how metrics.json is read: the one place that knows its shape (kgqa.evaluation.analysis.aggregate.summary_of) ----
 
 
 def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.evaluation.records import Record
-from kgqa.graph.queries import Comment, render_term
+from kgqa.evaluation.runs.records import Record
+from kgqa.graph.query.templates import Comment, render_term
 from kgqa.report.comparison import Run, labels_of
 from kgqa.report.files import ReportError
 from kgqa.report.loose import objects_of, text_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.evaluation.keys import Key, answer_keys, gold_keys
-from kgqa.evaluation.metrics import gold_seen, score
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
+from kgqa.evaluation.metrics.measures import gold_seen, score
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 from kgqa.report.loose import number_of, object_of, objects_of, text_of
 
@@ -32,7 +32,7 @@ STAGES = {
     "": "wrong, not looked into",
     "no gold": "no gold answers",
 }
-"""What each `kgqa.evaluation.losses.Loss` is called; the empty one where nobody looked for it."""
+"""What each `kgqa.evaluation.analysis.losses.Loss` is called; the empty one where nobody looked for it."""
 UNSCORED = "no gold"
 """The stage of questions that nobody can call right or wrong: they count in no share."""
 _HITS = ("hit@1", "hit", "hit_at_1")

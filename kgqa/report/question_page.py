@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.answer_json import json_text
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.runs.records import Record
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.runs.records import Record
 from kgqa.report.comparison import Comparison, Run, compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import urllib3
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.sparql_text import tokens
+from kgqa.graph.query.tokens import tokens
 from kgqa.testing.loopback import LoopbackServer, Response
 
 HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-type", "host", "date"}

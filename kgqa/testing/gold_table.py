@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.keys import answer_keys, gold_keys
-from kgqa.evaluation.questions import GoldQuestion
-from kgqa.evaluation.reach import Reach, exact_paths
+from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.explore.beam import BeamSettings
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
@@ -62,7 +62,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
     other path counts, even if it happens to lead to the same answers.
 
     Args:
-        paths: see `kgqa.explore.gold_paths`; without any, `gold_for` searches the graph.
+        paths: see `kgqa.training.gold_paths`; without any, `gold_for` searches the graph.
     """
     if not paths:
         return gold_for(question, resources)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.chooser import Group, Verdict
+from kgqa.rank.tournaments.chooser import Group, Verdict
 
 
 class NoisyOracle:

@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.demo import build
-from kgqa.graph.sparql_text import expand_prefixes
+from kgqa.graph.query.tokens import expand_prefixes
 
 NS = "http://rdf.freebase.com/ns/"
 FOLDER = files("kgqa") / "demo"

@@ -6,10 +6,10 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.demo import build, formats
-from kgqa.evaluation.datasets import dataset_questions
-from kgqa.evaluation.keys import gold_keys, literal_key
-from kgqa.explore.gold_paths import gold_paths
-from kgqa.graph.sparql_text import expand_prefixes
+from kgqa.evaluation.datasets.registry import dataset_questions
+from kgqa.evaluation.metrics.keys import gold_keys, literal_key
+from kgqa.training.gold_paths import gold_paths
+from kgqa.graph.query.tokens import expand_prefixes
 from kgqa.model import Literal
 from kgqa.schema import bundled_schema
 

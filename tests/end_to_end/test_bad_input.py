@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 
 LINES = 600_000 if SOAK else 200_000

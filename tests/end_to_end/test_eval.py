@@ -15,8 +15,8 @@ import pytest
 
 from kgqa import open_resources
 from kgqa.cache import Cache
-from kgqa.evaluation.questions import read_questions
-from kgqa.evaluation.thesis_tables import tables
+from kgqa.evaluation.datasets.questions import read_questions
+from kgqa.evaluation.published.thesis_tables import tables
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.faults import half_json, hangs, rate_limited, server_error

@@ -10,7 +10,7 @@ import pytest
 from kgqa import open_resources
 from kgqa.cache import Cache
 from kgqa.demo import build
-from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults

@@ -22,14 +22,14 @@ import pytest
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
-from kgqa.virtuoso.state import lock_owner
+from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
 
 ASKED = ("eval", "run", "--dataset", "demo", "--sample", "30", "--embeddings", "off")
 QUICK = """
 import sys
-from kgqa.evaluation import outages, runner
+from kgqa.evaluation.runs import outages, runner
 outages.OUTAGE_SECONDS, outages.QUIET_SECONDS, outages.PROBE_SECONDS, outages.PAUSE_SECONDS = 1.5, 0.5, 0.5, 0.1
 runner.LAST_SECONDS = 1.0
 from kgqa.cli.main import main

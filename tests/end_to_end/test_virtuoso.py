@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import kgqa.demo
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.server.server import Server
 from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
 
 DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 
 NS = "http://rdf.freebase.com/ns/"

@@ -7,10 +7,10 @@ import tracemalloc
 
 import pytest
 
-from kgqa.evaluation.aggregate import _Table, summary_of
-from kgqa.evaluation.metrics import mean
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.analysis.aggregate import _Table, summary_of
+from kgqa.evaluation.metrics.measures import mean
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record
 
 GOLD = (GoldAnswer("m.1", "Ann"),)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.comparing import GROUPINGS, compare_runs, difference, mcnemar, question_key, scores_by_question
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.analysis.comparison import GROUPINGS, compare_runs, difference, mcnemar, question_key, scores_by_question
+from kgqa.evaluation.runs.records import Record
 
 
 def run(values) -> dict[str, float]:

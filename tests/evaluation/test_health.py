@@ -14,7 +14,7 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.evaluation.health import (
+from kgqa.doctor.checks import (
     AGAIN,
     ESSENTIAL,
     MUST_BE_SEEN,
@@ -27,7 +27,7 @@ from kgqa.evaluation.health import (
     skipped,
     what_and_next,
 )
-from kgqa.evaluation.health_graph import (
+from kgqa.doctor.graph import (
     Fit,
     Probe,
     best_schema,
@@ -37,9 +37,9 @@ from kgqa.evaluation.health_graph import (
     judge_schema,
     judge_tables,
 )
-from kgqa.evaluation.health_limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
-from kgqa.evaluation.health_server import judge_found, judge_profile, judge_wanted
-from kgqa.graph.profiles import profile_named
+from kgqa.doctor.limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.doctor.server import judge_found, judge_profile, judge_wanted
+from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.schema import BUNDLED, bundled_schema
 
 FREEBASE, WIKIDATA, PLAIN = map(bundled_schema, ("freebase", "wikidata", "rdfs"))

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from kgqa.evaluation.health_limits import check_update_rights
-from kgqa.evaluation.health_store import HurriedEndpoint
-from kgqa.graph.transport import Access
+from kgqa.doctor.limits import check_update_rights
+from kgqa.doctor.store import HurriedEndpoint
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.testing.sparql_server import Sent, SparqlServer, truth
 
 

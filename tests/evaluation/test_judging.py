@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.judging import (
+from kgqa.evaluation.judges.judging import (
     DIMENSIONS,
     HIGHEST,
     Judged,
@@ -19,8 +19,8 @@ from kgqa.evaluation.judging import (
     read_rating,
     summary_of_ratings,
 )
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.settings import resolve

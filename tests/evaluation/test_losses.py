@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.losses import LOSSES, lost_at, paths_of
-from kgqa.evaluation.reach import Reach
+from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
+from kgqa.evaluation.analysis.reach import Reach
 from kgqa.explore.beam import BeamSettings, explore
 from kgqa.model import Answer, Entity, Event, Evidence, Named, Question, RelationPath, Step
 from kgqa.schema import bundled_schema

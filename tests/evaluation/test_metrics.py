@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.metrics import (
+from kgqa.evaluation.metrics.measures import (
     Outcome,
     Score,
     by_group,
@@ -20,7 +20,7 @@ from kgqa.evaluation.metrics import (
     score_answer,
     summarise,
 )
-from kgqa.evaluation.questions import GoldAnswer
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.model import Answer, Entity, Literal, Named, Question
 
 TABLE = [

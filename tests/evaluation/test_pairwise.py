@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.pairwise import (
+from kgqa.evaluation.judges.pairwise import (
     DIMENSIONS,
     Pair,
     PairVerdict,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.questions import GoldAnswer, QuestionFileError, half_of, read_questions, spread
+from kgqa.evaluation.datasets.questions import GoldAnswer, QuestionFileError, half_of, read_questions, spread
 
 FULL = {
     "id": "q7",

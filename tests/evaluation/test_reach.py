@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kgqa.evaluation.keys import answer_keys, gold_keys
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.reach import exact_paths
+from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.analysis.reach import exact_paths
 from kgqa.explore.beam import BeamSettings
 from kgqa.model import Entity, RelationPath, Step
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record, read_record, record_object
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record, read_record, record_object
 
 ANN = GoldAnswer("m.1", "Ann", "", ("A.",))
 WHOLE = Record(

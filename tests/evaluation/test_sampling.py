@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.questions import GoldQuestion
-from kgqa.evaluation.sampling import sample, shard
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.datasets.sampling import sample, shard
 
 DRAWN = {0: [43, 70, 72, 90, 94], 1: [21, 41, 50, 68, 73]}
 
@@ -73,9 +73,9 @@ def test_a_sample_of_nothing():
 def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, n, seed):
     import json
 
-    from kgqa.evaluation.run_questions import distinct
-    from kgqa.evaluation.sampling import Ids, sample, sample_of
-    from kgqa.evaluation.questions import iter_questions, read_questions
+    from kgqa.evaluation.runs.run_questions import distinct
+    from kgqa.evaluation.datasets.sampling import Ids, sample, sample_of
+    from kgqa.evaluation.datasets.questions import iter_questions, read_questions
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
     file.write_text("".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids])))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.answer_json import answer_object
-from kgqa.evaluation.metrics import reciprocal_rank, score_answer
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.scores import METRIC_NAMES, SET_METRICS, reading_keys, score_record
+from kgqa.evaluation.metrics.measures import reciprocal_rank, score_answer
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.scores import METRIC_NAMES, SET_METRICS, reading_keys, score_record
 from kgqa.model import Answer, Entity, Literal, Named, Question
 
 ANN, BOB = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",)), GoldAnswer("m.2", "Bob")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.texts import (
+from kgqa.evaluation.metrics.texts import (
     lcs_length,
     rouge_l,
     sub_em,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets import READERS
-from kgqa.evaluation.thesis_tables import MEASURED, Cell, as_text, cell_of, read_models, tables
+from kgqa.evaluation.datasets.registry import READERS
+from kgqa.evaluation.published.thesis_tables import MEASURED, Cell, as_text, cell_of, read_models, tables
 from kgqa.settings import resolve
 
 TABLES = tables()

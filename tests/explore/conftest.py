@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
 

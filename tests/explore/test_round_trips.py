@@ -9,9 +9,9 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import RelationPath
 from kgqa.schema import bundled_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa.explore.beam import BeamSettings, candidate_of
 from kgqa.explore.selection import CHUNK, FILTER_ABOVE, select_entities
-from kgqa.rank.chooser import ScoringChooser, word_similarity
+from kgqa.rank.tournaments.chooser import ScoringChooser, word_similarity
 from kgqa.trace import Trace
 
 from .conftest import ent, path

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import QuestionError, SettingsError
-from kgqa.explore.gold_paths import gold_paths, query_paths
-from kgqa.explore.ontology import Ontology, read_ontology
-from kgqa.explore.training_pools import (
+from kgqa.training.gold_paths import gold_paths, query_paths
+from kgqa.training.ontology import Ontology, read_ontology
+from kgqa.training.pools import (
     GoldQuestion,
     LeakGuard,
     PoolBuilder,
@@ -22,7 +22,7 @@ from kgqa.explore.training_pools import (
     names_in,
     read_questions,
 )
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema

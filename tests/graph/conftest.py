@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
 from tests.graph.stores import KINDS, EmbeddedGraphs, Graphs, VirtuosoGraphs

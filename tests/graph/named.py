@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.templates import render_term
 from kgqa.model import Literal
 from kgqa.schema import Schema, bundled_schema
-from kgqa.virtuoso.name_graph import index_graph
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.bulk.name_graph import index_graph
+from kgqa.virtuoso.server.server import Server
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"

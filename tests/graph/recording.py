@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import urllib3
 
-from kgqa.graph.sparql_text import tokens
+from kgqa.graph.query.tokens import tokens
 from kgqa.graph.store import Rows, Store
 from kgqa.testing.loopback import LoopbackServer, Response
 

@@ -10,18 +10,18 @@ from typing import Protocol
 
 import pyoxigraph
 
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.templates import render_term
 from kgqa.graph.store import Store
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity, Value
 from kgqa.schema import Schema, bundled_schema
-from kgqa.virtuoso.name_graph import index_graph
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.bulk.name_graph import index_graph
+from kgqa.virtuoso.server.server import Server
 
 KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")

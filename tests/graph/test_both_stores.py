@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kgqa.explore.linking import find_mentions
-from kgqa.graph.explain import explain
+from kgqa.graph.query.explain import explain
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources

@@ -9,13 +9,13 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
-from kgqa.graph.derived import Derived
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.tables.derived import Derived
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.profiles import profile_named
+from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.store import Rows
-from kgqa.graph.transport import BrokenOff
-from kgqa.graph.verdict import check_whole
+from kgqa.graph.endpoint.requests.transport import BrokenOff
+from kgqa.graph.endpoint.replies.verdict import check_whole
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace
@@ -308,7 +308,7 @@ class TestCutShort:
         assert tables(capped) == tables(whole)
 
     def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.whole_graph.MOST_PAGES", 3)
+        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
         graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
         with pytest.raises(PartialResult, match=r"The relations .*row cap, 1 rows.*--row-cap"):
             graph.prepare()

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreBusy, StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.store import Store, open_store
 from kgqa.model import Entity, Literal
 
@@ -179,7 +179,7 @@ class TestTooMuch:
         assert len(store.select(QUICK)) == 1
 
     def test_bytes(self, store, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.embedded.MAX_RESULT_BYTES", 1000)
+        monkeypatch.setattr("kgqa.graph.embedded.store.MAX_RESULT_BYTES", 1000)
         with pytest.raises(PartialResult, match="larger than 1,000 bytes"):
             store.select(ALL)
 
@@ -393,7 +393,7 @@ class TestClose:
 PARENT = """
 import signal, sys, threading, time
 from pathlib import Path
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.store import EmbeddedStore
 store = EmbeddedStore(Path(sys.argv[1]), workers=1, writable=sys.argv[2] == "write")
 store.select("SELECT ?o { <http://e/a> <http://e/p> ?o }")
 if sys.argv[2] == "write":
@@ -518,7 +518,7 @@ class TestUpdates:
         folder = store.folder.path
         script = (
             "import sys; from pathlib import Path; from kgqa.errors import KgqaError\n"
-            "from kgqa.graph.embedded import EmbeddedStore, load_files\n"
+            "from kgqa.graph.embedded.store import EmbeddedStore, load_files\n"
             "def attempt(do):\n"
             "    try: do(); print('done')\n"
             "    except KgqaError as error: print(type(error).__name__, error)\n"

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa.errors import PartialResult
-from kgqa.graph import remote_fingerprint
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint import fingerprint as remote_fingerprint
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity
 from kgqa.testing.sparql_server import Sent, table, truth
 from tests.graph import scripted

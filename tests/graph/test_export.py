@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
-from kgqa.graph.export import AnswerInQuery, query_class, refuse_answers
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.export import AnswerInQuery, query_class, refuse_answers
+from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.folder import GraphFolder, GraphMeta, fingerprint, write_json
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.store import open_store
 
 LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
@@ -201,7 +201,7 @@ class TestLocks:
     def test_killed_holder_leaves_none(self, load, python, wait_until):
         folder = GraphFolder(load(LINES[:2]))
         script = (
-            "import sys, time; from pathlib import Path; from kgqa.graph.folder import GraphFolder\n"
+            "import sys, time; from pathlib import Path; from kgqa.graph.embedded.folder import GraphFolder\n"
             "lock = GraphFolder(Path(sys.argv[1])).write_lock(); print('held', flush=True); time.sleep(60)"
         )
         holder = python(script, folder.path)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, StoreUnavailable
-from kgqa.graph.bulk import discard_interrupted, load_files
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.loading import discard_interrupted, load_files
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_graph
 from tests.conftest import SOAK
 from tests.hostile_files import as_json, hostile, run_limited

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import KgqaError, LoadError, StoreUnavailable
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import StoreError
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.store import Store
 from kgqa.model import Entity
 

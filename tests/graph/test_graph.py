@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.labels import LABEL_BATCH
+from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.trace import Trace

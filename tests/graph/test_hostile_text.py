@@ -15,13 +15,13 @@ from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout
 from kgqa.explore.linking import find_mentions, link
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.explain import explain
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.query.explain import explain
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import detect_schema
-from kgqa.graph.queries import render, render_term
-from kgqa.graph.remote_names import RemoteNames
-from kgqa.graph.sparql_text import tokens
+from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.query.tokens import tokens
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import KgqaError, LoadError
-from kgqa.graph.bulk import discard_interrupted, load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.loading import discard_interrupted, load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 from tests.kill_at_write import kill_at
 
@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 def journal(folder: Path, file: Path, *, done: bool = True) -> None:
     """Put a journal of a load of `file` into the folder, of the generation that is published."""
-    from kgqa.graph.loading import Journal, file_job
+    from kgqa.graph.embedded.building import Journal, file_job
 
     generation = GraphFolder(folder).meta().generation
     job = file_job(file)

@@ -17,9 +17,9 @@ import pytest
 import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.store import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -375,7 +375,7 @@ class TestReport:
 LOAD = """
 import sys
 from pathlib import Path
-from kgqa.graph import bulk as embedded
+from kgqa.graph.embedded import loading as embedded
 from kgqa.errors import KgqaError
 started = embedded.Worker.__init__
 def tell(self, *args, **options):
@@ -501,7 +501,7 @@ class TestInterrupted:
     def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
         """The journal stands in the middle of a file: what came before is not fed again, the result is the same."""
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph import loading, embedded, folder as f\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded import building as loading, store as embedded, folder as f\n"
             "import os\n"
             "loading.SEGMENT_LINES = 20_000\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
@@ -560,7 +560,7 @@ class TestTwoAtOnce:
         """Whoever opens a graph at any moment gets one of its generations, never an error."""
         folder = load(NUMBER[:1])
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph.embedded import load_files\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded.store import load_files\n"
             "print('on', flush=True)\n"
             "for n in range(8):\n"
             "    file = Path(sys.argv[2]) / f'{n}.nt'\n"
@@ -581,9 +581,9 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph import loading, process
-from kgqa.graph.bulk import load_files
-from kgqa.graph.embedded import EmbeddedStore
+from kgqa.graph.embedded import building as loading, process
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])
 os.setgid(65534)
 os.setuid(65534)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from kgqa.errors import SettingsError, StoreUnavailable
-from kgqa.graph.login import Login
+from kgqa.graph.endpoint.requests.login import Login
 
 URL = "http://e/sparql-auth"
 PASSWORD = "Circle of Life"

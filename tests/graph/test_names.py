@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kgqa.cache import Cache
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import loose_keys
+from kgqa.graph.names.index import loose_keys
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 

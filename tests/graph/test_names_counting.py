@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.graph.names_counting import Beginnings, WordCounts
-from kgqa.graph.names_memory import Remembered
+from kgqa.graph.names.counting import Beginnings, WordCounts
+from kgqa.graph.names.memory import Remembered
 
 NAMES = st.lists(st.sets(st.text("abcé東", min_size=1, max_size=5), max_size=4), max_size=30)
 

@@ -12,21 +12,21 @@ import pytest
 from kgqa.cache import Cache
 from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.explore.linking import find_mentions
-from kgqa.graph import names_opening, names_reading
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.names import opening as names_opening, reading as names_reading
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import NameIndex
-from kgqa.graph.names_building import build_names_graph
-from kgqa.graph.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
-from kgqa.graph.names_reading import read_names
-from kgqa.graph.names_unindexed import UnindexedNames
-from kgqa.graph.remote_names import RemoteNames
+from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names.building import build_names_graph
+from kgqa.graph.names.server.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
+from kgqa.graph.names.reading import read_names
+from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.names.server.index import RemoteNames
 from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.testing.sparql_server import Sent, SparqlRequest, table, truth
 from kgqa.trace import Budget, BudgetExhausted, Trace
-from kgqa.virtuoso.name_graph import drop_names_graph, index_graph, names_graphs
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.bulk.name_graph import drop_names_graph, index_graph, names_graphs
+from kgqa.virtuoso.server.server import Server
 from tests.graph import scripted
 from tests.graph.named import LABEL, SCHEMA, lines, on_server, table_lines
 from tests.virtuoso_server import copied, running_server
@@ -198,7 +198,7 @@ class TestWithinAQuestion:
 
     def test_an_index_that_takes_longer_to_make_than_the_question_may(self, asking, monkeypatch):
         slow = threading.Event()
-        monkeypatch.setattr("kgqa.graph.names.loose_keys", lambda name: {} if slow.wait(0.002) else {"key": "article"})
+        monkeypatch.setattr("kgqa.graph.names.index.loose_keys", lambda name: {} if slow.wait(0.002) else {"key": "article"})
         graph = asking(self.script(), seconds=1.0)
         with pytest.raises(BudgetExhausted, match="more than 1 seconds, while the index of names was made.*kgqa graph info"):
             graph.search("name 7")
@@ -243,7 +243,7 @@ class TestWithinAQuestion:
         with pytest.raises(NamesNotIndexed, match="could be counted in time"):
             graph.search("name 7")
         scripts.append(self.script())
-        monkeypatch.setattr("kgqa.graph.derived.UNCOUNTED_SECONDS", 0.0)
+        monkeypatch.setattr("kgqa.graph.tables.derived.UNCOUNTED_SECONDS", 0.0)
         graph = graph.for_question(Trace(Budget()))
         graph.timeout = 10.0
         assert graph.search("name 7")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.graph.names_scores import LEAST_WEIGHT, NameScores
+from kgqa.graph.names.server.scores import LEAST_WEIGHT, NameScores
 
 WORDS = st.sampled_from(["a", "b", "c", "d"])
 TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=7), min_size=1, max_size=20)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.names_graph import beginning_node, count_node, count_of
-from kgqa.graph.names_text import LONGEST_CODE, MAX_TOKENS, NameTokens, coded, key_number, pattern
-from kgqa.graph.queries import render, render_term
+from kgqa.graph.names.server.names_graph import beginning_node, count_node, count_of
+from kgqa.graph.names.text import LONGEST_CODE, MAX_TOKENS, NameTokens, coded, key_number, pattern
+from kgqa.graph.query.templates import render, render_term
 from kgqa.model import Entity, Literal
 from kgqa.words import normalise
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.graph.profiles import profile_named, profile_of, profiles, signs
+from kgqa.graph.endpoint.profiles import profile_named, profile_of, profiles, signs
 from kgqa.settings_table import SETTINGS
 
 

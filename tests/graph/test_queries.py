@@ -14,9 +14,9 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.patterns import Edge, MarkTest, TypeTest, Walk
-from kgqa.graph.queries import Comment, Variable, render, render_term
-from kgqa.graph.sparql_text import prepare
+from kgqa.graph.query.patterns import Edge, MarkTest, TypeTest, Walk
+from kgqa.graph.query.templates import Comment, Variable, render, render_term
+from kgqa.graph.query.tokens import prepare
 from kgqa.model import Entity, Literal
 
 A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")

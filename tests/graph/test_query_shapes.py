@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph import query_shapes
-from kgqa.graph.patterns import MarkTest, TypeTest, walk_of
-from kgqa.graph.queries import Comment, _environment, render, render_term
-from kgqa.graph.query_shapes import Shapes
+from kgqa.graph.query import shapes as query_shapes
+from kgqa.graph.query.patterns import MarkTest, TypeTest, walk_of
+from kgqa.graph.query.templates import Comment, _environment, render, render_term
+from kgqa.graph.query.shapes import Shapes
 from kgqa.model import Entity, Literal, RelationPath, Step
 from tests.graph.test_queries import FULL
 

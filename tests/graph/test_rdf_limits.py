@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import LoadError
-from kgqa.graph.bulk import load_files
-from kgqa.graph.rdf_limits import MAX_JSON_DEPTH, ShallowJson
-from kgqa.graph.rdf_lines import MAX_LINE_BYTES, blocks
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.rdf.limits import MAX_JSON_DEPTH, ShallowJson
+from kgqa.graph.rdf.lines import MAX_LINE_BYTES, blocks
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">{}</rdf:RDF>'
 ABOUT = '<rdf:Description rdf:about="{}"><p xmlns="http://e/">{}</p></rdf:Description>'

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.graph import rdf_lines
-from kgqa.graph.rdf_lines import LineReader, blocks, hashes
+from kgqa.graph.rdf import lines as rdf_lines
+from kgqa.graph.rdf.lines import LineReader, blocks, hashes
 
 A = b"<http://e/a> <http://e/p> <http://e/b> .\n"
 B = b'<http://e/a> <http://e/p> "text" .\n'

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from kgqa.errors import StoreUnavailable
-from kgqa.graph import remote_fingerprint
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.remote_fingerprint import telling_predicates
-from kgqa.graph.result_cache import ResultCache
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint import fingerprint as remote_fingerprint
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.fingerprint import telling_predicates
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Literal
 from kgqa.testing.sparql_server import Sent, SparqlServer, table
 

@@ -15,10 +15,10 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
-from kgqa.graph import remote_load
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.remote_load import DEFAULT_GRAPH, batches, graph_to_write
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint import loading as remote_load
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.loading import DEFAULT_GRAPH, batches, graph_to_write
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Literal
 from tests.rdf_samples import files_of_each_format
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from kgqa.explore.linking import find_mentions
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import NameIndex, loose_keys
-from kgqa.graph.names_reading import count_names, read_names
-from kgqa.graph.remote_names import RemoteNames
+from kgqa.graph.names.index import NameIndex, loose_keys
+from kgqa.graph.names.reading import count_names, read_names
+from kgqa.graph.names.server.index import RemoteNames
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.words import normalise
@@ -140,7 +140,7 @@ class TestVeryMany:
     """More hits than are taken: those of the shortest names are, so that the best are among them."""
 
     def test_the_shortest_are_found(self, small, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.names_hits.MAX_HITS", 40)
+        monkeypatch.setattr("kgqa.graph.names.server.hits.MAX_HITS", 40)
         for module in ("names_hits", "remote_names"):
             monkeypatch.setattr(f"kgqa.graph.{module}.ENOUGH_HITS", 30)
         small.remote.names.close()
@@ -151,7 +151,7 @@ class TestVeryMany:
         small.remote.names.close()
 
     def test_no_word_is_crowded_out(self, small, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.names_keyed.MAX_HITS", 20)
+        monkeypatch.setattr("kgqa.graph.names.server.keyed.MAX_HITS", 20)
         small.remote.names.close()
         texts = sorted({normalise(name) for names in NAMES.values() for name in names} - {""})
         found = small.remote.names.exact(texts)

@@ -14,8 +14,8 @@ from importlib.resources import files
 import pytest
 
 from kgqa.errors import StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.transport import Access
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Question
 from kgqa.settings import resolve

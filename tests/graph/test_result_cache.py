@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kgqa.graph.result_cache import FLUSH_RESULTS, MAX_BODY_BYTES, GraphResults, Overheard, ResultCache
+from kgqa.graph.endpoint.result_cache import FLUSH_RESULTS, MAX_BODY_BYTES, GraphResults, Overheard, ResultCache
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_threads_share_one(opened, file):
 WRITER = """
 import sys
 from pathlib import Path
-from kgqa.graph.result_cache import ResultCache
+from kgqa.graph.endpoint.result_cache import ResultCache
 cache = ResultCache(Path(sys.argv[1]))
 print("open", flush=True)
 for number in range(int(sys.argv[3])):

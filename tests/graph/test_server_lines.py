@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from kgqa.errors import LoadError
-from kgqa.graph.rdf_files import MalformedLines, file_job
-from kgqa.graph.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
+from kgqa.graph.rdf.files import MalformedLines, file_job
+from kgqa.graph.rdf.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
 from tests.graph.test_rdf_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"

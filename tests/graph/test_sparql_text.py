@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import KgqaError, QueryRejected
-from kgqa.graph.sparql_text import check_local, decode_codepoints, expand_prefixes, prepare, shorten_iris, tokens
+from kgqa.graph.query.tokens import check_local, decode_codepoints, expand_prefixes, prepare, shorten_iris, tokens
 
 NS = "http://rdf.freebase.com/ns/"
 DECLARED = f"PREFIX ns: <{NS}> PREFIX : <http://e/> "
@@ -324,8 +324,8 @@ def graph():
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    from kgqa.graph.bulk import load_files
-    from kgqa.graph.embedded import EmbeddedStore
+    from kgqa.graph.embedded.loading import load_files
+    from kgqa.graph.embedded.store import EmbeddedStore
 
     folder = tmp_path_factory.mktemp("shared")
     file = folder / "graph.ttl"

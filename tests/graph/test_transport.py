@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.transport import BrokenOff
+from kgqa.graph.endpoint.requests.transport import BrokenOff
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_faults import (
     busy,
@@ -25,7 +25,7 @@ from kgqa.testing.sparql_faults import (
     zipped,
 )
 from kgqa.testing.sparql_server import Sent, table, table_bytes, truth
-from kgqa.virtuoso.processes import free_port
+from kgqa.virtuoso.server.processes import free_port
 from tests.graph import scripted
 from tests.graph.scripted import asked, took
 
@@ -170,7 +170,7 @@ def test_closing_ends_what_is_under_way(serve, to):
 
 CTRL_C = """
 import sys
-from kgqa.graph.endpoint import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore
 store = EndpointStore(sys.argv[1], profile="generic")
 print("asking", flush=True)
 try:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.sparql_text import check_remote
-from kgqa.graph.transport import Access
-from kgqa.graph.update_guard import check_update
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.query.update_guard import check_update
 from tests.conftest import SOAK
 
 OWN, OTHER = "http://e/own", "http://e/other"

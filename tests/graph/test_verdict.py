@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.graph.profiles import profile_named
+from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.store import Rows
-from kgqa.graph.verdict import (
+from kgqa.graph.endpoint.replies.verdict import (
     aggregates_all,
     broken_result,
     check_whole,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
-from kgqa.explore.gold_paths import gold_paths
+from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.labels import LABEL_BATCH
+from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
 from kgqa.trace import Trace

@@ -17,10 +17,10 @@ from kgqa.llm.client import Completion, Prompt
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.model import Candidate, Entity, RelationPath, StageUsage, Step
-from kgqa.rank.chooser import Group
-from kgqa.rank.memo import Memo
-from kgqa.rank.tournament import TOURNAMENTS
-from kgqa.rank.voting import Voting
+from kgqa.rank.tournaments.chooser import Group
+from kgqa.rank.tournaments.memo import Memo
+from kgqa.rank.tournaments.tournament import TOURNAMENTS
+from kgqa.rank.tournaments.voting import Voting
 from kgqa.settings import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import Reply

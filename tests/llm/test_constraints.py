@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from kgqa.llm.client import Message, Prompt, Sampling
-from kgqa.llm.constraints import JSON_TOKENS, Constraints, chosen, constraint, is_about
-from kgqa.llm.openai import OpenAIChat
+from kgqa.llm.backends.constraints import JSON_TOKENS, Constraints, chosen, constraint, is_about
+from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.testing import faults
 from kgqa.testing.faults import Reply
 from kgqa.testing.server import ScriptedServer
@@ -242,7 +242,7 @@ def test_json_needs_more_tokens_than_a_choice(chat):
 
 def test_openai_is_asked_by_schema_at_once(monkeypatch):
     with ScriptedServer(lambda _: "blue", constrains="json_schema") as server:
-        monkeypatch.setattr("kgqa.llm.openai.OPENAI_URL", server.url)
+        monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
         model = OpenAIChat("m", key="sk-1")
         assert model.complete([ask()])[0].constrained
         assert fields_of(server) == ["response_format"]

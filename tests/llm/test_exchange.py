@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from kgqa.llm.exchange import (
+from kgqa.llm.backends.exchange import (
     LONGEST_ASKED,
     LONGEST_PAUSE,
     Patience,

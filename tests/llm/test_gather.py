@@ -12,7 +12,7 @@ import pytest
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import Completion, Message, Prompt
-from kgqa.llm.gather import Gatherer
+from kgqa.llm.backends.gather import Gatherer
 
 SOON = 5.0
 """Seconds after which a test has failed."""

@@ -18,7 +18,7 @@ import pytest
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
-from kgqa.llm.openai import OpenAIChat
+from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.replay import Replay
 from kgqa.servers import LARGEST_REPLY
 from kgqa.testing import faults
@@ -544,7 +544,7 @@ def test_openai_itself(chat, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another")
     with ScriptedServer(["yes", faults.wrong_key()], key=KEY) as server:
-        monkeypatch.setattr("kgqa.llm.openai.OPENAI_URL", server.url)
+        monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
         model = chat(server, url=None)
         assert model.complete([ask()])[0].text == "yes"
         assert server.requests[0].headers["openai-organization"] == "my-organisation"
@@ -657,7 +657,7 @@ def test_a_server_that_hangs_does_not_keep_the_program(how):
     program = f"""
         import sys, threading
         from kgqa.llm.client import Message, Prompt
-        from kgqa.llm.openai import OpenAIChat
+        from kgqa.llm.backends.openai import OpenAIChat
 
         model = OpenAIChat("m", url=sys.argv[1])
         prompts = [Prompt((Message("user", "hello"),), "decide")] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.llm.client import Sampling
-from kgqa.llm.parameters import Parameters, refused_parameter
+from kgqa.llm.backends.parameters import Parameters, refused_parameter
 
 SENT = [
     "temperature",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.llm.parse import (
+from kgqa.llm.replies.parse import (
     read_answers,
     read_choice,
     read_indices,

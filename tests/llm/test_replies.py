@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.llm.client import Completion
-from kgqa.llm.replies import (
+from kgqa.llm.backends.chat_reply import (
     UnreadableBody,
     message_of,
     part_reasoning,

@@ -19,7 +19,7 @@ from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
-from kgqa.llm.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
+from kgqa.llm.backends.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
 
 PASSED = {
     "LLM": {"model", "seed", "runner", "trust_remote_code"},

@@ -39,8 +39,8 @@ def capped(prepared_folder, tmp_path_factory):  # noqa: F811
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """`opened(place) -> Resources` with nothing kept yet."""
-    monkeypatch.setattr("kgqa.graph.names_reading.LEAST_ROWS", CAP)
-    monkeypatch.setattr("kgqa.graph.names_reading.PAGE_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.reading.LEAST_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.reading.PAGE_ROWS", CAP)
     every = []
 
     def opened(place: str | None):

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.settings import resolve
 
 NS = "http://rdf.freebase.com/ns/"

@@ -12,7 +12,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults
@@ -103,7 +103,7 @@ def films(folder, session_cache):
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch):
-    monkeypatch.setattr("kgqa.llm.exchange.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("kgqa.llm.backends.exchange.FIRST_PAUSE", 0.01)
 
 
 def kind_of(messages):

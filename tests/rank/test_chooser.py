@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.chooser import Group, OfflineChooser, RandomChooser, ScoringChooser, usable_indices
+from kgqa.rank.tournaments.chooser import Group, OfflineChooser, RandomChooser, ScoringChooser, usable_indices
 
 WORDS = ["sports team arena stadium", "sports team team mascot", "person place of birth", "country capital"]
 

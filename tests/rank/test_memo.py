@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.chooser import Group, RandomChooser
-from kgqa.rank.memo import Memo
-from kgqa.rank.tournament import TOURNAMENTS
+from kgqa.rank.tournaments.chooser import Group, RandomChooser
+from kgqa.rank.tournaments.memo import Memo
+from kgqa.rank.tournaments.tournament import TOURNAMENTS
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.test_tournament import Saying, pool_of
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate
-from kgqa.rank.pairwise import knockout, pairwise
+from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.test_tournament import pool_of
 

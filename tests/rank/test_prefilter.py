@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.chooser import RandomChooser
+from kgqa.rank.tournaments.chooser import RandomChooser
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import METHODS, prefilter, relevance

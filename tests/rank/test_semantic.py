@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.rank.onnx_export import OnnxEncoder
-from kgqa.rank.semantic import CachedEncoder, open_encoder
-from kgqa.rank.sentence_models import TorchEncoder, packaged_minilm
+from kgqa.rank.embedding.onnx_export import OnnxEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
 
 TEXTS = [
     "which city is the capital?",
@@ -165,7 +165,7 @@ WITHOUT_TORCH = """
 import json, sys
 from pathlib import Path
 from kgqa.cache import Cache
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.embedding.semantic import open_encoder
 told = []
 vectors = open_encoder(Cache(Path(sys.argv[1])), say=told.append).encode(["sports team mascot"])
 heavy = [name for name in ("torch", "transformers", "sentence_transformers", "onnx") if name in sys.modules]
@@ -231,7 +231,7 @@ def test_the_encoder_of_a_process_is_opened_once(encoder, encoder_cache):
 
 def test_vectors_are_not_lost_when_another_thread_cuts_memory_back(onnx, monkeypatch):
     """The other thread comes in while vectors are computed; what was remembered before is still needed after it."""
-    monkeypatch.setattr("kgqa.rank.semantic._REMEMBERED", 1)
+    monkeypatch.setattr("kgqa.rank.embedding.semantic._REMEMBERED", 1)
 
     class Interrupted:
         name = onnx.name

@@ -17,9 +17,9 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
-from kgqa.rank.onnx_export import OnnxEncoder
-from kgqa.rank.semantic import open_encoder
-from kgqa.rank.sentence_models import ModelFiles, TorchEncoder, find_model, packaged_minilm, slug
+from kgqa.rank.embedding.onnx_export import OnnxEncoder
+from kgqa.rank.embedding.semantic import open_encoder
+from kgqa.rank.embedding.sentence_models import ModelFiles, TorchEncoder, find_model, packaged_minilm, slug
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz?,-0123456789é東京"
 TEXTS = ["which city?", "sports team mascot", "a", "", "PARASITE", "é 東京", "one two three " * 40]
@@ -102,7 +102,7 @@ WARM = """
 import json, sys
 from pathlib import Path
 from kgqa.cache import Cache
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.embedding.semantic import open_encoder
 encoder = open_encoder(Cache(Path(sys.argv[1])), model=sys.argv[2], say=print)
 encoder.encode_once(["which city?"])
 print(json.dumps([encoder.name, "torch" in sys.modules]))
@@ -164,7 +164,7 @@ def test_a_damaged_int8_model_is_made_again(bert, tmp_path, monkeypatch):
     first = open_encoder(cache, model=str(bert), precision="int8")
     file = tmp_path / "models" / first.name / "model.onnx"
     file.write_bytes(b"this is no model")
-    monkeypatch.setattr("kgqa.rank.semantic._OPENED", {})  # as in another process
+    monkeypatch.setattr("kgqa.rank.embedding.semantic._OPENED", {})  # as in another process
     again = open_encoder(cache, model=str(bert), precision="int8")
     assert np.array_equal(again.encode_once(TEXTS), first.encode_once(TEXTS))
 
@@ -228,7 +228,7 @@ import json, sys
 from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.embedding.semantic import open_encoder
 try:
     encoder = open_encoder(Cache(Path(sys.argv[1])), model=sys.argv[2])
     print(json.dumps([encoder.name, len(encoder.encode_once(["a"])[0])]))
@@ -286,7 +286,7 @@ for name in sys.argv[2].split(","):
     sys.modules[name] = None  # as if it were not installed
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
-from kgqa.rank.semantic import open_encoder
+from kgqa.rank.embedding.semantic import open_encoder
 told, refused = [], []
 cache = Cache(Path(sys.argv[1]))
 opened = [open_encoder(cache, say=told.append), open_encoder(cache, say=told.append)]

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.chooser import Chooser
-from kgqa.rank.tournament import TOURNAMENTS, chunked, pointwise, single
+from kgqa.rank.tournaments.chooser import Chooser
+from kgqa.rank.tournaments.tournament import TOURNAMENTS, chunked, pointwise, single
 from kgqa.testing.oracle import NoisyOracle
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.hostile_files import as_json, hostile
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.semantic import CachedEncoder
+from kgqa.rank.embedding.semantic import CachedEncoder
 from kgqa.rank.trained import PathTable, TrainedRanker, in_half_precision, ranker_scorer
 
 TOPIC = Entity("http://ex.org/topic")

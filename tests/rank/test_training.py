@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
 from kgqa.rank.trained import TrainedRanker
-from kgqa.rank.training import (
+from kgqa.training.trainer import (
     Example,
     TrainingSettings,
     Vectors,
@@ -144,7 +144,7 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "torch" else find(name, *more)
 import numpy as np
 from kgqa.errors import ModelUnavailable
-from kgqa.rank.training import Example, Vectors, train
+from kgqa.training.trainer import Example, Vectors, train
 pool = np.array([[0], [1]], dtype=np.int32)
 try:
     train([Example("q", pool, 0)], Vectors(np.eye(2), np.zeros(2, int), {"q": np.ones(2)}, "m"))

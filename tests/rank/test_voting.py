@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.chooser import Group, RandomChooser
-from kgqa.rank.tournament import TOURNAMENTS
-from kgqa.rank.voting import Voting
+from kgqa.rank.tournaments.chooser import Group, RandomChooser
+from kgqa.rank.tournaments.tournament import TOURNAMENTS
+from kgqa.rank.tournaments.voting import Voting
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.test_tournament import pool_of
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.evaluation.aggregate import summary_of
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.analysis.aggregate import summary_of
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record
 from kgqa.report.comparison import compare, figures_of, groups_of, labels_of, metrics_of
 
 
@@ -126,7 +126,7 @@ def test_what_decides_whether_runs_may_be_compared_is_said():
 
 
 def test_metrics_that_are_older_than_the_predictions_are_not_believed(offline, tmp_path):
-    from kgqa.evaluation.runs import METRICS, PREDICTIONS, Run
+    from kgqa.evaluation.runs.runs import METRICS, PREDICTIONS, Run
 
     for name in ("run.json", PREDICTIONS):
         (tmp_path / name).write_bytes((offline.folder / name).read_bytes())

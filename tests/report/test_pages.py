@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from kgqa.evaluation.records import Record
+from kgqa.evaluation.runs.records import Record
 from kgqa.report.comparison import compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page

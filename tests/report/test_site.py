@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.evaluation.questions import GoldAnswer
-from kgqa.evaluation.records import Record
-from kgqa.evaluation.scores import score_record
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.metrics.scores import score_record
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import losses_of
 from kgqa.report.outcomes import STAGES, UNSCORED, sides_of, stage_of
@@ -181,7 +181,7 @@ def test_where_an_answer_was_lost():
 
 
 def test_every_loss_has_words():
-    from kgqa.evaluation.losses import LOSSES
+    from kgqa.evaluation.analysis.losses import LOSSES
 
     assert set(LOSSES) == set(STAGES) - {"", UNSCORED}
 

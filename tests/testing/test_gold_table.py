@@ -6,8 +6,8 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
-from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
-from kgqa.explore.gold_paths import query_paths
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.training.gold_paths import query_paths
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_along, gold_for

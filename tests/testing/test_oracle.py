@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.chooser import Group
+from kgqa.rank.tournaments.chooser import Group
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.test_tournament import pool_of
 

@@ -11,7 +11,7 @@ import pytest
 
 import kgqa.demo
 from benchmarks.peer_answers import answer_text, holds_gold, read_answers, write_questions
-from kgqa.evaluation.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from tests.conftest import ROOT
 from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 

@@ -23,7 +23,7 @@ def get(server, **fields):
 
 def test_the_example_of_the_docs_runs():
     text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
-    code = textwrap.dedent(text[text.rindex("    from kgqa.graph.endpoint") :])
+    code = textwrap.dedent(text[text.rindex("    from kgqa.graph.endpoint.store") :])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
@@ -78,7 +78,7 @@ def test_closing_drops_who_waits():
 def test_the_table_of_the_docs_names_every_key():
     from dataclasses import fields
 
-    from kgqa.graph.profiles import Profile
+    from kgqa.graph.endpoint.profiles import Profile
 
     text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     named = {

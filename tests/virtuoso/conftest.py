@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.server.server import Server
 from tests import virtuoso_server as shared
 from tests.end_to_end import conftest as end_to_end
 from tests.virtuoso_server import copied, running_server

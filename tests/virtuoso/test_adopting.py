@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.folder import ServerFolder, ServerRecord
-from kgqa.virtuoso.isql import run_sql
-from kgqa.virtuoso.launching import shut_down
-from kgqa.virtuoso.server import Server
-from kgqa.virtuoso.starting import hidden_server
-from kgqa.virtuoso.users import new_password
+from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord
+from kgqa.virtuoso.server.isql import run_sql
+from kgqa.virtuoso.server.launching import shut_down
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.starting import hidden_server
+from kgqa.virtuoso.server.users import new_password
 from tests.virtuoso_server import copied, needs_virtuoso, running_server
 
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.errors import KgqaError, LoadError
-from kgqa.virtuoso.dump_cleaning import Cleaner, clean_dump
-from kgqa.virtuoso.dump_layout import FILES_PER_GROUP, Layout, chunk_file, chunk_files, file_of, files_of_worker
-from kgqa.virtuoso.dump_lines import BlockJudge
-from kgqa.virtuoso.dump_reader import Place
-from kgqa.virtuoso.dump_rules import Cleaning
-from kgqa.virtuoso.dump_tally import EXAMPLES, Tally
-from kgqa.virtuoso.freebase_rules import freebase_rules
+from kgqa.virtuoso.freebase.cleaning import Cleaner, clean_dump
+from kgqa.virtuoso.freebase.dump.layout import FILES_PER_GROUP, Layout, chunk_file, chunk_files, file_of, files_of_worker
+from kgqa.virtuoso.freebase.dump.lines import BlockJudge
+from kgqa.virtuoso.freebase.dump.reader import Place
+from kgqa.virtuoso.freebase.dump.rules import Cleaning
+from kgqa.virtuoso.freebase.dump.tally import EXAMPLES, Tally
+from kgqa.virtuoso.freebase.rules import freebase_rules
 
 CLEANING = Cleaning(rules=freebase_rules())
 COUNT = 6000
@@ -184,8 +184,8 @@ class TestCleaner:
     def test_processes_end_with_a_killed_parent(self, dump, tmp_path):
         code = (
             "import sys, os, pathlib\n"
-            "from kgqa.virtuoso.dump_cleaning import Cleaner\n"
-            "from kgqa.virtuoso.dump_rules import Cleaning\n"
+            "from kgqa.virtuoso.freebase.cleaning import Cleaner\n"
+            "from kgqa.virtuoso.freebase.dump.rules import Cleaning\n"
             "with Cleaner(pathlib.Path(sys.argv[1]), Cleaning(), None, 10, workers=2) as cleaner:\n"
             "    print(*(w._process.pid for w in cleaner._running), flush=True)\n"
             "    sys.stdin.read()\n"

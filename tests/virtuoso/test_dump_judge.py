@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.dump_sample import BREAKAGE, REPAIRED, UNUSUAL, dump_lines
-from kgqa.virtuoso.dump_judge import QUOTES_ADDED, TAG_LOWERED, TIME_TYPED, LineJudge
-from kgqa.virtuoso.dump_lines import BlockJudge
-from kgqa.virtuoso.dump_rules import ALL_LANGUAGES, Cleaning
-from kgqa.virtuoso.freebase_rules import freebase_rules
+from kgqa.virtuoso.freebase.dump.judge import QUOTES_ADDED, TAG_LOWERED, TIME_TYPED, LineJudge
+from kgqa.virtuoso.freebase.dump.lines import BlockJudge
+from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning
+from kgqa.virtuoso.freebase.rules import freebase_rules
 from tests.conftest import SOAK
 from tests.virtuoso import dump_reference
 
@@ -139,7 +139,7 @@ def test_noise_comes_before_everything_else():
 
 
 def test_what_is_learnt_of_predicates_and_tags_is_bounded(monkeypatch):
-    monkeypatch.setattr("kgqa.virtuoso.dump_judge.MAX_KNOWN", 10)
+    monkeypatch.setattr("kgqa.virtuoso.freebase.dump.judge.MAX_KNOWN", 10)
     judge = LineJudge(CLEANING)
     for number in range(100):
         assert judge.line(f"{SUBJECT}\t<{NS}p{number}>\t{SUBJECT}\t.".encode()).kept

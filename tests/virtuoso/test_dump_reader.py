@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import LoadError
-from kgqa.virtuoso import dump_reader
-from kgqa.virtuoso.dump_judge import MAX_LINE_BYTES
-from kgqa.virtuoso.dump_reader import Place, identity, read_blocks
+from kgqa.virtuoso.freebase.dump import reader as dump_reader
+from kgqa.virtuoso.freebase.dump.judge import MAX_LINE_BYTES
+from kgqa.virtuoso.freebase.dump.reader import Place, identity, read_blocks
 
 LINES = [b"%d %s\n" % (number, b"x" * (number % 50)) for number in range(1, 501)]
 TEXT = b"".join(LINES)

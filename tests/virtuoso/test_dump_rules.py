@@ -10,8 +10,8 @@ import pytest
 
 from kgqa.errors import SchemaError
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.dump_rules import ALL_LANGUAGES, Cleaning, Rule
-from kgqa.virtuoso.freebase_rules import check_rules, freebase_rules, parse_rules, protected
+from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
+from kgqa.virtuoso.freebase.rules import check_rules, freebase_rules, parse_rules, protected
 
 NS = "http://rdf.freebase.com/ns/"
 SCHEMA = bundled_schema("freebase")

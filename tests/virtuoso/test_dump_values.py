@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.virtuoso.dump_values import XSD, fits, not_kept, number_type, time_of_day
+from kgqa.virtuoso.freebase.dump.values import XSD, fits, not_kept, number_type, time_of_day
 
 
 def of(value: str, kind: str) -> bool:

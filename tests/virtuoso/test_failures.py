@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.isql import BAD_LOGIN
-from kgqa.virtuoso.processes import free_port, listener
-from kgqa.virtuoso.programs import server_program
-from kgqa.virtuoso.server import Server
-from kgqa.virtuoso.state import lock_owner
-from kgqa.virtuoso.troubles import TROUBLES, explain_log, explain_sql, last_error, telling_lines, trouble_in
+from kgqa.virtuoso.server.isql import BAD_LOGIN
+from kgqa.virtuoso.server.processes import free_port, listener
+from kgqa.virtuoso.server.programs import server_program
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.state import lock_owner
+from kgqa.virtuoso.server.troubles import TROUBLES, explain_log, explain_sql, last_error, telling_lines, trouble_in
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 
@@ -117,7 +117,7 @@ def test_a_full_disk_at_the_first_start(small_disk):
 
 def test_a_disk_that_fills_while_the_database_is_made(small_disk, monkeypatch):
     needs_virtuoso()
-    monkeypatch.setattr("kgqa.virtuoso.starting.LEAST_FREE_BYTES", 0)
+    monkeypatch.setattr("kgqa.virtuoso.server.starting.LEAST_FREE_BYTES", 0)
     server = Server.at(small_disk(40) / "server")
     message = refused(server)
     assert re.search(r"did not start. The disk is full. \d+ MB are free at .*Its log says:.*(?i:out of disk)", message)
@@ -154,7 +154,7 @@ def test_a_first_start_that_was_killed(tmp_path):
     """What it left behind is removed, its hidden server too, and the database made anew."""
     needs_virtuoso()
     server = Server.at(tmp_path / "server")
-    script = f"from kgqa.virtuoso.server import Server; Server.at({str(server.folder.path)!r}).start(memory_share=0.02)"
+    script = f"from kgqa.virtuoso.server.server import Server; Server.at({str(server.folder.path)!r}).start(memory_share=0.02)"
     starting = subprocess.Popen([os.sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     while not lock_owner(server.folder.lock):
         time.sleep(0.01)
@@ -291,7 +291,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
 def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
     """A server that goes down refuses every login, which is not about the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
-    monkeypatch.setattr("kgqa.virtuoso.troubles.ENDING_SECONDS", 0)
+    monkeypatch.setattr("kgqa.virtuoso.server.troubles.ENDING_SECONDS", 0)
     assert "refuses the password" in str(explain_sql(bad_login, own_server.folder))
     own_server.stop()
     explained = str(explain_sql(bad_login, own_server.folder))

@@ -19,17 +19,17 @@ import pytest
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.opening import open_graph
-from kgqa.graph.remote_names import RemoteNames
-from kgqa.virtuoso import freebase
-from kgqa.virtuoso.dump_cleaning import Cleaner
-from kgqa.virtuoso.dump_layout import MAX_FILES
-from kgqa.virtuoso.dump_lines import BlockJudge
-from kgqa.virtuoso.dump_tally import Tally
-from kgqa.virtuoso.freebase import REFUSED_BY_SERVER, load_dump
-from kgqa.virtuoso.freebase_journal import NAME, FreebaseJournal, LoadOptions, forget
-from kgqa.virtuoso.load_token import TABLE
-from kgqa.virtuoso.server import Server
-from kgqa.virtuoso.state import lock_owner
+from kgqa.graph.names.server.index import RemoteNames
+from kgqa.virtuoso.freebase import loading as freebase
+from kgqa.virtuoso.freebase.cleaning import Cleaner
+from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
+from kgqa.virtuoso.freebase.dump.lines import BlockJudge
+from kgqa.virtuoso.freebase.dump.tally import Tally
+from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
+from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
+from kgqa.virtuoso.bulk.load_token import TABLE
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.end_to_end.conftest import KGQA
 
@@ -264,7 +264,7 @@ class TestInterrupted:
         with pytest.raises(LoadError, match="other options: graph iri, languages. Leave them out"):
             load_dump(virtuoso_server, dump, options=LoadOptions("urn:x", ("de",), lines_per_chunk=CHUNK), resume=True)
         with monkeypatch.context() as patch:
-            patch.setattr("kgqa.virtuoso.freebase_journal.freebase_rules", lambda: ())
+            patch.setattr("kgqa.virtuoso.freebase.journal.freebase_rules", lambda: ())
             with pytest.raises(LoadError, match="noise has changed.*--restart"):
                 load_dump(virtuoso_server, dump, resume=True)
         (virtuoso_server.folder.path / f"{NAME}.json").write_text("{")

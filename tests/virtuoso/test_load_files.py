@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import LoadError, ServerError, StoreUnavailable
-from kgqa.graph.bulk import load_files as load_into_folder
-from kgqa.graph.embedded import EmbeddedStore
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.graph.rdf_files import MalformedLines, file_job
-from kgqa.graph.server_lines import ServerFiles, unsendable
-from kgqa.virtuoso.chunks import write_chunks
-from kgqa.virtuoso.load_files import discard_interrupted, load_files
-from kgqa.virtuoso.server import Server
-from kgqa.virtuoso.state import lock_owner
+from kgqa.graph.embedded.loading import load_files as load_into_folder
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.rdf.files import MalformedLines, file_job
+from kgqa.graph.rdf.server_lines import ServerFiles, unsendable
+from kgqa.virtuoso.bulk.chunks import write_chunks
+from kgqa.virtuoso.bulk.files import discard_interrupted, load_files
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.rdf_samples import files_of_each_format
 
@@ -333,9 +333,9 @@ def _chunks(journal: Path) -> int:
 LOAD = """
 import sys
 from pathlib import Path
-from kgqa.graph.endpoint import EndpointStore
-from kgqa.virtuoso.load_files import load_files
-from kgqa.virtuoso.server import Server
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.virtuoso.bulk.files import load_files
+from kgqa.virtuoso.server.server import Server
 server = Server.at(Path(sys.argv[1]))
 store = EndpointStore(server.url, graphs=[sys.argv[2]], writable=sys.argv[2])
 load_files(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))

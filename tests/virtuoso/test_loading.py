@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso import journal
-from kgqa.virtuoso.loading import LoadProgress, load_files
-from kgqa.virtuoso.server import Server
-from kgqa.virtuoso.state import lock_owner
+from kgqa.virtuoso.bulk import journal
+from kgqa.virtuoso.bulk.loading import LoadProgress, load_files
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import copied, running_server
@@ -144,7 +144,7 @@ def test_a_server_killed_while_it_loads(own_server):
 LOADER = """
 import sys
 from pathlib import Path
-from kgqa.virtuoso.server import Server
+from kgqa.virtuoso.server.server import Server
 
 server = Server.at(Path(sys.argv[1]))
 server.load([Path(file) for file in sys.argv[2:]], "http://cut")

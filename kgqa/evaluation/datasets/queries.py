@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kgqa.evaluation.datasets.reading import distinct
-from kgqa.graph.sparql_text import tokens
+from kgqa.graph.query.tokens import tokens
 
 FREEBASE = "http://rdf.freebase.com/ns/"
 WIKIDATA = "http://www.wikidata.org/entity/"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from kgqa.evaluation.questions import MAX_ANSWERS, GoldAnswer, GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer, GoldQuestion, QuestionFileError
 
 MAX_FILE_BYTES = 2 << 30
 MAX_RECORD_CHARS = 32 << 20

@@ -12,7 +12,7 @@ import numpy as np
 
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.queries import render, render_term
+from kgqa.graph.query.templates import render, render_term
 from kgqa.model import Entity, Literal
 
 MAX_TRIPLES = 5_000_000

@@ -23,13 +23,13 @@ from kgqa.evaluation.fictional.mending import Mender
 from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
 from kgqa.evaluation.fictional.units import take_apart
-from kgqa.evaluation.questions import GoldQuestion
+from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.errors import KgqaError
-from kgqa.graph.bulk import load_files, make_folder
-from kgqa.graph.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files, make_folder
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.templates import render_term
 from kgqa.schema import BUNDLED
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"

@@ -8,11 +8,11 @@ from typing import Any
 
 from kgqa.errors import KgqaError, SchemaError
 from kgqa.evaluation.fictional.facts import Progress
-from kgqa.evaluation.keys import Key, literal_key, text_key
-from kgqa.evaluation.questions import GoldQuestion
-from kgqa.explore.gold_paths import gold_paths
+from kgqa.evaluation.metrics.keys import Key, literal_key, text_key
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Join, Value
 
 SECONDS = 30.0

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from kgqa.evaluation.fictional.facts import Facts
 from kgqa.evaluation.fictional.rewiring import Port, Rewiring
-from kgqa.explore.gold_paths import query_pattern
+from kgqa.training.gold_paths import query_pattern
 
 MAX_ROWS = 50_000
 SAMPLE = 6

@@ -14,10 +14,10 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.evaluation.fictional.golds import asked_of, answer_objects
-from kgqa.evaluation.questions import read_questions
-from kgqa.graph.bulk import load_files
+from kgqa.evaluation.datasets.questions import read_questions
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
-from kgqa.graph.queries import render_term
+from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
 
 NS = "http://rdf.freebase.com/ns/"

@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets import DEMO, READERS, dataset_names, dataset_questions
+from kgqa.evaluation.datasets.registry import DEMO, READERS, dataset_names, dataset_questions
 from kgqa.evaluation.datasets.published import published
 from kgqa.evaluation.datasets.queries import freebase_topics, wikidata_topics
-from kgqa.evaluation.keys import gold_keys
-from kgqa.evaluation.questions import QuestionFileError, read_questions
+from kgqa.evaluation.metrics.keys import gold_keys
+from kgqa.evaluation.datasets.questions import QuestionFileError, read_questions
 from tests.evaluation.datasets.conftest import FIXTURES
 
 
@@ -94,7 +94,7 @@ def test_our_own_format(tmp_path):
 
 def test_a_data_set_that_a_package_brings(tmp_path, monkeypatch):
     (tmp_path / "brought.py").write_text(
-        "from kgqa.evaluation.questions import GoldQuestion\n"
+        "from kgqa.evaluation.datasets.questions import GoldQuestion\n"
         "def load():\n    return [GoldQuestion('a?', '1', 'brought', 0)]\n"
     )
     info = tmp_path / "brought-1.dist-info"

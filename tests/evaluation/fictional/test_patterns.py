@@ -13,7 +13,7 @@ from kgqa.evaluation.fictional.facts import read_facts
 from kgqa.evaluation.fictional.patterns import answers, pattern_of, solutions
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
 from kgqa.evaluation.fictional.units import take_apart
-from kgqa.explore.gold_paths import query_pattern
+from kgqa.training.gold_paths import query_pattern
 from tests.evaluation.fictional.graphs import NS, worlds
 from tests.evaluation.fictional.test_rewiring import opened
 

@@ -15,7 +15,7 @@ from kgqa.cache import Cache
 from kgqa.evaluation.fictional.facts import FictionError, read_facts, write_facts
 from kgqa.evaluation.fictional.fictionalise import rewire
 from kgqa.evaluation.fictional.units import inverse_pairs, mediator_nodes, take_apart
-from kgqa.graph.bulk import load_files
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import (
     INVERSE,

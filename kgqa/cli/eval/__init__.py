@@ -1,0 +1,1 @@
+"""`kgqa eval` and `kgqa score`."""

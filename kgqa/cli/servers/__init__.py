@@ -1,0 +1,1 @@
+"""`kgqa virtuoso` and `kgqa freebase`."""

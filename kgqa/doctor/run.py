@@ -1,0 +1,82 @@
+"""The whole examination, one check after the other. What is known is kept, whatever ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from kgqa.doctor import model as health_model, settings as health_settings
+from kgqa.doctor.checks import LEFT_OUT, Check, Health, checked, skipped
+from kgqa.doctor.graph_run import OF_GRAPH, GraphExamination
+from kgqa.methods.ask import cache_of
+from kgqa.settings import Settings
+
+NAMES = (*OF_GRAPH, *health_model.NAMES, "embeddings", "cache", "settings")
+"""All checks, in the order in which they are made."""
+
+
+class Examination:
+    """Examines what the settings name: a graph, a language model, the settings themselves. Nothing is written to the graph.
+
+    Args:
+        model: whether the language model is asked; that costs a few calls.
+        watch: told the name of each check before it is made.
+        say: told about slow things that happen once.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        model: bool = True,
+        watch: Callable[[str], None] = lambda name: None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._settings = settings
+        self._asks_model = model
+        self._watch = watch
+        self._say = say
+        self._checks: dict[str, Check] = {}
+        self._started = time.monotonic()
+        self._complete = False
+        self._cache = cache_of(settings)
+        self._graph = GraphExamination(settings, self._cache, make=self._make, skip=self._skip)
+
+    def run(self) -> Health:
+        """Make all checks.
+
+        Raises:
+            SettingsError: the address of the graph is none, or holds a password.
+        """
+        self._graph.run()
+        self._watch("model")
+        if self._asks_model or health_model.why_none(self._settings):
+            for check in health_model.check_model(self._settings):
+                self._checks[check.name] = check
+        else:
+            self._skip(health_model.NAMES, LEFT_OUT)
+        self._make("embeddings", lambda: health_settings.check_embeddings(self._settings, self._cache, say=self._say))
+        self._make("cache", lambda: health_settings.check_cache(self._cache))
+        self._make("settings", self._check_settings, remedy="See kgqa config show.")
+        self._complete = True
+        return self.health()
+
+    def health(self) -> Health:
+        """What is known so far; a check that was not made is there as skipped."""
+        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this.") for name in NAMES)
+        return Health(checks, self._graph.id, time.monotonic() - self._started, self._complete)
+
+    def _make(self, name: str, run: Callable[[], Check], remedy: str = "") -> Check:
+        self._watch(name)
+        self._checks[name] = checked(name, run, remedy=remedy)
+        return self._checks[name]
+
+    def _skip(self, names: Sequence[str], why: str) -> None:
+        for name in names:
+            self._checks.setdefault(name, skipped(name, why))
+
+    def _check_settings(self) -> Check:
+        has_encoder = self._checks["embeddings"].verdict == "ok"
+        return health_settings.check_settings(
+            self._graph.settings, query_seconds=self._graph.query_seconds, encoder=has_encoder
+        )

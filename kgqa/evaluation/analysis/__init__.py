@@ -1,0 +1,1 @@
+"""What runs show: aggregates, comparisons, reachability and losses."""

@@ -1,0 +1,196 @@
+"""What metrics.json says of a run: every metric with its interval, and what others do not report beside it.
+
+One pass over the records; of each question only numbers are kept, a few hundred bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kgqa.evaluation.analysis.comparison import GROUPINGS
+from kgqa.evaluation.metrics.measures import Interval, mean
+from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.metrics.scores import METRIC_NAMES, score_record
+
+COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
+GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
+QUERY_CLASSES = ("exact", "restricted", "superset", "none")
+MOST_GROUPS = 50
+
+
+def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
+    """A run as plain JSON data: no value is nan, what cannot be said is None.
+
+    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over all
+    that are scored, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: how much lower the first
+    is}; `statuses`, `failures` and `losses` by how often; `grounding` and `reproduced` as shares of the answered;
+    `leaks`, `unparsed`, `usage` {of COSTS: {n, mean, p50, p95, total}}; `groups` {grouping: {name: {n, metric...}}}.
+    """
+    table = _Table()
+    for record in records:
+        table.add(record)
+    return table.summary(interval)
+
+
+class _Table:
+    """Columns of numbers, a row a question."""
+
+    def __init__(self) -> None:
+        self.n = self.failed = 0
+        self.scores: dict[str, array] = {name: array("d") for name in METRIC_NAMES}
+        self.did_not_fail = array("b")
+        self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
+        self.costs: dict[str, array] = {name: array("d") for name in COSTS}
+        self.unpriced = 0
+        self.statuses: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
+        self.losses: Counter[str] = Counter()
+        self.grounding: Counter[str] = Counter()
+        self.reproduced: Counter[str] = Counter()
+        self.leaked = self.leaks = self.calls = 0
+        self.stages: dict[str, Counter[str]] = {}
+        self._names: dict[str, str] = {}
+
+    def add(self, record: Record) -> None:
+        answer = record.answer
+        failed = record.status == "failed" or bool(record.failure)
+        self.n += 1
+        self.failed += failed
+        self.statuses[record.status] += 1
+        if failed:
+            self.failures[record.failure or "unknown"] += 1
+        if record.loss:
+            self.losses[record.loss] += 1
+        if record.status == "answered":
+            self.grounding[str(answer.get("grounding", "none"))] += 1
+            self.reproduced[str(answer.get("query_class", "none"))] += 1
+        self.leaked += record.leaks > 0
+        self.leaks += record.leaks
+        self._add_usage(answer.get("usage") or {}, record.seconds)
+        scores = record.scores or score_record(answer, record.readings)
+        if scores:
+            self.did_not_fail.append(not failed)
+            for name in METRIC_NAMES:
+                self.scores[name].append(_number(scores.get(name)))
+            for name, of in GROUPINGS.items():
+                group = of(record)
+                self.groups[name].append(self._names.setdefault(group, group))
+
+    def _add_usage(self, usage: Mapping[str, Any], seconds: float) -> None:
+        calls = _number(usage.get("calls"))
+        self.calls += int(calls)
+        for name in ("calls", "prompt_tokens", "completion_tokens", "queries"):
+            self.costs[name].append(_number(usage.get(name)))
+        self.costs["tokens"].append(_number(usage.get("prompt_tokens")) + _number(usage.get("completion_tokens")))
+        self.costs["seconds"].append(seconds or _number(usage.get("seconds")))
+        if usage.get("cost") is not None or not calls:
+            self.costs["cost"].append(_number(usage.get("cost")))
+        else:
+            self.unpriced += 1
+        for stage in usage.get("stages") or ():
+            counts = self.stages.setdefault(str(stage.get("stage", "")), Counter())
+            for what in ("calls", "unparsed", "repaired", "reasked", "failed"):
+                counts[what] += int(_number(stage.get(what)))
+
+    def summary(self, interval: Interval) -> dict[str, Any]:
+        kept = np.array(self.did_not_fail, dtype=bool)
+        columns = {name: np.array(values) for name, values in self.scores.items()}
+        scores = {name: _mean(values, interval) for name, values in columns.items()}
+        # without failures the two are the same, and need not be drawn twice
+        others = scores if kept.all() else {name: _mean(v[kept], interval) for name, v in columns.items()}
+        answered = self.statuses["answered"]
+        unparsed = sum(counts["unparsed"] for counts in self.stages.values())
+        return {
+            "n": self.n,
+            "scored": int(kept.size),
+            "failed": self.failed,
+            "scores": scores,
+            "scores_without_failed": others,
+            "lost_to_failures": {name: _less(others[name]["value"], scores[name]["value"]) for name in scores},
+            "statuses": _counted(self.statuses),
+            "failures": _counted(self.failures),
+            "losses": _counted(self.losses),
+            "grounding": _shares(self.grounding, ("graph", "model", "none"), answered),
+            "reproduced": _shares(self.reproduced, QUERY_CLASSES, answered),
+            "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
+            "unparsed": {
+                "count": unparsed,
+                "calls": self.calls,
+                "rate": _share(unparsed, self.calls),
+                "by_stage": {name: _unparsed(counts) for name, counts in sorted(self.stages.items())},
+            },
+            "usage": {name: _spread(values) for name, values in self.costs.items()} | {"unpriced": self.unpriced},
+            "groups": {
+                name: found for name, of in self.groups.items() if (found := self._grouped(of, columns, interval))
+            },
+        }
+
+    def _grouped(self, of: Sequence[str], columns: Mapping[str, np.ndarray], interval: Interval) -> dict[str, Any]:
+        """Each group by the order of its name; nothing where there is no more than questions that say nothing."""
+        counts = Counter(of)
+        if set(counts) <= {""}:
+            return {}
+        names = np.array(of)
+        found = {}
+        for group, count in sorted(counts.most_common(MOST_GROUPS)):
+            here = names == group
+            scores = {name: _mean(columns[name][here], interval) for name in GROUP_METRICS}
+            found[group or "not known"] = {"n": count, **scores}
+        return found
+
+
+def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | None]:
+    found = mean(values, interval=interval)  # type: ignore[arg-type]
+    return {"value": _plain(found.value), "low": _plain(found.low), "high": _plain(found.high), "n": found.n}
+
+
+def _spread(values: array) -> dict[str, float | int | None]:
+    if not values:
+        return {"n": 0, "mean": None, "p50": None, "p95": None, "total": 0.0}
+    data = np.array(values)
+    middle, high = np.percentile(data, (50, 95))
+    return {
+        "n": len(values),
+        "mean": float(data.mean()),
+        "p50": float(middle),
+        "p95": float(high),
+        "total": float(data.sum()),
+    }
+
+
+def _unparsed(counts: Counter[str]) -> dict[str, Any]:
+    names = ("calls", "unparsed", "repaired", "reasked", "failed")
+    return {name: counts[name] for name in names} | {"rate": _share(counts["unparsed"], counts["calls"])}
+
+
+def _shares(counts: Counter[str], names: Sequence[str], of: int) -> dict[str, Any]:
+    return {"n": of, **{name: _share(counts[name], of) for name in names}}
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _less(one: Any, other: Any) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _counted(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _number(value: Any) -> float:
+    """A number of a file that others may have written; anything else is 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0.0
+    return float(value)
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,179 @@
+"""Where a right answer was lost: the trace of an answer held against the paths that have exactly the gold answers.
+
+The trace must say which paths were where, by their keys (`words.path_key`): events `pool`, `shortlist`
+({hop, paths: [key]}), `kept` ({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}) where
+acceptance said no. Several paths that are joined are one candidate with the key of `words.paths_key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import Literal as OneOf
+
+from kgqa.evaluation.analysis.reach import Reach, Solution
+from kgqa.model import Answer, Entity, Event, RelationPath, Step
+from kgqa.schema import Schema
+from kgqa.words import MEETING, path_key, paths_key
+
+Loss = OneOf[
+    "right",
+    "unsupported",
+    "failed",
+    "budget",
+    "linking",
+    "no path",
+    "unknown",
+    "not expanded",
+    "prefilter",
+    "tournament",
+    "joining",
+    "depth",
+    "last comparison",
+    "rejected",
+    "read",
+]
+LOSSES: dict[Loss, str] = {
+    "right": "the answers are the gold answers",
+    "unsupported": "declined before anything was explored",
+    "failed": "an error, or a topic that is not in the graph",
+    "budget": "the budget was spent first",
+    "linking": "explored from other topics than the gold ones",
+    "no path": "no path of the allowed depth, and no join of two, has exactly the gold answers",
+    "unknown": "none was found, but not everything was looked at; or the trace has no keys of paths",
+    "not expanded": "such a path exists, but the one it goes on from was not kept",
+    "prefilter": "in the pool of a hop, cut before the tournament",
+    "tournament": "in a tournament, not kept",
+    "joining": "a path of a join was kept, but the join was not made or not chosen",
+    "depth": "kept, but a path of another length came first in the end",
+    "last comparison": "kept, but another path of its length came first in the end",
+    "rejected": "came first, and was not accepted",
+    "read": "came first, but its answers could not be read, or not all of them were selected",
+}
+Hops = Callable[[RelationPath], int]
+
+
+def paths_of(key: str, schema: Schema) -> list[RelationPath]:
+    """The paths that a key stands for.
+
+    Raises:
+        SchemaError: this is no key of this schema's graphs.
+    """
+    found = []
+    for part in key.split(MEETING):
+        topic, *rest = part.split(" ")
+        edges = zip(rest[::2], rest[1::2])
+        steps = tuple(Step(schema.iri(relation), "out" if arrow == "->" else "in") for arrow, relation in edges)
+        found.append(RelationPath(Entity(schema.iri(topic)), steps))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Which keys a trace has where. `ranked` holds those of the last comparison, best first; `told` is False
+    where the trace says nothing of paths by key."""
+
+    pool: frozenset[str]
+    shortlist: frozenset[str]
+    kept: frozenset[str]
+    ranked: tuple[str, ...]
+    rejected: frozenset[str]
+    told: bool
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Traced:
+        ranked = [event.detail["keys"] for event in events if event.kind == "ranked" and "keys" in event.detail]
+        return cls(
+            pool=frozenset(_strings(events, "pool", "paths")),
+            shortlist=frozenset(_strings(events, "shortlist", "paths")),
+            kept=frozenset(_strings(events, "kept", "keys")),
+            ranked=tuple(ranked[-1]) if ranked else (),
+            rejected=frozenset([*_strings(events, "rejected", "keys"), *_strings(events, "rejected", "key")]),
+            told=any(event.kind == "pool" for event in events),
+        )
+
+
+def lost_at(
+    answer: Answer,
+    reach: Reach,
+    schema: Schema,
+    *,
+    right: bool,
+    gold_topics: Sequence[Entity] = (),
+    hops: Hops = len,
+) -> Loss:
+    """Where the gold answers were lost; of several solutions the one that came furthest says it.
+
+    Args:
+        reach: what `exact_paths` found for the gold topics.
+        right: whether the answers are the gold answers.
+        gold_topics: none to leave out what linking lost.
+        hops: the length of a path, in edges unless something else is given.
+    """
+    if right:
+        return "right"
+    early: dict[str, Loss] = {"unsupported": "unsupported", "failed": "failed"}
+    if answer.status in early:
+        return early[answer.status]
+    found = {topic.value for topic in answer.topics}
+    if gold_topics and found and not found >= set(gold_topics):
+        return "linking"
+    if not reach.solutions:
+        return "unknown" if reach.capped else "no path"
+    traced = Traced.of(answer.trace)
+    if not traced.told:
+        return "budget" if answer.status == "budget_exhausted" else "unknown"
+    furthest = max((_stage(solution, traced, answer, schema, hops) for solution in reach.solutions), key=_ORDER.index)
+    if answer.status == "budget_exhausted" and furthest in ("not expanded", "depth", "last comparison", "read"):
+        return "budget"
+    return furthest
+
+
+_ORDER: tuple[Loss, ...] = (
+    "not expanded",
+    "prefilter",
+    "tournament",
+    "joining",
+    "depth",
+    "last comparison",
+    "rejected",
+    "read",
+)
+
+
+def _stage(solution: Solution, traced: Traced, answer: Answer, schema: Schema, hops: Hops) -> Loss:
+    whole = paths_key(solution, schema)
+    keys = {whole, *(path_key(path, schema) for path in solution)}
+    first = traced.ranked[0] if traced.ranked else None
+    if whole in traced.rejected:
+        return "rejected"
+    if whole == first:
+        return "read"
+    if whole in traced.kept or whole in traced.ranked:
+        return "depth" if _other_length(whole, first, answer, schema, hops) else "last comparison"
+    if len(solution) > 1 and keys & (traced.kept | set(traced.ranked)):
+        return "joining"
+    if keys & traced.shortlist:
+        return "tournament"
+    if keys & traced.pool:
+        return "prefilter"
+    return "not expanded"
+
+
+def _other_length(whole: str, first: str | None, answer: Answer, schema: Schema, hops: Hops) -> bool:
+    """Whether what came first, or else what was answered, has another length than this solution."""
+    if first is None:
+        if not answer.paths:
+            return False
+        first = paths_key((evidence.path for evidence in answer.paths), schema)
+    longest = (max(map(hops, paths_of(key, schema))) for key in (whole, first))
+    return next(longest) != next(longest)
+
+
+def _strings(events: Sequence[Event], kind: str, name: str) -> list[str]:
+    found: list[str] = []
+    for event in events:
+        value: Any = event.detail.get(name) if event.kind == kind else None
+        found += [value] if isinstance(value, str) else value or []
+    return found

@@ -1,0 +1,197 @@
+"""Whether the graph has what a method looks for: paths, alone or joined, whose ends are exactly the gold answers.
+
+Found by walking all paths of the allowed depth, not by a beam. Joined means one path from each of two topics (or
+three, where no two will do): either their ends are intersected, or the second path ends on the mediators that the
+first one passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, islice, product
+
+from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
+from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
+from kgqa.explore.beam import BeamSettings, cost
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
+
+EXPANSIONS = 1500
+END_SETS = 600
+NEIGHBOURS = 5000
+PAIRS = 20_000
+
+Solution = tuple[RelationPath, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """All solutions found, those of one path first, of joined paths with the main one first. `capped`: not everything
+    was looked at, there may be more."""
+
+    solutions: tuple[Solution, ...] = ()
+    capped: bool = False
+
+
+@dataclass
+class _Search:
+    """One question's search: what it may still spend, and what it has found."""
+
+    graph: KnowledgeGraph
+    gold: frozenset[Key]
+    settings: BeamSettings
+    expansions: int
+    end_sets: int
+    capped: bool = False
+    ends: dict[RelationPath, frozenset[Value]] = field(default_factory=dict)
+
+    def steps(self, path: RelationPath) -> tuple[Step, ...]:
+        if self.expansions <= 0:
+            self.capped = True
+            return ()
+        self.expansions -= 1
+        try:
+            return self.graph.next_steps(path).steps
+        except (StoreTimeout, PartialResult, ResultCapped):
+            self.capped = True
+            return ()
+
+    def ends_of(self, path: RelationPath) -> frozenset[Value]:
+        if path not in self.ends:
+            if self.end_sets <= 0:
+                self.capped = True
+                return frozenset()
+            self.end_sets -= 1
+            try:
+                self.ends[path] = frozenset(self.graph.ends(path).values)
+            except (StoreTimeout, PartialResult, ResultCapped):
+                self.capped = True
+                self.ends[path] = frozenset()
+        return self.ends[path]
+
+    def joined(self, path: RelationPath, join: Join) -> frozenset[Value]:
+        try:
+            return frozenset(self.graph.ends(path, joins=[join]).values)
+        except (StoreTimeout, PartialResult, ResultCapped):
+            self.capped = True
+            return frozenset()
+
+    def keys(self, values: frozenset[Value]) -> frozenset[Key]:
+        if needs_names(self.gold):
+            return answer_keys(self.graph.named(values), self.gold)
+        short = self.graph.schema.short_id
+        named = (Named(v, "", v.value) if isinstance(v, Literal) else Named(v, short(v.iri), "") for v in values)
+        return answer_keys(named, self.gold)
+
+
+def exact_paths(
+    graph: KnowledgeGraph,
+    topics: Sequence[Entity],
+    gold: frozenset[Key],
+    settings: BeamSettings,
+    *,
+    join: bool = True,
+    expansions: int = EXPANSIONS,
+    end_sets: int = END_SETS,
+) -> Reach:
+    """Everything within the depth that has exactly the gold answers.
+
+    Args:
+        settings: only depth and what a mediator costs are used.
+        join: whether paths of two topics may be joined.
+        expansions: paths that are walked on from, at most.
+        end_sets: paths whose ends are read, at most.
+
+    Raises:
+        StoreError: the graph failed; a query that ran out of time only sets `capped`.
+    """
+    search = _Search(graph, gold, settings, expansions, end_sets)
+    arriving = _arriving(search)
+    covering: dict[Entity, list[RelationPath]] = {}
+    onto_mediators: dict[Entity, list[RelationPath]] = {}
+    solutions: list[Solution] = []
+    for topic in dict.fromkeys(topics):
+        covering[topic], onto_mediators[topic] = [], []
+        for path in _walk(search, topic):
+            if graph.on_mediator(path):
+                onto_mediators[topic].append(path)
+            elif arriving is None or path.steps[-1] in arriving:
+                found = search.keys(search.ends_of(path))
+                if found >= gold:
+                    covering[topic].append(path)
+                if found == gold:
+                    solutions.append((path,))
+    if join and len(covering) > 1:
+        # what has exactly the gold answers by itself needs no other topic
+        alone = {path for (path,) in solutions}
+        open_ = {topic: [path for path in paths if path not in alone] for topic, paths in covering.items()}
+        solutions += _at_the_end(search, open_)
+        solutions += _on_mediators(search, open_, onto_mediators)
+    return Reach(tuple(solutions), search.capped)
+
+
+def _arriving(search: _Search) -> set[Step] | None:
+    """The last steps by which one of the gold answers can be reached; None where that is not known. A path that
+    ends with any other step need not be looked at."""
+    entities = [ident for kind, ident in search.gold if kind == "id"]
+    if not entities:
+        return None
+    graph = search.graph
+    edges = graph.neighbours(Entity(graph.schema.iri(min(entities))), limit=NEIGHBOURS)
+    if len(edges) >= NEIGHBOURS:
+        return None
+    found = {step.reversed() for step, _ in edges}
+    # a step and its twin, the inverse relation the other way: exploration gives only one of them
+    pairs = {*graph.inverses.items(), *((inverse, relation) for relation, inverse in graph.inverses.items())}
+    twins = {Step(twin, step.direction).reversed() for step in found for name, twin in pairs if name == step.relation}
+    return found | twins
+
+
+def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
+    """All paths from a topic within the depth, shorter ones first."""
+    graph, settings = search.graph, search.settings
+    frontier = [RelationPath(topic)]
+    while frontier:
+        onward = []
+        for parent in frontier:
+            for step in search.steps(parent):
+                path = parent.then(step)
+                hops = cost(graph, path, settings)
+                if hops > settings.depth:
+                    continue
+                yield path
+                passing = graph.on_mediator(path) and settings.mediator_hop == "free"
+                if hops < settings.depth or (passing and len(path) < 3 * settings.depth):
+                    onward.append(path)
+        frontier = onward
+
+
+def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> Iterator[Solution]:
+    """Paths of two topics, or of three, whose ends have exactly the gold answers in common."""
+    for count in (2, 3):
+        found = False
+        for topics in combinations(covering, count):
+            for paths in islice(product(*(covering[topic] for topic in topics)), PAIRS):
+                if search.keys(frozenset.intersection(*map(search.ends_of, paths))) == search.gold:
+                    found = True
+                    yield paths
+        if found:
+            return
+
+
+def _on_mediators(
+    search: _Search, covering: dict[Entity, list[RelationPath]], onto: dict[Entity, list[RelationPath]]
+) -> Iterator[Solution]:
+    """A path through mediators, of which only those count that the other topic leads to."""
+    for topic, paths in covering.items():
+        others = [path for other, found in onto.items() if other != topic for path in found]
+        for path in paths:
+            for place in range(1, len(path)):
+                inner = RelationPath(topic, path.steps[:place])
+                if not search.graph.on_mediator(inner):
+                    continue
+                for other in others:
+                    shared = search.ends_of(inner) & search.ends_of(other)
+                    if shared and search.keys(search.joined(path, Join(place, other))) == search.gold:
+                        yield path, other

@@ -1,0 +1,84 @@
+"""WebQuestions (Berant et al. 2013): one JSON array of `url`, `utterance` and `targetValue`, a list in Lisp's notation.
+
+The files have no ids and no topic entities: `topic_names` is what the address of the Freebase page says in words. The
+answers are names. The ids are those that WebQuestionsSP made of a question's place in its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets.reading import Record
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+
+_LISP = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
+_PAGE = "/view/en/"
+
+
+def read(file: Path, dataset: str = "webquestions") -> Iterator[GoldQuestion]:
+    """The questions of a file of WebQuestions.
+
+    Raises:
+        QuestionFileError: it cannot be read, or a record is none of this format.
+    """
+    start = next((s for word, s in (("test", "WebQTest-"), ("train", "WebQTrn-")) if word in file.name.lower()), "")
+    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset, start))
+
+
+def _question(record: Record, number: int, dataset: str, start: str) -> GoldQuestion:
+    answers = reading.answers_of(
+        [GoldAnswer("", name) for name in descriptions(reading.text_of(record, "targetValue"))]
+    )
+    return GoldQuestion(
+        text=reading.needed(record, "utterance"),
+        id=f"{start}{number}",
+        dataset=dataset,
+        number=number,
+        topic_names=page_name(reading.text_of(record, "url")),
+        answers=answers,
+        support="" if answers else reading.NO_GOLD,
+        row=record,
+    )
+
+
+def page_name(url: str) -> tuple[str, ...]:
+    """The words of a page's address: `http://www.freebase.com/view/en/james_k_polk` says `james k polk`."""
+    _, found, key = url.partition(_PAGE)
+    return (key.replace("_", " "),) if found and key else ()
+
+
+def descriptions(text: str) -> list[str]:
+    """The names in `(list (description "São Paulo") (description Japan))`; a bare name may have blanks.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    if not text:
+        return []
+    found: list[str] = []
+    at, depth = 0, 0
+    words: list[str] = []
+    while at < len(text):
+        match = _LISP.match(text, at)
+        if not match:
+            if text[at:].strip():
+                raise ValueError(f'"targetValue" is no list of descriptions at character {at + 1}')
+            break
+        at = match.end()
+        bracket, quoted, bare = match.groups()
+        if bracket == "(":
+            depth, words = depth + 1, []
+        elif bracket == ")":
+            if words[:1] == ["description"]:
+                found.append(" ".join(words[1:]))
+            depth, words = depth - 1, []
+        else:
+            words.append(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        if depth < 0 or depth > 2 or (depth == 0 and text[at:].strip()):
+            raise ValueError('"targetValue" is no list of descriptions')
+    if depth:
+        raise ValueError('"targetValue" is no list of descriptions: a bracket is left open')
+    return found

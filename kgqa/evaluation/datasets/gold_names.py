@@ -1,0 +1,46 @@
+"""Names for gold answers of which the data set gives ids alone: what a model says from memory has no id to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa.errors import SchemaError
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Entity
+
+
+def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list[GoldQuestion]:
+    """The same questions, gold answers without a name with the graph's, where it has one.
+
+    Raises:
+        StoreError: the graph does not answer.
+    """
+    lacking: dict[str, Entity] = {}
+    for question in questions:
+        for gold in _every(question):
+            if gold.id and not gold.name.strip() and not gold.datatype:
+                try:
+                    lacking[gold.id] = Entity(graph.schema.iri(gold.id))
+                except SchemaError:
+                    continue  # an id of another graph
+    if not lacking:
+        return list(questions)
+    labels = graph.labels(lacking.values())
+    names = {ident: label for ident, entity in lacking.items() if (label := labels.get(entity))}
+
+    def filled(reading: Sequence[GoldAnswer]) -> tuple[GoldAnswer, ...]:
+        return tuple(
+            replace(gold, name=names[gold.id]) if gold.id in names and not gold.name.strip() else gold
+            for gold in reading
+        )
+
+    return [
+        replace(each, answers=filled(each.answers), parses=tuple(filled(reading) for reading in each.parses))
+        for each in questions
+    ]
+
+
+def _every(question: GoldQuestion) -> list[GoldAnswer]:
+    return [*question.answers, *(gold for reading in question.parses for gold in reading)]

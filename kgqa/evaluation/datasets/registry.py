@@ -1,0 +1,141 @@
+"""Question sets by name: readers for the files as their authors publish them, each giving GoldQuestions.
+
+A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` alone for a published file that lies in the folder that the variable
+KGQA_DATASETS names; a file in the project's own format; or the name of a data set that an installed package brings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+from kgqa.errors import SettingsError
+from kgqa.evaluation.datasets.formats import (
+    cwq,
+    grailqa,
+    grbench,
+    lcquad,
+    qald,
+    simplequestions,
+    text,
+    tog,
+    webqsp,
+    webquestions,
+)
+from kgqa.evaluation.datasets.published import PublishedFile, published
+from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
+from kgqa.plugins import plugin, plugin_names
+
+FOLDER_VARIABLE = "KGQA_DATASETS"
+Reader = Callable[[Path, str], Iterator[GoldQuestion]]
+
+READERS: Mapping[str, Reader] = {
+    "cwq": cwq.read,
+    "webqsp": webqsp.read,
+    "grailqa": grailqa.read,
+    "webquestions": webquestions.read,
+    "simplequestions": simplequestions.read,
+    "qald10": qald.read,
+    "lcquad2": lcquad.read,
+    "hotpotqa": text.read_hotpotqa,
+    "2wikimultihopqa": text.read_2wiki,
+    "musique": text.read_musique,
+    "grbench": grbench.read,
+    "tog-cwq": tog.read_cwq,
+    "tog-webqsp": tog.read_webqsp,
+    "tog-grailqa": tog.read_grailqa,
+    "tog-webquestions": tog.read_webquestions,
+    "tog-simpleqa": tog.read_simplequestions,
+    "tog-qald": tog.read_qald,
+}
+"""The reader of each format by the name that sources give it."""
+
+DEMO = {"demo": "questions.jsonl", "demo-cwq": "cwq.json", "demo-webqsp": "webqsp.json", "demo-grailqa": "grailqa.json"}
+"""Files of questions about the bundled demo graph; what follows `demo-` is their format."""
+
+
+def dataset_questions(source: str) -> list[GoldQuestion]:
+    """The questions that a source names, see above.
+
+    Raises:
+        QuestionFileError: a file is missing, cannot be read, or is not what the name says.
+        SettingsError: there is no data set of this name.
+    """
+    return list(iter_dataset(source))
+
+
+def iter_dataset(source: str) -> Iterator[GoldQuestion]:
+    """The questions that a source names one by one, so that no more of them need be in memory than are wanted.
+
+    Raises:
+        QuestionFileError, SettingsError: as `dataset_questions`, when the first one is asked for or later.
+    """
+    name, file = located(source)
+    called = source.strip() if source.strip() in DEMO else name
+    if name in READERS:
+        yield from READERS[name](file, called)
+    elif file is not None:
+        for question in iter_questions(file):
+            yield replace(question, dataset=called) if called else question
+    else:
+        yield from plugin("dataset", name, ours=[*READERS, *DEMO])()
+
+
+def located(source: str) -> tuple[str, Path | None]:
+    """The name of the format of a source, empty for the project's own, and its file; no file for a name of a plugin.
+
+    Raises:
+        QuestionFileError, SettingsError: as `dataset_questions`.
+    """
+    source = source.strip()
+    if source in DEMO:
+        return source.removeprefix("demo").lstrip("-"), Path(str(files("kgqa") / "demo" / DEMO[source]))
+    name, colon, rest = source.partition(":")
+    if name in READERS:
+        return name, _file_of(name, rest.strip())
+    if Path(source).exists() or "/" in source or ("." in source and not colon):
+        return "", Path(source)
+    if colon:
+        raise SettingsError(f"There is no format {name!r} of question files. There are: {', '.join(READERS)}.")
+    return source, None
+
+
+def _file_of(name: str, rest: str) -> Path:
+    """The file of NAME:REST: a path, else the name of a file in the user's folder, else a split of it."""
+    if rest and Path(rest).exists():
+        return Path(rest)
+    known = published()[name].files
+    wanted = [file.name for file in known if rest == file.split] or ([rest] if rest else _by_default(known))
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        for file in wanted:
+            if found := in_folder(Path(folder), name, file):
+                return found
+    if rest and ("/" in rest or not folder and rest == wanted[0]):
+        raise QuestionFileError(f"{rest} is not there. `kgqa data list` says where {name} is published.")
+    where = f"in {folder}" if folder else f"known: set {FOLDER_VARIABLE} to the folder of your question files"
+    raise QuestionFileError(
+        f"No file of {name} is {where}. Wanted is {' or '.join(wanted)}; `kgqa data list` says where it is published."
+    )
+
+
+def in_folder(folder: Path, name: str, file: str) -> Path | None:
+    """Where a published file lies in a folder: in its subfolder of the data set's name or in it, gzipped or not."""
+    places = [place / each for place in (folder / name, folder) for each in (file, f"{file}.gz")]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _by_default(known: Sequence[PublishedFile]) -> list[str]:
+    """What NAME alone stands for: the test questions if they have answers, else the development questions."""
+    for split in ("test", "dev"):
+        if found := [file.name for file in known if file.split == split and file.answers]:
+            return found
+    return [file.name for file in known]
+
+
+def dataset_names() -> list[str]:
+    """All names that a source may begin with: formats, the demo graph's questions, and what packages bring."""
+    return [*READERS, *DEMO, *plugin_names("dataset")]

@@ -1,0 +1,1 @@
+"""Language models as judges of answers."""

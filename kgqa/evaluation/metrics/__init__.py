@@ -1,0 +1,1 @@
+"""Metrics of one question: answers compared with gold answers."""

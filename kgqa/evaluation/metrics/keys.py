@@ -1,0 +1,190 @@
+"""Answers and gold answers as keys that can be compared: entities by id, everything else by value.
+
+A gold answer with an id is right for that entity only. One without an id is a number, a date, or a name: numbers and
+dates compare by value (`1996.0` is `1996`, `1945-04-30T00:00:00Z` is `1945-04-30`), names by `spelling`. A year by
+itself is the number it is written as.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from decimal import Decimal, InvalidOperation
+
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.model import Literal, Named
+
+Key = tuple[str, str]
+"""`("id", an id as gold has it, or an IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
+
+MAX_NUMBER_CHARS = 400
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMERIC = {
+    _XSD + name
+    for name in (
+        "integer decimal double float int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
+        "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte gYear"
+    ).split()
+}
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*|\d{4})(?:\.\d+)?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?)(?:[eE][+-]?\d{1,4})?")
+_ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d)?"
+_DATE = re.compile(r"\+?(?P<day>-?\d{4,}-\d\d(?:-\d\d)?)(?:T(?P<time>\d\d:\d\d:\d\d(?:\.\d+)?))?" + _ZONE)
+_YEAR = re.compile(r"(?P<year>-?\d{4,})" + _ZONE)
+_MIDNIGHT = re.compile(r"00:00:00(?:\.0+)?")
+_DASH = re.compile("[\u2010-\u2013\u2212]")
+_APOSTROPHE = re.compile("['\u2019]")
+_SPACED_PERCENT = re.compile(r"(?<=\d)\s+(?=%)")
+_EMPHASIS = re.compile(r"(?<!\w)(\*+)(\S(?:.*?\S)?)\1(?!\w)")
+_SIGN = re.compile(
+    r"((?<![\w.])-(?=\.?\d)"  # minus five, but neither 1914-1918 nor F-16
+    r"|(?<![^\W\d])\.(?=\d)"  # a decimal point
+    r"|(?<=\w)[-+#*%]+(?![-+#*%\w])"  # C++, A-, 50%
+    r"|(?<=\w)[+#*%]+(?=\d)|(?<=\d)[+#*%]+(?=\w)|\#(?=\d))"
+    r"|[\W_]"
+)
+
+
+def gold_keys(gold: Iterable[GoldAnswer]) -> frozenset[Key]:
+    """The keys of gold answers: the id where there is one, else the value, or what the text says."""
+    return frozenset(map(_gold_key, gold))
+
+
+def _gold_key(answer: GoldAnswer) -> Key:
+    if answer.id:
+        return "id", answer.id
+    return literal_key(Literal(answer.name, answer.datatype)) if answer.datatype else text_key(answer.name)
+
+
+def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
+    """The aliases of gold answers that are known by name, each as a key with the key of its answer.
+
+    An alias that is another gold answer's own name stays that answer's; one that two share belongs to the first.
+    """
+    known = list(gold)
+    own = gold_keys(known)
+    found: dict[Key, Key] = {}
+    for answer in known:
+        for alias in answer.aliases if not answer.id else ():
+            if alias.strip() and (key := text_key(alias)) not in own:
+                found.setdefault(key, _gold_key(answer))
+    return found
+
+
+def answer_keys(
+    answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None
+) -> frozenset[Key]:
+    """The keys of answers, to be compared with these gold keys.
+
+    An entity whose id or IRI is among the gold ids gets that key; one whose name is among the gold names, for gold
+    without ids, gets that; any other its IRI, which is no gold key. Two entities of one name are one answer then.
+
+    Args:
+        aliases: what `alias_keys` gave, where an answer may go by another name.
+    """
+    return frozenset(ordered_keys(answers, gold, aliases))
+
+
+def ordered_keys(answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None) -> list[Key]:
+    """As `answer_keys`, each once, in the order of the answers."""
+    return list(dict.fromkeys(_answer_key(answer, gold, aliases or {}) for answer in answers))
+
+
+def needs_names(gold: frozenset[Key]) -> bool:
+    """Whether an entity can be right by its name: some gold answer has no id."""
+    return any(kind != "id" for kind, _ in gold)
+
+
+def _answer_key(answer: Named, gold: frozenset[Key], aliases: Mapping[Key, Key]) -> Key:
+    value = answer.value
+    if isinstance(value, Literal):
+        key = literal_key(value)
+        return aliases.get(key, key)
+    for ident in (answer.id, value.iri):
+        if ("id", ident) in gold:
+            return "id", ident
+    key = text_key(answer.name) if answer.name else ("name", "")
+    key = aliases.get(key, key)
+    return key if key in gold else ("id", value.iri)
+
+
+def literal_key(literal: Literal) -> Key:
+    """The value of a literal: by its datatype where that is a number's or a year's, else by its text."""
+    text = literal.value.strip()
+    if literal.datatype in _NUMERIC:
+        year = _YEAR.fullmatch(text) if literal.datatype == _XSD + "gYear" else None
+        return _number(year["year"] if year else text) or _name(text)
+    return text_key(text)
+
+
+def text_key(text: str) -> Key:
+    """What a text without a datatype stands for: a number, a date, or a name."""
+    text = text.strip()
+    if len(text) <= MAX_NUMBER_CHARS and text.isascii():
+        if _NUMBER.fullmatch(text) and (number := _number(text.replace(",", ""))):
+            return number
+        if date := _date(text):
+            return date
+    return _name(text)
+
+
+def _number(text: str) -> Key | None:
+    if len(text) > MAX_NUMBER_CHARS:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or abs(number.adjusted()) > 9999:
+        return None  # NaN equals nothing, not even itself; as a name it does
+    sign, digits, exponent = number.as_tuple()
+    bare = "".join(map(str, digits)).lstrip("0")
+    short = bare.rstrip("0")
+    if not short:
+        return "number", "0"
+    return "number", f"{'-' if sign else ''}{short}e{int(exponent) + len(bare) - len(short)}"
+
+
+def _date(text: str) -> Key | None:
+    """A day or a month; the time only where it is not midnight, which is how days are written as times."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    day, time = match["day"], match["time"]
+    if time is None or _MIDNIGHT.fullmatch(time):
+        return "date", day
+    try:
+        moment = datetime.fromisoformat(f"{day}T{time[:15]}{match['zone'] or ''}")
+    except ValueError:  # before year 1, or no such day
+        return "date", f"{day}T{time}"
+    if moment.tzinfo:
+        moment = moment.astimezone(timezone.utc).replace(tzinfo=None)
+    return "date", moment.isoformat()
+
+
+def _name(text: str) -> Key:
+    """A name; one without a letter or digit, of which nothing would be left, as it stands."""
+    return "name", spelling(text) or text.casefold()
+
+
+def spelling(text: str) -> str:
+    """A name as it is compared: compatibility forms folded, accents off, lower case, words only, and unlike
+    `words.normalise` with what tells two names apart: vowel signs of scripts that write vowels so, and signs that end a
+    word or belong to a number (`C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`)."""
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    bare = "".join(c for c in folded if not _is_accent(c))
+    bare = _SPACED_PERCENT.sub("", _EMPHASIS.sub(r"\2", _APOSTROPHE.sub("", _DASH.sub("-", bare))))
+    return " ".join(_SIGN.sub(_kept, bare).split())
+
+
+def _kept(match: re.Match[str]) -> str:
+    char = match[0]
+    return char if match[1] or unicodedata.category(char) in ("Mn", "Mc") else " "
+
+
+def _is_accent(char: str) -> bool:
+    """A mark that a name is also written without: accents, points of Hebrew and Arabic, variants of a character; by its
+    combining class no vowel sign, voicing mark or the like."""
+    place = unicodedata.combining(char)
+    return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

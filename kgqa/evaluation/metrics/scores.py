@@ -1,0 +1,143 @@
+"""Every metric of one answer. Answers are compared as sets of keys: ids first, names where there is no id, never a
+piece of a name; what the field reports beside that, on texts, has names of its own (`tog_em`, `substring_em`, ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
+from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.texts import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
+from kgqa.model import XSD_STRING, Entity, Literal, Named
+
+SET_METRICS = ("hit@1", "hit@any", "precision", "recall", "f1", "em", "mrr")
+TEXT_METRICS = (
+    "tog_em",
+    "tog_em_suspect",
+    "tog_em_sound",
+    "substring_em",
+    "sub_em",
+    "token_f1",
+    "rouge_l",
+    "rouge_l_recall",
+)
+METRIC_NAMES = (*SET_METRICS, *TEXT_METRICS)
+Reading = Sequence[GoldAnswer]
+
+
+def score_record(
+    answer: Mapping[str, Any], readings: Sequence[Reading], *, aliases: bool = False, ordered: bool = False
+) -> dict[str, float]:
+    """Every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
+
+    The set metrics are those of the reading with the best F1. The text metrics compare all answers, joined by commas,
+    with every gold answer of every reading. An answer without a name or value matches nothing; a question that failed
+    scores 0 throughout.
+
+    Args:
+        answer: the object of docs/answer-json.md.
+        readings: sets of gold answers. Those that are blank are left out.
+        aliases: another name of a gold answer is as good as its own, where it is compared by name. `tog_em` always
+            takes them, as its origin does.
+        ordered: the first of the answers is meant as the best one; else all tie.
+
+    Returns:
+        Nothing where no gold answer is left: such a question cannot be scored.
+    """
+    known = [kept for reading in readings if (kept := _with_content(reading))]
+    if not known:
+        return {}
+    if answer.get("status") == "failed":
+        return dict.fromkeys(METRIC_NAMES, 0.0)
+    answers = named_answers(answer)
+    grounding = str(answer.get("grounding", ""))
+    seen = [gold_seen(reading, grounding, aliases=aliases) for reading in known]
+    compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
+    best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
+    return best | text_scores(answer_texts(answer), known, aliases=aliases)
+
+
+def reading_keys(
+    answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
+) -> tuple[list[Key], frozenset[Key]]:
+    """The keys of an answer, each once in its order, and of one reading's gold answers."""
+    seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
+    gold = gold_keys(seen)
+    return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
+
+
+def named_answers(answer: Mapping[str, Any]) -> list[Named]:
+    """The answers of an answer object as entities and literals."""
+    return list(map(_named, answer.get("answers") or ()))
+
+
+def answer_texts(answer: Mapping[str, Any]) -> list[str]:
+    """What a reader sees of each answer: its name, value or id."""
+    return [str(each.get("name") or each.get("value") or each.get("id") or "") for each in answer.get("answers") or ()]
+
+
+def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
+    """The names of gold answers, ids where they have none, each once."""
+    found: list[str] = []
+    for reading in readings:
+        for gold in reading:
+            found += [gold.name or gold.id, *(gold.aliases if aliases else ())]
+    return [text for text in dict.fromkeys(found) if text.strip()]
+
+
+def text_scores(texts: Sequence[str], readings: Sequence[Reading], *, aliases: bool = False) -> dict[str, float]:
+    """The metrics of `TEXT_METRICS`."""
+    said = ", ".join(texts)
+    every = gold_texts(readings, aliases=True)
+    gold = every if aliases else gold_texts(readings, aliases=False)
+    lists = [", ".join(each.name or each.id for each in reading) for reading in readings if len(reading) > 1]
+    passed, suspect = tog_match(said, every), tog_suspect(said, every)
+    f1, recall = rouge_l(said, [*gold, *lists])
+    return {
+        "tog_em": float(passed),
+        "tog_em_suspect": float(suspect),
+        "tog_em_sound": float(passed and not suspect),
+        "substring_em": float(substring_em(said, gold)),
+        "sub_em": float(sub_em(said, gold)),
+        "token_f1": token_f1(said, [*gold, *lists]),
+        "rouge_l": f1,
+        "rouge_l_recall": recall,
+    }
+
+
+def _set_scores(answers: Sequence[Named], reading: Reading, aliases: bool, ordered: bool) -> dict[str, float]:
+    gold = gold_keys(reading)
+    keys = ordered_keys(answers, gold, alias_keys(reading) if aliases else {})
+    found = score(set(keys), gold)
+    right = [place for place, key in enumerate(keys, 1) if key in gold]
+    if ordered:
+        hit, mrr = float(right[:1] == [1]), 1 / right[0] if right else 0.0
+    else:
+        hit, mrr = found.hit, reciprocal_rank(len(keys), len(right))
+    return {
+        "hit@1": hit,
+        "hit@any": float(bool(right)),
+        "precision": found.precision,
+        "recall": found.recall,
+        "f1": found.f1,
+        "em": found.em,
+        "mrr": mrr,
+    }
+
+
+def _with_content(reading: Reading) -> list[GoldAnswer]:
+    return [gold for gold in reading if gold.id or gold.name.strip()]
+
+
+def _named(data: Mapping[str, Any]) -> Named:
+    name = str(data.get("name") or "")
+    ident = str(data.get("id") or "")
+    if data.get("iri") or (ident and data.get("value") is None):
+        return Named(Entity(str(data.get("iri") or ident)), ident, name)
+    value = data.get("value")
+    text = name if value is None else str(value)
+    if language := str(data.get("language") or ""):
+        return Named(Literal(text, language=language), "", name)
+    return Named(Literal(text, str(data.get("datatype") or XSD_STRING)), "", name)

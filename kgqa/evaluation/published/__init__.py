@@ -1,0 +1,1 @@
+"""Predictions of other systems and the tables of the thesis."""

@@ -1,0 +1,234 @@
+"""Reads what other systems publish of their answers, in the shape they write it, and our own predictions.jsonl.
+
+tog      {question, results}: the reply as text, the answer in braces (Think-on-Graph)
+pog      {question, results}: a JSON text, its answer under A, Answer (Plan-on-Graph)
+aog      {question, ground_truth, Answer, correct}
+rog      {id, question, prediction, ground_truth}: one answer a line or a list, the best first (Reasoning on Graphs);
+         or {prediction, ground_paths}: relation paths, which are compared as answers are
+gnn-rag  as rog
+kgqa     a line of predictions.jsonl, or of `kgqa ask --json`
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import KgqaError
+from kgqa.evaluation.datasets.questions import GoldAnswer, file_lines
+from kgqa.evaluation.runs.records import read_record
+from kgqa.llm.replies.parse import read_answers, read_json
+
+MAX_ARRAY_BYTES = 256 << 20
+MAX_LINE_BYTES = 64 << 20
+_PARTS = re.compile(r"\s*(?:[;,\n]|\band\b)\s*", re.I)
+Readings = tuple[tuple[GoldAnswer, ...], ...]
+
+
+class PublishedError(KgqaError):
+    """A file of predictions cannot be read. The message names the line and what was expected there."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One prediction.
+
+    `raw` is what the project's own scorer looks at; `texts` the answers in it, `ordered` if the first is meant as the
+    best; `parts` the same read as a list, where it is prose. `readings` are gold answers, and `verdict` right or wrong,
+    where the file says so. `answer` is our own answer object, where it is one; `evidence` what leads to the right answer,
+    where the data set says so.
+    """
+
+    id: str
+    question: str
+    raw: str
+    texts: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    ordered: bool = False
+    readings: Readings = ()
+    verdict: bool | None = None
+    answer: Mapping[str, Any] | None = None
+    evidence: tuple[str, ...] = ()
+
+    def objects(self) -> list[Mapping[str, Any]]:
+        """The answer objects that this may be read as: one, or two where prose may be a list."""
+        if self.answer is not None:
+            return [self.answer]
+        return [_said(texts) for texts in dict.fromkeys((self.texts, self.parts or self.texts))]
+
+
+def read_published(file: Path, format: str) -> Iterator[Published]:
+    """The predictions of a file: a JSON object a line, or one array of them; gzipped if its name ends in .gz.
+
+    Raises:
+        PublishedError: a line is not of this format. QuestionFileError: the file cannot be read.
+    """
+    read = FORMATS[format]
+    empty = True
+    for place, data in _objects(Path(file)):
+        empty = False
+        try:
+            yield read(data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            said = f"has no {error}" if isinstance(error, KeyError) else str(error)
+            raise PublishedError(
+                f"{place} is no prediction of format {format}: {said}. See kgqa score --help."
+            ) from error
+    if empty:
+        raise PublishedError(f"{file} has no prediction in it.")
+
+
+def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = file_lines(file, MAX_LINE_BYTES)
+    array: list[bytes] = []
+    size = 0
+    for number, line in lines:
+        if array or (number == 1 or not size) and line.lstrip().startswith(b"["):
+            size += len(line)
+            if size > MAX_ARRAY_BYTES:
+                raise PublishedError(
+                    f"{file} is an array of more than {MAX_ARRAY_BYTES:,} bytes: write an object a line."
+                )
+            array.append(line)
+            continue
+        size += len(line)
+        yield f"{file}, line {number}", _object(line, f"{file}, line {number}")
+    if array:
+        found = _json(b"".join(array), str(file))
+        for number, each in enumerate(found, 1):
+            if not isinstance(each, dict):
+                raise PublishedError(f"{file}, entry {number} is no JSON object.")
+            yield f"{file}, entry {number}", each
+
+
+def _object(line: bytes, place: str) -> dict[str, Any]:
+    data = _json(line, place)
+    if not isinstance(data, dict):
+        raise PublishedError(f"{place} is no JSON object.")
+    return data
+
+
+def _json(data: bytes, place: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise PublishedError(f"{place} is no JSON: {error}.") from None
+
+
+def _tog(data: Mapping[str, Any]) -> Published:
+    raw = _text(data["results"])
+    read = read_answers(raw).value
+    texts = (raw.strip(),) if read is None else read
+    return Published(_ident(data), _question(data), raw, texts, _as_list(texts))
+
+
+def _pog(data: Mapping[str, Any]) -> Published:
+    reply = data["results"] if isinstance(data["results"], dict) else read_json(_text(data["results"]))[0]
+    inner = reply.get("A") if isinstance(reply, dict) else None
+    said = inner.get("Answer") if isinstance(inner, dict) else None
+    texts = tuple(str(each) for each in said) if isinstance(said, list) else () if said is None else (str(said),)
+    return Published(_ident(data), _question(data), ", ".join(texts), texts, _as_list(texts))
+
+
+def _aog(data: Mapping[str, Any]) -> Published:
+    raw = "" if data["Answer"] is None else str(data["Answer"])
+    verdict = data.get("correct")
+    return Published(
+        _ident(data),
+        _question(data),
+        raw,
+        (raw,) if raw.strip() else (),
+        _as_list((raw,)),
+        readings=_gold(data.get("ground_truth")),
+        verdict=verdict if isinstance(verdict, bool) else None,
+    )
+
+
+def _rog(data: Mapping[str, Any]) -> Published:
+    said = data["prediction"]
+    paths = isinstance(said, list) and "ground_paths" in data
+    lines = (
+        [_path(each) if paths else _text(each) for each in said] if isinstance(said, list) else _text(said).split("\n")
+    )
+    gold = [_path(each) for each in data["ground_paths"]] if paths else data.get("ground_truth")
+    return Published(
+        _ident(data),
+        _question(data),
+        "\n".join(lines),
+        tuple(line.strip() for line in lines if line.strip()),
+        ordered=True,
+        readings=_gold(gold),
+    )
+
+
+def _kgqa(data: Mapping[str, Any]) -> Published:
+    if "answer" in data and "answers" in data:
+        record = read_record(data)
+        return Published(record.id, record.text, "", answer=_answered(record.answer), readings=record.readings)
+    if not isinstance(data.get("answers"), list) or "status" not in data:
+        raise ValueError("neither a line of predictions.jsonl nor an answer of kgqa ask --json")
+    return Published(_ident(data), _question(data), "", answer=_answered(data))
+
+
+def _answered(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer object. Raises ValueError where its answers are none."""
+    given = answer.get("answers") or []
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise ValueError('"answers" must be a list of objects')
+    return answer
+
+
+FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Published]] = {
+    "pog": _pog,
+    "tog": _tog,
+    "rog": _rog,
+    "gnn-rag": _rog,
+    "aog": _aog,
+    "kgqa": _kgqa,
+}
+
+
+def _said(texts: tuple[str, ...]) -> dict[str, Any]:
+    """An answer object of names that a model said."""
+    answers = [{"id": None, "name": text, "value": text, "datatype": ""} for text in texts]
+    return {"status": "answered" if texts else "no_answer", "grounding": "model", "answers": answers}
+
+
+def _as_list(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of "A, B and C", where there is one text and it has several."""
+    parts = tuple(part for part in _PARTS.split(texts[0]) if part.strip(" .")) if len(texts) == 1 else ()
+    return parts if len(parts) > 1 else ()
+
+
+def _gold(given: Any) -> Readings:
+    if given is None:
+        return ()
+    names = [str(each) for each in given] if isinstance(given, list) else [str(given)]
+    found = tuple(dict.fromkeys(GoldAnswer("", name) for name in names if name.strip()))
+    return (found,) if found else ()
+
+
+def _path(relations: Any) -> str:
+    if not isinstance(relations, list) or not all(isinstance(each, str) for each in relations):
+        raise ValueError("a path must be a list of relations")
+    return " -> ".join(relations)
+
+
+def _ident(data: Mapping[str, Any]) -> str:
+    return str(next((data[key] for key in ("id", "ID", "qid", "QuestionId") if data.get(key)), ""))
+
+
+def _question(data: Mapping[str, Any]) -> str:
+    return str(next((data[key] for key in ("question", "RawQuestion", "input") if data.get(key)), ""))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"a text was expected, not {type(value).__name__}")
+    return value

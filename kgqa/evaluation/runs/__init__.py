@@ -1,0 +1,1 @@
+"""Batches of questions on disk: asked, resumed, merged."""

@@ -1,0 +1,1 @@
+"""The embedded store: pyoxigraph on disk, queried in worker processes."""

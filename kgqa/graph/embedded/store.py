@@ -1,0 +1,282 @@
+"""The zero-setup store: pyoxigraph on disk, its queries in worker processes that can be killed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
+from kgqa.graph.embedded.loading import create_empty, load_files
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.graph.embedded.process import Worker, WorkerKilled
+from kgqa.graph.embedded.results import decode_tsv
+from kgqa.graph.query.tokens import prepare
+from kgqa.graph.store import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_TIMEOUT,
+    LoadReport,
+    OnError,
+    Progress,
+    Rows,
+)
+from kgqa.graph.query.dialects import in_standard_sparql
+
+MAX_RESULT_BYTES = 512 << 20
+MAX_QUERY_BYTES = 4 << 20
+
+
+class EmbeddedStore:
+    """A graph folder opened for reading, or, with `writable`, for updates too.
+
+    Readers use up to `workers` processes, one query at a time each. With `writable` one worker holds the
+    engine and all reads and updates of this process go through it; other processes are kept out.
+
+    Raises:
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool = False,
+        create: bool = False,
+        workers: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        self.folder = GraphFolder(Path(path))
+        self.place = str(self.folder.path)
+        self.writable = writable
+        self.timeout = timeout
+        self._size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
+        self._slots = threading.BoundedSemaphore(self._size)
+        self._guard = threading.Lock()
+        self._idle: list[Worker] = []
+        self._busy: list[Worker] = []
+        self._closed = False
+        self._updates = 0
+        self._locks: list[Lock] = []
+        if create and not self.folder.exists():
+            create_empty(self.folder)
+        self._meta = self._settle()
+        self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
+        self._give_back(self._start())  # the process starts while the caller goes on
+
+    # --- the Store protocol
+
+    @property
+    def fingerprint(self) -> str:
+        if self._meta.stale:
+            self._rehash()
+        return self._meta.fingerprint
+
+    @property
+    def identity(self) -> str:
+        """Of this folder and its generation: any folder may claim the fingerprint of another, and what is kept of one
+        must never be taken for the other's."""
+        made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.made_at(self._meta.generation)}"
+        return f"-{hashlib.sha256(os.fsencode(made)).hexdigest()[:12]}"
+
+    @property
+    def version(self) -> str:
+        return f"{self._meta.generation}.{self._updates}"
+
+    @property
+    def meta(self) -> GraphMeta:
+        """What the folder says of this graph: triples, schema, settings, files."""
+        if self._meta.stale:
+            self._rehash()
+        return self._meta
+
+    @property
+    def triples(self) -> int:
+        return self.meta.triples
+
+    def notice(self) -> str | None:
+        return self.folder.interrupted()
+
+    def select(
+        self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
+    ) -> Rows:
+        caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": MAX_RESULT_BYTES}
+        data = self._query({"op": "select", **caps}, query, timeout)
+        try:
+            return decode_tsv(data)
+        except ValueError as error:
+            raise QueryRejected(f"The result holds something kgqa does not read: {error}.") from error
+
+    def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
+        return self._query({"op": "ask"}, query, timeout) == b"1"
+
+    def update(self, update: str, *, timeout: float | None = None) -> None:
+        if not self.writable:
+            raise QueryRejected("This graph is open for reading only: open it with writable=True to change it.")
+        text = self._prepared(update)
+        if not self._meta.stale:  # noted before, so that a crash in between is seen
+            self._meta = self.folder.amend(stale=True)
+        try:
+            self._call({"op": "update", "update": text}, timeout)
+        finally:  # afterwards: what was derived meanwhile may be of either state
+            self._updates += 1
+
+    def load(
+        self,
+        files: Iterable[str | Path],
+        *,
+        on_error: OnError = "fail",
+        progress: Callable[[Progress], None] | None = None,
+        format: str | None = None,
+    ) -> LoadReport:
+        if self.writable:
+            raise StoreUnavailable("Load through a store that is not open for updates; it takes its own lock.")
+        report = load_files(self.folder.path, files, on_error=on_error, progress=progress, format=format)
+        self._reopen()
+        return report
+
+    def close(self) -> None:
+        try:
+            if self.writable and self._meta.stale and not self._closed:
+                self._rehash()
+        finally:  # a full disk may keep the hashes from being written; the graph then stays marked as changed
+            self._closed = True
+            self._finalizer()
+
+    def __enter__(self) -> EmbeddedStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- workers
+
+    def worker_pids(self) -> list[int]:
+        """Processes that wait for work now; for those who watch over them."""
+        with self._guard:
+            return [worker.pid for worker in self._idle]
+
+    def _query(self, request: dict[str, Any], query: str, timeout: float | None) -> bytes:
+        prepared = self._prepared(query)
+        try:
+            return self._call({**request, "query": prepared}, timeout)
+        except QueryRejected:
+            standard = in_standard_sparql(prepared)
+            if standard == prepared:
+                raise
+            return self._call({**request, "query": standard}, timeout)
+
+    def _prepared(self, query: str) -> str:
+        if len(query) > MAX_QUERY_BYTES:
+            raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
+        return prepare(query)
+
+    def _settle(self) -> GraphMeta:
+        """Take the locks on the current generation. While a load finishes elsewhere the generation may be
+        replaced between reading its number and locking it; then it is read again."""
+        for last_try in (False, False, True):
+            meta = self.folder.meta()
+            try:
+                if self.writable:
+                    self._locks.append(self.folder.write_lock())
+                lock = self.folder.read_lock(meta.generation, exclusive=self.writable)
+                self._locks += [lock] if lock else []
+                if self.folder.meta().generation == meta.generation:
+                    return meta
+            except BaseException:
+                self._drop_locks()
+                if last_try or self.folder.meta().generation == meta.generation:
+                    raise
+            self._drop_locks()
+        raise StoreBusy(f"{self.folder.path} is being replaced again and again. Try again.")
+
+    def _drop_locks(self) -> None:
+        while self._locks:
+            self._locks.pop().release()
+
+    def _start(self) -> Worker:
+        store = str(self.folder.store_dir(self._meta.generation))
+        mode = "write" if self.writable else "read"
+        worker = Worker({"path": store, "mode": mode}, tuple(lock.fd for lock in self._locks))
+        worker.generation = self._meta.generation
+        return worker
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._guard:
+            if self._closed or worker.generation != self._meta.generation:
+                worker.kill()
+            else:
+                self._idle.append(worker)
+
+    @contextmanager
+    def _worker(self, timeout: float):
+        if self._closed:
+            raise StoreUnavailable(f"The graph at {self.folder.path} has been closed.")
+        if not self._slots.acquire(timeout=timeout):
+            raise StoreTimeout(f"All {self._size} workers were busy for {timeout:g} s.")
+        worker = None
+        try:
+            with self._guard:
+                while self._idle and worker is None:
+                    worker = self._idle.pop()
+                    if not worker.alive:  # killed from outside while it had nothing to do
+                        worker.kill()
+                        worker = None
+            worker = worker or self._start()
+            self._busy.append(worker)
+            yield worker
+        finally:
+            if worker in self._busy:
+                self._busy.remove(worker)
+            if worker is not None and worker.alive:
+                self._give_back(worker)
+            self._slots.release()
+
+    def _call(self, request: dict[str, Any], timeout: float | None) -> bytes:
+        limit = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        try:
+            return self._call_once(request, deadline)
+        except WorkerKilled:
+            if request["op"] == "update":
+                raise  # what it had done by then is not known
+        return self._call_once(request, deadline)
+
+    def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:
+        with self._worker(max(0.0, deadline - time.monotonic())) as worker:
+            return worker.call(request, timeout=max(0.001, deadline - time.monotonic()))
+
+    # --- bookkeeping
+
+    def _rehash(self) -> None:
+        if not self.writable:
+            raise StoreUnavailable(
+                f"{self.folder.path} was changed and not closed properly. Open it once for writing, or load it again."
+            )
+        data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
+        self.folder.save_hashes(self._meta.generation, data)
+        self._meta = self.folder.amend(stale=False, triples=int(data.size), fingerprint=fingerprint(data))
+
+    def _reopen(self) -> None:
+        with self._guard:
+            idle, self._idle[:] = list(self._idle), []
+        for worker in idle:
+            worker.kill()
+        self._drop_locks()
+        self._meta = self._settle()
+
+
+def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
+    while idle:
+        idle.pop().kill()
+    for worker in list(busy):
+        worker.end()  # whoever waits for its answer is told that it died
+    while locks:
+        locks.pop().release()

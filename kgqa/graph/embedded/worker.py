@@ -1,0 +1,205 @@
+"""The engine's own process: `python -m kgqa.graph.embedded.worker`. Reads requests on stdin, answers on stdout.
+
+A process, because pyoxigraph can neither time out nor cancel a query and can abort on some: the parent kills
+this process and starts another. It ignores Ctrl-C, which is the parent's to handle, and ends by itself when
+the parent is gone, even in the middle of a query: a thread waits for stdin to close. Requests are read by the thread
+that carries them out: handing each over to it would take as long as a small query.
+
+Frames: a request is a 4-byte big-endian length and JSON; an answer is one letter (`R` result, `E` error,
+`P` progress), a 4-byte length, and the payload.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+
+from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
+from kgqa.graph.embedded.confine import deny_network
+
+PROGRESS_SECONDS = 0.1
+
+
+class _CappedWriter:
+    """Collects a TSV result and gives up at the first row or byte over the cap."""
+
+    def __init__(self, max_rows: int, max_bytes: int) -> None:
+        self.parts: list[bytes] = []
+        self._rows = -1  # the header is a line, too
+        self._bytes = 0
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
+        self.error: PartialResult | None = None
+
+    def write(self, data: bytes) -> int:
+        data = bytes(data)
+        self._rows += data.count(b"\n")
+        self._bytes += len(data)
+        if self._rows > self._max_rows:
+            self.error = PartialResult(
+                f"The result has more than {self._max_rows:,} rows. Ask for less, or raise the cap."
+            )
+        elif self._bytes > self._max_bytes:
+            self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes. Ask for less.")
+        if self.error:
+            raise self.error
+        self.parts.append(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+
+class Server:
+    """Holds one open store and carries out requests on it."""
+
+    def __init__(self) -> None:
+        self.store: ox.Store | None = None
+        self._last_progress = 0.0
+
+    def handle(self, request: dict[str, Any]) -> bytes:
+        return getattr(self, "do_" + request["op"])(request)
+
+    def do_open(self, request: dict[str, Any]) -> bytes:
+        path = request["path"]
+        try:
+            self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
+        except Exception as error:
+            if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
+                raise StoreUnavailable(
+                    "This process may not open as many files as the graph needs. Allow more: ulimit -n 4096"
+                ) from error
+            raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load it again.") from error
+        return b""
+
+    def do_select(self, request: dict[str, Any]) -> bytes:
+        result = self.store.query(request["query"])
+        if not isinstance(result, ox.QuerySolutions):
+            raise SyntaxError("this is no SELECT query")
+        writer = _CappedWriter(request["max_rows"], request["max_bytes"])
+        try:
+            result.serialize(writer, format=ox.QueryResultsFormat.TSV)
+        except Exception:
+            if writer.error:  # the engine may wrap what a writer raises
+                raise writer.error from None
+            raise
+        return b"".join(writer.parts)
+
+    def do_ask(self, request: dict[str, Any]) -> bytes:
+        result = self.store.query(request["query"])
+        if not isinstance(result, ox.QueryBoolean):
+            raise SyntaxError("this is no ASK query")
+        return b"1" if result else b"0"
+
+    def do_update(self, request: dict[str, Any]) -> bytes:
+        self.store.update(request["update"])
+        self.store.flush()
+        return b""
+
+    def do_hash(self, request: dict[str, Any]) -> bytes:
+        """Hashes of all triples as they are stored, after updates."""
+        from kgqa.graph.embedded.rescan import stored_hashes
+
+        return stored_hashes(self.store)
+
+    def do_load(self, request: dict[str, Any]) -> bytes:
+        import resource
+
+        from kgqa.graph.embedded.folder import GraphFolder
+        from kgqa.graph.embedded.building import Journal, run_load
+
+        # of what is written to, not of addresses: threads and the engine reserve more of those than they use
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        memory = request["memory"] if hard == resource.RLIM_INFINITY else min(request["memory"], hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
+        folder = GraphFolder(Path(request["folder"]))
+        return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
+
+    def _progress(self, fields: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self._last_progress >= PROGRESS_SECONDS:
+            self._last_progress = now
+            send(b"P", json.dumps(fields).encode())
+
+
+def send(kind: bytes, payload: bytes) -> None:
+    data = kind + struct.pack(">I", len(payload)) + payload
+    view = memoryview(data)
+    while view:
+        view = view[os.write(_OUT, view) :]
+
+
+def error_payload(error: BaseException) -> bytes:
+    """An exception by the name of its kgqa class; the engine's own are sorted into ours."""
+    if isinstance(error, KgqaError):
+        kind, message = type(error).__name__, str(error)
+    elif isinstance(error, SyntaxError):
+        kind, message = "QueryRejected", f"Not valid SPARQL: {error.msg or error}"
+    elif isinstance(error, (OSError, MemoryError)):
+        kind, message = "StoreUnavailable", f"The graph cannot be opened or read: {str(error) or type(error).__name__}"
+    elif isinstance(error, Exception):
+        kind, message = "QueryRejected", f"The engine could not run the query: {error}"
+    else:
+        kind, message = "StoreCrashed", f"The engine failed inside: {error}"
+    return json.dumps({"kind": kind, "message": message}).encode()
+
+
+def _end_with_parent() -> None:
+    closed = select.poll()
+    closed.register(0, 0)  # only that the other end is closed, which is always reported
+    closed.poll()
+    os._exit(0)
+
+
+def _read_request() -> dict[str, Any]:
+    (size,) = struct.unpack(">I", _read_exactly(4))
+    return json.loads(_read_exactly(size))
+
+
+def _read_exactly(size: int) -> bytes:
+    parts = []
+    while size:
+        data = os.read(0, size)
+        if not data:
+            os._exit(0)  # the parent closed the pipe or is gone; whatever runs here is of no use to anyone
+        parts.append(data)
+        size -= len(data)
+    return b"".join(parts)
+
+
+def main() -> None:
+    global _OUT
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deny_network()  # before any other thread starts
+    # frames go to the original stdout; anything printed by mistake goes to stderr instead
+    _OUT = os.dup(1)
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    server = Server()
+    while True:
+        request = _read_request()
+        try:
+            send(b"R", server.handle(request))
+        except BaseException as error:
+            try:
+                send(b"E", error_payload(error))
+            except OSError:
+                os._exit(0)
+            if not isinstance(error, Exception):
+                os._exit(1)
+
+
+_OUT = 1
+
+if __name__ == "__main__":
+    main()

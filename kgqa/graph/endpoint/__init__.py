@@ -1,0 +1,1 @@
+"""A SPARQL 1.1 server as a store."""

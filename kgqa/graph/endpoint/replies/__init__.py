@@ -1,0 +1,1 @@
+"""Replies of a SPARQL server: whether they are whole, and their terms."""

@@ -1,0 +1,1 @@
+"""HTTP requests to a SPARQL server: wording, limits, login, retries and deadlines."""

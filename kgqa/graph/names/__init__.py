@@ -1,0 +1,1 @@
+"""The index of entity names: built, opened and searched."""

@@ -1,0 +1,1 @@
+"""Names in a server's full-text index."""

@@ -1,0 +1,1 @@
+"""SPARQL text: templates, patterns of paths, tokens, exported queries and their explanation."""

@@ -1,0 +1,183 @@
+"""A SPARQL query in plain words, from its algebra and the graph's names. No model is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kgqa.errors import QueryRejected
+from kgqa.graph.query.tokens import check_local
+from kgqa.model import Entity
+from kgqa.words import clean, short_words
+
+if TYPE_CHECKING:
+    from kgqa.graph.graph import KnowledgeGraph
+
+_COMPARED = {
+    "=": "is",
+    "!=": "is not",
+    "<": "is less than",
+    ">": "is greater than",
+    "<=": "is at most",
+    ">=": "is at least",
+}
+
+
+def explain(graph: KnowledgeGraph, sparql: str) -> str:
+    """What a SELECT or ASK query asks for, one line a condition.
+
+    Raises:
+        QueryRejected: it does not parse, or asks for something else than SELECT or ASK do.
+    """
+    from rdflib.plugins.sparql import prepareQuery
+
+    check_local(sparql)
+    try:
+        algebra = prepareQuery(sparql).algebra
+    except Exception as error:  # the parser raises many kinds, and recursion errors
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise QueryRejected(f"The query cannot be read as SPARQL 1.1: {first[:200]}") from error
+    if algebra.name not in ("SelectQuery", "AskQuery"):
+        raise QueryRejected("Only SELECT and ASK queries can be explained.")
+    return _Explainer(graph).query(algebra)
+
+
+class _Explainer:
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._names: dict[Entity, str] = {}
+
+    def query(self, algebra: Any) -> str:
+        self._names = self._graph.labels(Entity(str(iri)) for iri in sorted(_iris(algebra)))
+        conditions: list[str] = []
+        extras: list[str] = []
+        self._walk(algebra.p, conditions, extras)
+        if algebra.name == "AskQuery":
+            head = "Is there anything such that"
+        else:
+            variables = ", ".join(f"?{name}" for name in algebra.PV)
+            head = f"Find every {variables} such that"
+        body = [f"  {number}. {text}" for number, text in enumerate(conditions, 1)]
+        return "\n".join([head, *(body or ["  (no condition)"]), *extras])
+
+    def _walk(self, node: Any, conditions: list[str], extras: list[str]) -> None:
+        name = getattr(node, "name", "")
+        if name == "BGP":
+            conditions += [self._triple(*triple) for triple in _in_order(node.triples)]
+        elif name == "Filter":
+            self._walk(node.p, conditions, extras)
+            conditions += self._filter(node.expr)
+        elif name in ("Join", "LeftJoin", "Minus"):
+            self._walk(node.p1, conditions, extras)
+            inner: list[str] = []
+            self._walk(node.p2, inner, extras)
+            prefix = {"Join": "", "LeftJoin": "if there is such: ", "Minus": "not so that: "}[name]
+            conditions += [prefix + text for text in inner]
+        elif name == "Union":
+            left: list[str] = []
+            right: list[str] = []
+            self._walk(node.p1, left, extras)
+            self._walk(node.p2, right, extras)
+            conditions.append(f"either {'; and '.join(left)} — or {'; and '.join(right)}")
+        elif name == "values" or (name == "ToMultiSet" and _given(node)):
+            conditions += self._values(node)
+        elif name == "Slice":
+            self._walk(node.p, conditions, extras)
+            if node.length is not None:
+                extras.append(f"Give {node.length} of them at most.")
+        elif name == "OrderBy":
+            self._walk(node.p, conditions, extras)
+            extras.append("Put them in order.")
+        elif name == "Extend":
+            self._walk(node.p, conditions, extras)
+            conditions.append(f"?{node['var']} is computed")
+        elif name in ("Group", "AggregateJoin"):
+            self._walk(node.p, conditions, extras)
+            if name == "AggregateJoin":
+                extras.append("Count or sum them up in groups.")
+        elif getattr(node, "p", None) is not None:
+            self._walk(node.p, conditions, extras)
+        elif name:
+            conditions.append(f"(a part that cannot be put in words: {name})")
+
+    def _values(self, node: Any) -> list[str]:
+        rows = _given(node)
+        if not rows:
+            return ["(given values)"]
+        found = []
+        for variable in sorted({v for row in rows for v in row}):
+            shown = ", ".join(self._term(row[variable]) for row in rows[:10] if variable in row)
+            found.append(f"?{variable} is one of: {shown}{' ...' if len(rows) > 10 else ''}")
+        return found
+
+    def _triple(self, subject: Any, relation: Any, object_: Any) -> str:
+        if _is_variable(relation):
+            words = f"anything (?{relation})"
+        elif hasattr(relation, "toPython") and not hasattr(relation, "args"):
+            words = f"“{short_words(str(relation), self._graph.schema, self._graph.relation_labels)}”"
+        else:
+            words = "a property path"
+        return f"{self._term(subject)} has {words}: {self._term(object_)}"
+
+    def _filter(self, expression: Any) -> list[str]:
+        name = getattr(expression, "name", "")
+        if name == "RelationalExpression" and expression.op in _COMPARED:
+            return [f"{self._term(expression.expr)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
+        if name == "ConditionalAndExpression":
+            return [text for part in [expression.expr, *expression.other] for text in self._filter(part)]
+        if name == "Builtin_NOTEXISTS":
+            inner: list[str] = []
+            self._walk(expression.graph, inner, [])
+            return [f"it is not so that {' and '.join(inner)}"]
+        return ["a further test holds"]
+
+    def _term(self, term: Any) -> str:
+        if _is_variable(term):
+            return f"?{term}"
+        if type(term).__name__ == "URIRef":
+            label = self._names.get(Entity(str(term)))
+            short = self._graph.schema.short_id(str(term))
+            return f"{clean(label)} ({short})" if label else clean(short)
+        if type(term).__name__ == "Literal":
+            return f"“{clean(str(term))}”"
+        if type(term).__name__ == "BNode":
+            return "something"
+        return "a computed value"
+
+
+def _given(node: Any) -> list[Any]:
+    """The rows of a VALUES block; empty for a sub-query."""
+    inner = getattr(node, "p", None)
+    return getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else [])
+
+
+def _is_variable(term: Any) -> bool:
+    return type(term).__name__ == "Variable"
+
+
+def _in_order(triples: list[Any]) -> list[Any]:
+    """The triples of a pattern as a chain from what is known, instead of the parser's order."""
+    left, known, ordered = list(triples), set(), []
+    while left:
+        best = min(left, key=lambda t: (_unknown(t[0], known) and _unknown(t[2], known), triples.index(t)))
+        left.remove(best)
+        ordered.append(best)
+        known |= {best[0], best[2]}
+    return ordered
+
+
+def _unknown(term: Any, known: set[Any]) -> bool:
+    return _is_variable(term) and term not in known
+
+
+def _iris(node: Any, found: set[Any] | None = None) -> set[Any]:
+    """All IRIs that stand anywhere in an algebra."""
+    found = set() if found is None else found
+    if type(node).__name__ == "URIRef":
+        found.add(node)
+    elif isinstance(node, dict):
+        for value in node.values():
+            _iris(value, found)
+    elif isinstance(node, (list, tuple, set)):
+        for value in node:
+            _iris(value, found)
+    return found

@@ -1,0 +1,161 @@
+"""From a path to the one SPARQL query that returns its answers, and what that query is worth.
+
+The query is built from the topic and the path; no answer may stand in it. Whether it returns exactly the
+answers is found out by running it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kgqa.errors import KgqaError
+from kgqa.graph.query.patterns import Walk
+from kgqa.graph.query.templates import Comment, render
+from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
+from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
+from kgqa.words import clean, short_words
+
+if TYPE_CHECKING:
+    from kgqa.graph.graph import KnowledgeGraph
+
+
+class AnswerInQuery(KgqaError):
+    """A query that should find its answers names them. A defect of the exporter, never shown as a result."""
+
+
+def answer_query(
+    graph: KnowledgeGraph,
+    path: RelationPath,
+    *,
+    joins: Sequence[Join] = (),
+    restricted: Mapping[int, Sequence[Entity]] | None = None,
+) -> str:
+    """The SPARQL 1.1 query whose result is the ends of a path, uncapped, with names as comments.
+
+    Args:
+        joins: paths from other topics that the walks must meet.
+        restricted: for inner nodes (1 is the first after the topic) the entities that a model selected there.
+
+    Raises:
+        ValueError: the path has no steps, or a restriction is not on an inner node.
+    """
+    if not path.steps:
+        raise ValueError("a path without steps has no query")
+    restricted = restricted or {}
+    if any(not 0 < index < len(path.steps) for index in restricted):
+        raise ValueError("only inner nodes can be restricted")
+    chosen_at = tuple((index, tuple(chosen)) for index, chosen in sorted(restricted.items()))
+    walk = _commented(graph, graph.walk(path, joins, chosen_at))
+    topics = list(dict.fromkeys([path.topic, *(join.path.topic for join in joins)]))
+    names = graph.labels([*topics, *(e for chosen in restricted.values() for e in chosen)])
+    comments = [Comment(f"{_name(names, topic)} = {graph.schema.short_id(topic.iri)}") for topic in topics]
+    for chosen in restricted.values():
+        comments += [
+            Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen
+        ]
+    text = render(
+        "answer",
+        view=graph.view,
+        walk=walk,
+        comments=comments,
+    )
+    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
+
+
+def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
+    edges = []
+    for edge in walk.edges:
+        words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
+        edges.append(replace(edge, comment=Comment(words)))
+    return replace(
+        walk, edges=tuple(edges), joins=tuple((place, _commented(graph, join)) for place, join in walk.joins)
+    )
+
+
+def _name(names: Mapping[Entity, str], entity: Entity) -> str:
+    return clean(names.get(entity, "")) or "(no name)"
+
+
+def refuse_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
+    """Check that a query finds its answers instead of naming them.
+
+    Refused: an answer's IRI or text anywhere in the query, topics excepted, however it is written; and any use
+    of the selected variable but in triple patterns, in `?answer != ...` and in the test for a mediator's IRI.
+
+    Raises:
+        AnswerInQuery: it names one, or fixes the variable.
+    """
+    solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
+    iris, texts = _written(solid)
+    known = {topic.iri for topic in topics}
+    for answer in answers:
+        if isinstance(answer, Literal):
+            found = answer.value in texts
+        else:
+            found = answer.iri not in known and (answer.iri in iris or answer.iri in texts)
+        if found:
+            raise AnswerInQuery(f"the exported query names its answer {str(answer)[:100]}")
+    _refuse_fixing(solid)
+
+
+def _refuse_fixing(solid: list[Token]) -> None:
+    words = [token.text.upper() for token in solid]
+    selected = next(token.text[1:] for token in solid if token.kind == "variable")
+    depth = 0
+    for index, token in enumerate(solid):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.kind != "variable" or token.text[1:] != selected:
+            continue
+        before = words[max(0, index - 5) : index]
+        unequal = before[-2:] == ["FILTER", "("] and words[index + 1 : index + 2] == ["!="]
+        prefixed = before == ["!", "STRSTARTS", "(", "STR", "("]
+        if depth and not unequal and not prefixed:
+            raise AnswerInQuery(f"the exported query tests ?{selected} for more than being another node")
+        if not depth and before[-1:] in (["VALUES"], ["AS"]):
+            raise AnswerInQuery(f"the exported query fixes ?{selected} by {before[-1]}")
+
+
+def _written(solid: list[Token]) -> tuple[set[str], set[str]]:
+    """The IRIs in a query, and the texts of its literals, numbers and truth values. Left out: what STRSTARTS
+    compares with, a prefix and no term, and the mark of a mediator's type, which stands in a NOT EXISTS."""
+    iris: set[str] = set()
+    texts: set[str] = set()
+    words = [token.text.upper() for token in solid]
+    denied = 0
+    for index, token in enumerate(solid):
+        if denied or words[index - 2 : index] == ["NOT", "EXISTS"]:
+            denied += {"{": 1, "}": -1}.get(token.text, 0)
+        if token.kind == "iri":
+            iris.add(_unescaped(token.text[1:-1]))
+        elif denied:
+            continue
+        elif token.kind == "string" and "STRSTARTS" not in words[max(0, index - 7) : index]:
+            quotes = 3 if token.text[:3] in ('"""', "'''") else 1
+            texts.add(_unescaped(token.text[quotes:-quotes]))
+        elif token.kind == "number" or words[index] in ("TRUE", "FALSE"):
+            texts.add(token.text.lower())
+    return iris, texts
+
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_SHORT = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def _unescaped(text: str) -> str:
+    def char(match: re.Match[str]) -> str:
+        code = match[1] or match[2]
+        return chr(int(code, 16)) if code and int(code, 16) <= 0x10FFFF else _SHORT.get(match[3], match[3] or match[0])
+
+    return _ESCAPE.sub(char, text)
+
+
+def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
+    """What a query that was run again is worth: `exact`, `restricted` (a model chose inner entities that stand
+    in it), `superset` (it returns the answers and more), or None: it misses an answer, which is a defect."""
+    wanted, got = set(answers), set(returned)
+    if wanted == got:
+        return "restricted" if restricted else "exact"
+    return "superset" if wanted < got else None

@@ -1,0 +1,123 @@
+"""Renders the SPARQL templates in queries/*.rq. Only typed RDF terms, variables, numbers and comments are ever
+put into a query: a plain string raises, so text from questions or labels cannot become SPARQL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, is_dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from kgqa.errors import InvalidTerm
+from kgqa.graph.query.shapes import Shapes
+from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal
+
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f]*\Z")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?\Z")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A SPARQL variable, without the question mark."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """Text for a reader. Line breaks and control characters are taken out, so it stays one comment."""
+
+    text: str
+
+
+Renderable = Entity | Literal | Variable | Comment | int
+
+
+def render_term(term: Any) -> str:
+    """A term as SPARQL text.
+
+    Raises:
+        InvalidTerm: not a typed term, or an IRI, language or name with characters that cannot stand there.
+    """
+    if isinstance(term, Entity):
+        if not _IRI.match(term.iri):
+            raise InvalidTerm(f"{term.iri[:80]!r} is not an absolute IRI and cannot be asked about.")
+        return f"<{term.iri}>"
+    if isinstance(term, Variable):
+        if not _NAME.match(term.name):
+            raise InvalidTerm(f"{term.name[:80]!r} is no variable name.")
+        return f"?{term.name}"
+    if isinstance(term, Literal):
+        text = '"' + "".join(_ESCAPES.get(char, char) for char in term.value) + '"'
+        if term.language:
+            if not _LANGUAGE.match(term.language):
+                raise InvalidTerm(f"{term.language[:40]!r} is no language tag.")
+            return f"{text}@{term.language}"
+        if term.datatype in (XSD_STRING, RDF_LANG_STRING):
+            return text
+        return f"{text}^^{render_term(Entity(term.datatype))}"
+    if isinstance(term, Comment):
+        # a backslash could begin an escape for a line end, which some engines resolve before they look for comments
+        return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
+    if isinstance(term, int) and not isinstance(term, bool):
+        return str(term)
+    raise InvalidTerm(f"Only typed terms may stand in a query, not {type(term).__name__}.")
+
+
+class _Loader(BaseLoader):
+    def get_source(self, environment, template):
+        path = files("kgqa.queries") / template
+        try:
+            return path.read_text(encoding="utf-8"), str(path), lambda: True
+        except OSError as error:
+            raise TemplateNotFound(template) from error
+
+
+@cache
+def _is_our_data(kind: type) -> bool:
+    return kind.__module__.startswith("kgqa.") and is_dataclass(kind)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Sandboxed. Public attributes of kgqa's own dataclasses are data, so they need none of the sandbox's tests of
+    what kind of Python object they are; these were half of the time of rendering."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if _is_our_data(type(obj)) and attribute[0] != "_":
+            value = getattr(obj, attribute, self)
+            if value is not self and not callable(value):
+                return value
+        return super().getattr(obj, attribute)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    return _Environment(
+        loader=_Loader(),
+        undefined=StrictUndefined,
+        finalize=render_term,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _shapes(name: str) -> Shapes:
+    return Shapes(_environment().get_template(f"{name}.rq").render, render_term)
+
+
+def render(name: str, **values: Any) -> str:
+    """Render queries/NAME.rq with typed values.
+
+    Raises:
+        InvalidTerm: a value is not typed or cannot stand in a query.
+    """
+    return _shapes(name).render(values)

@@ -1,0 +1,1 @@
+"""Tables derived from a whole graph: labels, mediators, inverse relations."""

@@ -1,0 +1,132 @@
+"""Which relations lead to mediators: nodes that only tie others together (a marriage, a performance).
+
+Told by the rules of the schema alone: a type marked as one, the range or domain of the relation, the form of
+an IRI, the namespace of the relation. Whether a node has a name plays no part, here or anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from typing import Literal as OneOf
+
+from kgqa.graph.query.patterns import MarkTest, TypeTest
+from kgqa.graph.store import Rows, integer_of
+from kgqa.model import Entity, Literal, Step, Value
+from kgqa.schema import Schema
+
+Extent = OneOf["all", "some", "none"]
+XSD_BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
+
+
+@dataclass(frozen=True)
+class MediatorTable:
+    """For each relation and direction, whether all, some or none of the nodes it leads to are mediators.
+
+    `marks` are the marker's literals as the graph writes them ("true" as text, as a boolean, or both).
+    """
+
+    leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
+    marks: tuple[Value, ...] = ()
+    object_of: tuple[str, ...] = ()
+    subject_of: tuple[str, ...] = ()
+
+    def extent(self, step: Step) -> Extent:
+        known = self.leads.get(step.direction, {}).get(step.relation)
+        if known is None:
+            # a relation that came later, or of a graph too large to list them
+            told = self.object_of if step.direction == "out" else self.subject_of
+            return "all" if step.relation.startswith(told) else "none"
+        return known
+
+
+def mediator_table(
+    schema: Schema, select: Callable[..., Rows], relations: Iterable[str], *, scan: Callable[..., Rows | None]
+) -> MediatorTable:
+    """Apply the schema's mediator rules to a graph.
+
+    Args:
+        select: renders a template of queries/ with values and runs it.
+        relations: all relations of the graph.
+        scan: as `select`, for queries that look at every triple; None where the graph is too large for that. Then
+            instances of mediator types tell nothing, ranges and prefixes still do.
+
+    Raises:
+        StoreTimeout, PartialResult: a table did not come in time, or not whole. Others as `Store.select` does.
+    """
+    marks, types = _mediator_types(schema, select)
+    leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
+    if types or schema.mediator_iri_prefixes:
+        leads = _by_instances(schema, marks, scan) or leads
+    for direction, predicates in (("out", schema.range), ("in", schema.domain)):
+        for predicate in predicates if types else ():
+            for relation, type_ in select("predicate_pairs", predicate=Entity(predicate)):
+                if isinstance(type_, Entity) and type_.iri in types:
+                    leads[direction][relation.iri] = "all"
+    for relation in relations:
+        if relation.startswith(schema.mediator_object_of):
+            leads["out"][relation] = "all"
+        if relation.startswith(schema.mediator_subject_of):
+            leads["in"][relation] = "all"
+        if types and schema.domain_in_name(relation) in types:
+            leads["in"][relation] = "all"
+    return MediatorTable(leads, marks, schema.mediator_object_of, schema.mediator_subject_of)
+
+
+def _by_instances(
+    schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
+) -> dict[str, dict[str, Extent]] | None:
+    """What relations lead to, told by the nodes at their ends."""
+    leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
+    for direction in ("out", "in"):
+        rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
+        if rows is None:
+            return None
+        found = {relation.iri: integer_of(count) for relation, count in rows if isinstance(relation, Entity)}
+        ends = scan("relation_ends", out=direction == "out") if found else ()
+        if ends is None:
+            return None
+        totals = {relation.iri: integer_of(count) for relation, count in ends if isinstance(relation, Entity)}
+        for relation, count in found.items():
+            leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
+    return leads
+
+
+def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
+    """The filters that keep mediators out of the ends of a relation that leads to `some`."""
+    tests: dict[str, tuple[Any, ...]] = {
+        "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),
+        "not_typed": tuple(
+            TypeTest(Entity(predicate), Entity(type_)) for predicate in schema.types for type_ in schema.mediator_types
+        ),
+    }
+    if schema.mediator_marked_by:
+        marker = Entity(schema.mediator_marked_by[0])
+        tests["not_marked"] = tuple(
+            MarkTest(Entity(predicate), marker, mark) for predicate in schema.types for mark in table.marks
+        )
+    return tests
+
+
+def _mediator_types(schema: Schema, select: Callable[..., Rows]) -> tuple[tuple[Value, ...], set[str]]:
+    types = set(schema.mediator_types)
+    marks: dict[Value, None] = {}
+    if schema.mediator_marked_by:
+        marker, value = schema.mediator_marked_by
+        for type_, found in select("marked_types", marker=Entity(marker)):
+            if getattr(found, "value", None) == value or getattr(found, "iri", None) == value:
+                types.add(type_.iri)
+                marks[found] = None
+    return tuple(marks), types
+
+
+def _instance_rules(schema: Schema, marks: tuple[Value, ...]) -> dict[str, Any]:
+    marked_by = schema.mediator_marked_by
+    return {
+        "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
+        "types": [Entity(type_) for type_ in schema.mediator_types],
+        "type_predicates": [Entity(predicate) for predicate in schema.types],
+        "marker": Entity(marked_by[0]) if marked_by else None,
+        "marks": list(marks),
+    }

@@ -1,0 +1,1 @@
+"""Clients of language models: OpenAI-compatible servers and vLLM in process."""

@@ -1,0 +1,114 @@
+"""What is sent of a prompt's sampling: a parameter that the server does not take is found out and left off."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from kgqa.llm.client import Sampling
+from kgqa.llm.backends.chat_reply import message_of
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of a reply's tokens, in the order they are tried."""
+
+# errors that name a parameter and mean the prompt, or a value that is too high
+_TOO_MUCH = re.compile(
+    r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.I
+)
+_NOT_TAKEN = (
+    r"(?:\b(?:unsupported|unavailable|unknown|unrecogni[sz]ed|unexpected|forbidden|invalid|illegal|extra|additional|"
+    r"deprecated|must|only)|(?:\b(?:not|cannot|never)|n't)\W+(?:(?:be|both|currently|yet|a)\W+)*"
+    r"(?:support|allow|permit|accept|recogni|implement|availab|valid|take|known|specif|used|set\b)\w*)"
+)
+_FILLER = (
+    r"(?:\W+(?:request|argument|parameter|field|property|value|name|key|option|input|body|supplied|the|for|of|with)s?)*"
+)
+_VERBS = r"(?:\W+(?:is|are|was|were|does|do|has|can|this|that|value|currently))*"
+_READ = 4000
+"""Characters of a message that are looked at: it may be a whole page."""
+_QUOTED_INPUT = re.compile(r"""['"]?\binput(?:_value)?['"]?\s*[:=]""")
+
+
+class Parameters:
+    """What one server takes. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._dropped: set[str] = set()
+        self._lock = threading.Lock()
+
+    def of(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
+        """The fields of a request, `extra_body` among them; `more_tokens` are added to the limit, if there is one."""
+        fields: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+        }
+        if sampling.max_tokens is not None and (limit := self.limit):
+            fields[limit] = sampling.max_tokens + more_tokens
+        fields = {name: value for name, value in fields.items() if value is not None} | dict(sampling.extra_body)
+        return {name: value for name, value in fields.items() if name not in self._dropped}
+
+    @property
+    def limit(self) -> str | None:
+        """The name under which the limit of tokens is sent."""
+        return next((name for name in LIMITS if name not in self._dropped), None)
+
+    def drop(self, name: str) -> bool:
+        """Not sent any more from now on; True where this call did it, False where another thread was first."""
+        with self._lock:
+            fresh = name not in self._dropped
+            self._dropped.add(name)
+            return fresh
+
+
+def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
+    """Which of the fields sent an error is about: the body of a 400 or 422, its outer `error` taken off or not.
+
+    Servers say it in `param` (OpenAI, vLLM), in the `loc` of a list (FastAPI, Mistral), or only in words. None where
+    it is about something else, such as a prompt that is too long though it speaks of `max_tokens`.
+    """
+    if isinstance(error, dict) and isinstance(error.get("error"), dict):
+        error = error["error"]
+    message = message_of(error)[:_READ]
+    if _TOO_MUCH.search(message):
+        return None
+    for name in _named(error):
+        if name in sent:
+            return name
+    # an error may repeat the request, and a question may be about the temperature
+    said = _QUOTED_INPUT.split(message, maxsplit=1)[0]
+    found = [(place, name) for name in sent if (place := _complained_of(name, said)) is not None]
+    return min(found)[1] if found else None
+
+
+def _named(error: Any) -> Iterator[str]:
+    """Names in the fields of an error that are there for them."""
+    if not isinstance(error, dict):
+        return
+    if isinstance(error.get("param"), str):
+        yield re.split(r"[.\[]", error["param"].removeprefix("body."))[0]
+    for value in (error.get("detail"), error.get("message")):
+        if isinstance(value, dict):
+            value = value.get("detail")
+        for item in value if isinstance(value, list) else ():
+            places = item.get("loc") if isinstance(item, dict) else None
+            places = places if isinstance(places, list) else []
+            names = [place for place in places if isinstance(place, str) and place != "body"]
+            yield from names[:1]
+
+
+def _complained_of(name: str, message: str) -> int | None:
+    """Where the message names it as what is wrong."""
+    word = re.escape(name)
+    quoted = rf"(?<=['\"`]){word}(?=(?:\.[\w.]+)?['\"`])"
+    if re.search(_NOT_TAKEN, message, re.I) and (found := re.search(quoted, message)):
+        return found.start()
+    for pattern in (
+        rf"{_NOT_TAKEN}{_FILLER}\W+({word})(?![\w-])",
+        rf"(?<![\w-])({word}){_FILLER}{_VERBS}\W+{_NOT_TAKEN}",
+    ):
+        if found := re.search(pattern, message, re.I):
+            return found.start(1)
+    return None

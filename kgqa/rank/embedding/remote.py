@@ -1,0 +1,130 @@
+"""Embeddings from a server with an OpenAI-compatible `/v1/embeddings`.
+
+The key, if the server wants one, is read from the environment (KGQA_EMBEDDINGS_KEY) and goes nowhere but there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import ModelRefused, ModelUnavailable
+from kgqa.rank.embedding.sentence_models import slug
+from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
+from kgqa.words import clean
+
+KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
+BATCH = 64
+SECONDS = 120.0
+RETRIES = 2
+_ABOUT_THE_TEXTS = (400, 413, 422)
+LARGEST_REPLY = 32 << 20
+"""Bytes of a reply, decompressed: a batch of vectors of 16,000 numbers, 30 characters each."""
+
+
+class RemoteEncoder:
+    """A model on a server. Thread-safe.
+
+    Attributes:
+        size: the length of its vectors; None until the first reply.
+    """
+
+    query_prompt = ""
+
+    def __init__(self, url: str, model: str, *, size: int | None = None) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            SettingsError: no usable URL. ModelUnavailable: the client library is missing.
+        """
+        if importlib.util.find_spec("openai") is None:
+            raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
+        self.url = base_url(url, of="embeddings", key=KEY_VARIABLE)
+        self.model = model
+        self.size = size
+        self.name = remote_key(self.url, model)
+        self._key = usable_key(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)
+        self._client = open_client(
+            self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
+        )
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
+        if not texts:
+            return np.empty((0, 0), dtype=np.float32)
+        parts = [self._batch(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+        return np.concatenate(parts)
+
+    def responds(self, seconds: float) -> bool:
+        """Whether the server sends any reply within so many seconds."""
+        return responds(self._client, seconds)
+
+    def _batch(self, texts: Sequence[str]) -> np.ndarray:
+        from openai import APIStatusError, OpenAIError
+
+        # servers refuse an empty text
+        asked = [text if text.strip() else "." for text in texts]
+        create = self._client.embeddings.with_raw_response.create
+        # not chained: what a server says may repeat the key
+        try:
+            reply = create(model=self.model, input=asked, encoding_format="float")
+            vectors = self._read(reply.http_response.json(), len(asked))
+        except APIStatusError as error:
+            location = error.response.headers.get("location", "")
+            if target := redirect_target(error.status_code, location, str(error.request.url)):
+                raise self._failure(
+                    f"it redirects to {target}, where nothing is sent. If that is the right server, name it in "
+                    "rank.model_url"
+                ) from None
+            failure = self._failure(f"{type(error).__name__}: {error}")
+            if error.status_code in _ABOUT_THE_TEXTS:
+                raise ModelRefused(str(failure)) from None
+            raise failure from None
+        except ReplyTooLarge as error:
+            raise self._failure(str(error)) from None
+        except (OpenAIError, ValueError, RecursionError) as error:
+            raise self._failure(f"{type(error).__name__}: {error}") from None
+        if self.size is None:
+            self.size = vectors.shape[1]
+        if vectors.shape[1] != self.size:
+            raise self._failure(
+                f"its vectors have {vectors.shape[1]} numbers and those in the cache {self.size}: `kgqa cache clear`"
+            )
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not ((norms > 0) & (norms < np.inf)).all():
+            raise self._failure("it sent a vector without a length")
+        return (vectors / norms).astype(np.float32)
+
+    def _read(self, reply: Any, count: int) -> np.ndarray:
+        data = reply.get("data") if isinstance(reply, dict) else None
+        if not isinstance(data, list) or not data:
+            error = reply.get("error") if isinstance(reply, dict) else None
+            raise self._failure(f"its reply has no embeddings: {str(error or reply)[:300]}")
+        by_number = {str(item.get("index")): item.get("embedding") for item in data if isinstance(item, dict)}
+        if len(data) != count or by_number.keys() != set(map(str, range(count))):
+            raise self._failure(f"it sent {len(data)} embeddings for {count} texts, or did not number them")
+        try:
+            vectors = np.array([by_number[str(number)] for number in range(count)], dtype=np.float64)
+        except (ValueError, TypeError, OverflowError):
+            vectors = np.empty(0)
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+            raise self._failure("its embeddings are no lists of numbers, all of one length")
+        return vectors
+
+    def _failure(self, cause: str) -> ModelUnavailable:
+        if self._key:
+            cause = cause.replace(self._key, "***")
+        return ModelUnavailable(
+            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL and "
+            f"the model's name; a key goes into the environment variable {KEY_VARIABLE}."
+        )
+
+
+def remote_key(url: str, model: str) -> str:
+    """A name for the vectors of a model on a server."""
+    return f"{slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"

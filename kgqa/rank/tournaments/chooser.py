@@ -1,0 +1,186 @@
+"""Who decides between candidates: the `Chooser` protocol, and choosers that need no language model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from kgqa.model import Candidate
+from kgqa.rank.lexical import bm25
+from kgqa.rank.embedding.semantic import CachedEncoder
+
+Verdict = Literal["yes", "no", "unparsed"]
+Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
+"""Question and n candidates to n scores, float64; higher is better, NaN where there is none."""
+TextScorer = Callable[[str, Sequence[str]], np.ndarray]
+"""The same for n texts."""
+
+ACCEPT_AT = 1e-6
+_TOGETHER = 2**-53
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entities that one path reaches, for entity pruning (thesis, section 3.3.1): all texts, as a model reads them."""
+
+    prefix: str
+    entities: tuple[str, ...]
+
+
+class Chooser(Protocol):
+    """Makes batches of independent decisions about one question. It may be wrong, and it may not answer.
+
+    `name` says who decided, for people.
+    """
+
+    name: str
+
+    def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
+        """For each pair 1 if the first is better, -1 if the second is, 0 for a tie or a reply without use."""
+        ...
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        """For each chunk, the indices of its best candidates, best first, at most `k`; empty for no usable reply."""
+        ...
+
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+        """The same for entities under their paths; indices count through the entities of a chunk's groups in order."""
+        ...
+
+    def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
+        """A score for each candidate, float64 of shape (len(candidates),); higher is better, NaN for no usable reply.
+
+        batch_size: so many, in order, are shown to a model at once; None leaves it to the chooser.
+        """
+        ...
+
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+        """For each batch of evidence, whether it is enough to answer the question."""
+        ...
+
+
+def word_similarity(question: str, texts: Sequence[str]) -> np.ndarray:
+    """BM25 of texts among themselves, from 0 to 1 for the best; shape (len(texts),)."""
+    scores = bm25(question, texts)
+    return scores / scores.max() if len(scores) and scores.max() > 0 else scores
+
+
+def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
+    """Cosines of a question's vector and those of texts."""
+
+    def score(question: str, texts: Sequence[str]) -> np.ndarray:
+        if not texts:
+            return np.zeros(0)
+        return (encoder.encode(texts) @ encoder.encode_once([question])[0]).astype(np.float64)
+
+    return score
+
+
+class ScoringChooser:
+    """Decides everything by one score for each candidate: the higher is better, equal scores are ties.
+
+    Args:
+        scorer: scores candidates. A batch is scored in one call, so scores may depend on the company.
+        name: who decides, for people.
+        texts: scores the texts of grouped entities, for which there is no candidate.
+        accept_at: evidence is accepted when its best candidate scores at least this.
+    """
+
+    def __init__(
+        self, scorer: Scorer, name: str, *, texts: TextScorer = word_similarity, accept_at: float = ACCEPT_AT
+    ) -> None:
+        self.name = name
+        self._scorer = scorer
+        self._texts = texts
+        self._accept_at = accept_at
+
+    def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
+        return np.asarray(self._scorer(question, candidates), dtype=np.float64) if candidates else np.zeros(0)
+
+    def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
+        place = {candidate: i for i, candidate in enumerate(dict.fromkeys(each for pair in pairs for each in pair))}
+        scores = self.score(question, list(place))
+        gaps = ((scores[place[first]], scores[place[second]]) for first, second in pairs)
+        return [_sign(first, second) for first, second in gaps]
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        scores = self.score(question, [candidate for chunk in chunks for candidate in chunk])
+        return [_best(part, k) for part in _split(scores, [len(chunk) for chunk in chunks])]
+
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+        texts = [[f"{group.prefix} {entity}" for group in chunk for entity in group.entities] for chunk in chunks]
+        flat = [text for chunk in texts for text in chunk]
+        scores = np.asarray(self._texts(question, flat), dtype=np.float64) if flat else np.zeros(0)
+        return [_best(part, k) for part in _split(scores, [len(chunk) for chunk in texts])]
+
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+        scores = self.score(question, [candidate for batch in batches for candidate in batch])
+        return [self._verdict(part) for part in _split(scores, [len(batch) for batch in batches])]
+
+    def _verdict(self, scores: np.ndarray) -> Verdict:
+        known = scores[~np.isnan(scores)]
+        if len(scores) and not len(known):
+            return "unparsed"
+        return "yes" if len(known) and known.max() >= self._accept_at else "no"
+
+
+class OfflineChooser(ScoringChooser):
+    """Ranks by similarity of words: cosine of embeddings, or BM25 where there are none.
+
+    The question is given with the mention of its topic left out; a name pulls an embedding away from what is
+    asked about it. BM25 is relative to the batch: its best has 1, and what shares no word with the question 0.
+    """
+
+    def __init__(self, encoder: CachedEncoder | None, *, accept_at: float = ACCEPT_AT) -> None:
+        similarity = cosine_similarity(encoder) if encoder else word_similarity
+        super().__init__(
+            lambda question, candidates: similarity(question, [candidate.words for candidate in candidates]),
+            "similarity of embeddings" if encoder else "similarity of words (BM25)",
+            texts=similarity,
+            accept_at=accept_at,
+        )
+
+
+class RandomChooser(ScoringChooser):
+    """Chance, to compare with: a number for each candidate and question, the same in whatever order they are asked.
+
+    Accepts any evidence; with `accept_at`, a candidate with the chance 1 - accept_at.
+    """
+
+    def __init__(self, seed: int = 0, *, accept_at: float = 0.0) -> None:
+        def draw(question: str, content: str) -> float:
+            digest = hashlib.blake2b(f"{seed}\0{question}\0{content}".encode("utf-8", "surrogatepass"), digest_size=8)
+            return (int.from_bytes(digest.digest()) >> 11) * _TOGETHER
+
+        super().__init__(
+            lambda question, candidates: np.array([draw(question, f"{c.words}\0{c.path!r}") for c in candidates]),
+            "chance",
+            texts=lambda question, texts: np.array([draw(question, text) for text in texts]),
+            accept_at=accept_at,
+        )
+
+
+def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int]:
+    """What can be used of a reply: whole numbers that point into a chunk of `size`, each once, the first `k`."""
+    given = () if indices is None else indices
+    whole = (int(i) for i in given if isinstance(i, Integral) and not isinstance(i, bool))
+    return [i for i in dict.fromkeys(whole) if 0 <= i < size][:k]
+
+
+def _sign(first: float, second: float) -> int:
+    return int(first > second) - int(first < second)  # 0 where either is NaN
+
+
+def _best(scores: np.ndarray, k: int) -> list[int]:
+    return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]  # NaN comes last
+
+
+def _split(scores: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    rest = iter(scores)
+    return [np.fromiter(islice(rest, size), dtype=np.float64) for size in sizes]

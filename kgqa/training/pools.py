@@ -1,0 +1,311 @@
+"""What a ranker is trained on: questions with their gold paths, each beside the other paths its topic has.
+
+The pool of a topic that is in a graph are its paths of up to two edges there, mediators passed; that of any other
+is simulated from an ontology: the paths an entity of the gold path's first type could have. Nothing that is going
+to be measured may be among the questions; see `LeakGuard`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.errors import QuestionError, StoreTimeout
+from kgqa.training.gold_paths import gold_paths
+from kgqa.explore.masking import drop_mentions
+from kgqa.training.ontology import Ontology
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Entity, RelationPath, Step
+from kgqa.training.trainer import Example
+from kgqa.schema import Schema
+from kgqa.words import local_name, normalise
+
+MAX_EDGES = 2
+MAX_POOL = 60_000
+_WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
+
+
+def read_questions(file: Path) -> list[dict[str, Any]]:
+    """The questions of a file, one JSON object with `question` a line, plain or gzipped.
+
+    Raises:
+        QuestionError: the file cannot be read, or a line is no such object; the message names it.
+    """
+    opener = gzip.open if file.suffix == ".gz" else open
+    rows = []
+    try:
+        with opener(file, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise QuestionError(f"{file}, line {number} is no JSON: {error}.") from error
+                if not isinstance(row, dict) or not isinstance(row.get("question"), str):
+                    raise QuestionError(f'{file}, line {number} is no JSON object with the text of a "question".')
+                rows.append(row)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise QuestionError(f"The questions in {file} cannot be read: {error}") from error
+    return rows
+
+
+PathsOf = Callable[[Mapping[str, Any]], list[RelationPath]]
+NamesOf = Callable[[Sequence[Entity]], Mapping[Entity, Sequence[str]]]
+
+
+def gold_reader(schemas: Sequence[Schema], by_local_name: Mapping[str, str] | None = None) -> PathsOf:
+    """Reads the gold paths of a question under the first schema that they make sense in; see `gold_paths`."""
+
+    def paths_of(row: Mapping[str, Any]) -> list[RelationPath]:
+        found = (gold_paths(row, schema, by_local_name=by_local_name) for schema in schemas)
+        return next((paths for paths in found if paths), [])
+
+    return paths_of
+
+
+@dataclass(frozen=True, slots=True)
+class GoldQuestion:
+    """A question, without its topics' mentions as `asked`, and one of its gold paths."""
+
+    text: str
+    asked: str
+    path: RelationPath
+
+
+def gold_questions(
+    rows: Iterable[Mapping[str, Any]], paths_of: PathsOf, *, names: NamesOf = lambda entities: {}
+) -> list[GoldQuestion]:
+    """The questions that have a gold path, once for each.
+
+    Args:
+        names: gives names of entities where it knows any, for what to leave out of a question.
+    """
+    found = [(row, paths) for row in rows if (paths := paths_of(row))]
+    known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
+    result = []
+    for row, paths in found:
+        mentions = [str(item.get("name") or "") for item in row.get("topic_entities") or () if isinstance(item, dict)]
+        mentions += [name for path in paths for name in known.get(path.topic, ())]
+        asked = drop_mentions(row["question"], mentions)
+        result += [GoldQuestion(row["question"], asked, path) for path in dict.fromkeys(paths)]
+    return result
+
+
+class LeakGuard:
+    """Keeps questions that are going to be measured out of what is trained on.
+
+    A question is one of them where its normalised text is the same, or a topic and the relations of its gold path
+    (whatever their direction), or the WebQuestions number in its id.
+    """
+
+    def __init__(self, paths_of: PathsOf, inverses: Mapping[str, str] | None = None) -> None:
+        self._paths_of = paths_of
+        self._inverses = inverses or {}
+        self._known: set[Any] = set()
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Questions that are going to be measured."""
+        for row in rows:
+            self._known.update(self._keys(row))
+
+    def keep(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The questions that are none of those."""
+        return [row for row in rows if self._known.isdisjoint(self._keys(row))]
+
+    def _keys(self, row: Mapping[str, Any]) -> Iterator[Any]:
+        yield normalise(row["question"])
+        if number := _WEB_QUESTIONS.match(str(row.get("id", ""))):
+            yield "id", number.group()
+        for path in self._paths_of(row):
+            yield path.topic, tuple(self._either(step.relation) for step in path.steps)
+
+    def _either(self, relation: str) -> str:
+        """One name for a relation and its inverse."""
+        return min(relation, self._inverses.get(relation, relation))
+
+
+class PoolBuilder:
+    """Makes training examples, and numbers the steps they are made of: see `steps` when all are made."""
+
+    def __init__(self, *, graphs: Sequence[KnowledgeGraph] = (), ontology: Ontology | None = None) -> None:
+        self._graphs = tuple(graphs)
+        self._ontology = ontology
+        self._numbers: dict[Step, int] = {}
+        self._simulated: dict[str, np.ndarray] = {}
+        self._explored: dict[Entity, tuple[KnowledgeGraph, np.ndarray]] = {}
+        self.from_graph = 0
+        self.from_ontology = 0
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._numbers)
+
+    def example(self, question: GoldQuestion) -> Example | None:
+        """A training example; None where neither the graph nor the ontology has the gold path's beginning."""
+        return self._from_graph(question) or self._from_ontology(question)
+
+    # --- from a graph
+
+    def _from_graph(self, question: GoldQuestion) -> Example | None:
+        topic = question.path.topic
+        for graph in self._graphs:
+            if topic not in self._explored and graph.exists(topic):
+                try:
+                    self._explored[topic] = graph, self._rows(_paths_in(graph, topic))
+                except StoreTimeout:
+                    self._explored[topic] = graph, self._rows([])
+        if topic not in self._explored:
+            return None
+        graph, pool = self._explored[topic]
+        steps = _as_graph_has_it(graph, question.path.steps, pool, self._numbers)
+        beside: list[tuple[Step, ...]] = []
+        if len(steps) > MAX_EDGES and self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None:
+            beside = _continuations(steps, lambda begun: _onward(graph, RelationPath(topic, begun)))
+        example = self._joined_example(question, pool, steps, beside)
+        self.from_graph += example is not None
+        return example
+
+    # --- from an ontology
+
+    def _from_ontology(self, question: GoldQuestion) -> Example | None:
+        ontology = self._ontology
+        if ontology is None:
+            return None
+        steps = tuple(ontology.folded(step) for step in question.path.steps)
+        start = ontology.start(steps[0])
+        if start is None:
+            return None
+        if start not in self._simulated:
+            self._simulated[start] = self._rows(_paths_of(ontology, start))
+        pool = self._simulated[start]
+        # an ontology does not know all that is in a graph: the gold path is in the pool, whatever it says
+        beside = [steps]
+        if len(steps) > MAX_EDGES:
+            beside += _continuations(steps, lambda begun: _ontology_onward(ontology, begun[-1]))
+        example = self._joined_example(question, pool, steps, beside)
+        self.from_ontology += example is not None
+        return example
+
+    # --- rows of step numbers
+
+    def _number(self, step: Step) -> int:
+        return self._numbers.setdefault(step, len(self._numbers))
+
+    def _rows(self, paths: Sequence[tuple[Step, ...]]) -> np.ndarray:
+        rows = np.full((len(paths), max([MAX_EDGES, *map(len, paths)])), -1, dtype=np.int32)
+        for row, path in zip(rows, paths):
+            row[: len(path)] = [self._number(step) for step in path]
+        return rows
+
+    def _joined_example(
+        self, question: GoldQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
+    ) -> Example | None:
+        """The example of a pool, with these paths beside it where the gold one is not in it."""
+        row = self._gold_row(pool, gold)
+        if row is None and beside:
+            pool = self._joined(pool, beside)
+            row = self._gold_row(pool, gold)
+        return None if row is None or len(pool) < 2 else Example(question.asked, pool, row)
+
+    def _joined(self, pool: np.ndarray, paths: Sequence[tuple[Step, ...]]) -> np.ndarray:
+        more = self._rows(paths)
+        wide = np.full((len(pool), more.shape[1]), -1, dtype=np.int32)
+        wide[:, : pool.shape[1]] = pool
+        return np.unique(np.concatenate([wide, more]), axis=0)
+
+    def _gold_row(self, pool: np.ndarray, steps: tuple[Step, ...]) -> int | None:
+        if len(steps) > pool.shape[1]:
+            return None
+        wanted = np.full(pool.shape[1], -1, dtype=np.int32)
+        wanted[: len(steps)] = [self._number(step) for step in steps]
+        found = np.flatnonzero((pool == wanted).all(axis=1))
+        return int(found[0]) if found.size else None
+
+
+def names_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
+    """The labels these graphs have for entities, for `gold_questions`."""
+
+    def names(entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        found: dict[Entity, list[str]] = {}
+        for graph in graphs:
+            for entity, label in graph.labels(entities).items():
+                found.setdefault(entity, []).append(label)
+        return found
+
+    return names
+
+
+def local_names(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
+    """The relations of these graphs by the end of their IRIs, those that are told apart by it."""
+    found: dict[str, set[str]] = {}
+    for graph in graphs:
+        for relation in graph.relations:
+            found.setdefault(local_name(relation), set()).add(relation)
+    return {name: relations.pop() for name, relations in found.items() if len(relations) == 1}
+
+
+def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
+    """The paths of at most `MAX_EDGES` edges that an entity has, those that end on mediators only left out."""
+    found: list[tuple[Step, ...]] = []
+    frontier = [RelationPath(topic)]
+    for depth in range(1, MAX_EDGES + 1):
+        onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
+        found += [path.steps for path in onward if not graph.on_mediator(path)]
+        frontier = onward
+        if len(found) > MAX_POOL:
+            break
+    return found[:MAX_POOL]
+
+
+def _as_graph_has_it(
+    graph: KnowledgeGraph, steps: tuple[Step, ...], pool: np.ndarray, numbers: Mapping[Step, int]
+) -> tuple[Step, ...]:
+    """The gold path with each step by the relation, or its inverse, that exploration gives of the two."""
+    here = set(np.unique(pool).tolist())
+
+    def either(step: Step) -> Step:
+        twins = [inverse] if (inverse := graph.inverse(step.relation)) else []
+        twins += graph.derived.inverse_of.get(step.relation, ())
+        every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
+        return next((each for each in every if numbers.get(each) in here), step)
+
+    return tuple(either(step) for step in steps)
+
+
+def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
+    """The paths of one or two edges that an entity of a type could have, those that end on mediators left out."""
+    found: list[tuple[Step, ...]] = []
+    for first in ontology.steps_from(start, widened=True):
+        if not ontology.leads_to_mediator(first):
+            found.append((first,))
+        found += [(first, second) for second in _ontology_onward(ontology, first)]
+    return found[:MAX_POOL]
+
+
+def _onward(graph: KnowledgeGraph, path: RelationPath) -> list[Step]:
+    try:
+        steps = graph.next_steps(path).steps
+    except StoreTimeout:
+        return []
+    return [step for step in steps if not graph.leads_to_mediator(step)]
+
+
+def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
+    return [each for each in ontology.steps_from(ontology.end(step)) if not ontology.leads_to_mediator(each)]
+
+
+def _continuations(
+    steps: tuple[Step, ...], onward: Callable[[tuple[Step, ...]], Sequence[Step]]
+) -> list[tuple[Step, ...]]:
+    """For a gold path of more than `MAX_EDGES` edges: what else each of its longer beginnings could go on with."""
+    begun = [steps[:length] for length in range(MAX_EDGES, len(steps))]
+    return [(*beginning, step) for beginning in begun for step in onward(beginning)]

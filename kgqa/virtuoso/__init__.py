@@ -1,0 +1,1 @@
+"""A Virtuoso server of your own: installed, started, filled, stopped."""

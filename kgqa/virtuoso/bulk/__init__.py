@@ -1,0 +1,1 @@
+"""Bulk loading into a Virtuoso server."""

@@ -1,0 +1,1 @@
+"""Cleans the lines of the Freebase dump."""

@@ -1,0 +1,126 @@
+"""The lines of a dump, a block at a time.
+
+Most lines of a dump are plain, and a plain line is told at a glance: a subject just seen, a predicate whose verdict is
+known, an object that one regular expression passes. Whatever is not plain is judged by `LineJudge`; the glance may only
+say what that would have said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from kgqa.virtuoso.freebase.dump.judge import NOT_UTF8, LineJudge
+from kgqa.virtuoso.freebase.dump.rules import Cleaning
+from kgqa.virtuoso.freebase.dump.tally import EXAMPLES, Tally
+from kgqa.virtuoso.freebase.dump.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TAG
+from kgqa.virtuoso.freebase.dump.values import form_of
+
+_CHARS = rb'[^"\\\x00-\x08\x0b-\x1f\x7f]*+'
+# escapes but for surrogates and control characters
+_ESCAPE = rb'\\(?:[tnr"\\]|u(?!00[01]|007[fF]|[dD][89a-fA-F])[0-9A-Fa-f]{4})'
+_TEXT = rb'"' + _CHARS + rb"(?:" + _ESCAPE + _CHARS + rb')*+"'
+_DATES = form_of("date", "gYear", "gYearMonth", "dateTime")
+_plain_subject = re.compile(PLAIN_IRI).fullmatch
+# a match with a group holds a language tag, and only such a match
+_plain_rest = re.compile(rb"(?:%s|%s(?:@(%s))?|%s)\t\." % (PLAIN_IRI, _TEXT, PLAIN_TAG, _DATES)).fullmatch
+# neither kept nor dropped: the line has to be judged
+_UNKNOWN = "unknown"
+
+
+class BlockJudge:
+    """Judges blocks of lines by one set of rules, and counts. What it has seen makes it faster, and changes nothing.
+
+    Args:
+        cleaning: what to keep.
+    """
+
+    def __init__(self, cleaning: Cleaning) -> None:
+        self._judge = LineJudge(cleaning)
+        self._examples: Counter[str] = Counter()
+
+    def block(self, block: bytes, first_line: int = 1) -> tuple[bytes, Tally]:
+        """Judge a block of whole lines, each ended with a newline.
+
+        Args:
+            first_line: the number of its first line, for the examples.
+
+        Returns:
+            The kept lines, `<s>\\t<p>\\t<o>\\t.` and a newline each, and the counts. Each reason comes with examples
+            in the first blocks it occurs in.
+        """
+        if block[: block.find(b"\n")].endswith(b"\r"):  # probably all lines end so; looking for them takes long
+            block = block.replace(b"\r\n", b"\n")
+        lines = block.split(b"\n")
+        lines.pop()
+        tally = Tally(lines=len(lines))
+        judge, unknown, longest = self._judge, _UNKNOWN, MAX_IRI_BYTES
+        verdict_of, verdict_of_tag = judge.predicates.get, judge.tags.get
+        plain_subject, plain_rest = _plain_subject, _plain_rest
+        kept: list[bytes] = []
+        reasons: list[str] = []
+        keep, drop = kept.append, reasons.append
+        last_subject = b""
+        for line in lines:
+            verdict = None
+            try:
+                subject, predicate, rest = line.split(b"\t", 2)
+            except ValueError:
+                pass
+            else:
+                reason = verdict_of(predicate, unknown)
+                if reason is None:
+                    reason = unknown
+                    if len(line) < longest and (subject == last_subject or plain_subject(subject)):
+                        last_subject = subject
+                        match = plain_rest(rest)
+                        if match is None:
+                            verdict = judge.rest(subject, predicate, rest)
+                        elif match.lastindex is None:
+                            keep(line)
+                            continue
+                        else:
+                            reason = verdict_of_tag(match[1], unknown)
+                            if reason is None:
+                                keep(line)
+                                continue
+                if reason is not unknown:
+                    drop(reason)
+                    continue
+            kept_line, reason, repair = verdict or judge.line(line)
+            if kept_line is None:
+                drop(reason)
+                self._show(reason, line, lines, first_line, tally)
+            else:
+                keep(kept_line)
+                if repair:
+                    tally.repair(repair)
+        keep(b"")
+        data, unreadable = _readable(b"\n".join(kept))  # the one thing that a glance does not see
+        for line in unreadable:
+            drop(NOT_UTF8)
+            self._show(NOT_UTF8, line, lines, first_line, tally)
+        tally.kept = len(kept) - 1 - len(unreadable)
+        tally.dropped = dict(Counter(reasons))
+        return data, tally
+
+    def _show(self, reason: str, line: bytes, lines: list[bytes], first_line: int, tally: Tally) -> None:
+        if self._examples[reason] < EXAMPLES:
+            self._examples[reason] += 1
+            tally.show(reason, first_line + lines.index(line), line)
+
+
+def _readable(block: bytes) -> tuple[bytes, list[bytes]]:
+    """The lines of a block that are UTF-8, as a block again, and those that are not."""
+    view, parts, unreadable, begun = memoryview(block), [], [], 0
+    while True:
+        try:
+            str(view[begun:], "utf-8")
+        except UnicodeDecodeError as error:
+            wrong = begun + error.start
+            start, end = block.rfind(b"\n", 0, wrong) + 1, block.index(b"\n", wrong)
+            parts.append(view[begun:start])
+            unreadable.append(block[start:end])
+            begun = end + 1
+        else:
+            return (b"".join([*parts, view[begun:]]) if parts else block), unreadable

@@ -1,0 +1,93 @@
+"""The rules that say what of the Freebase dump is noise: freebase_dump.toml, read and held against the schema."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+
+from kgqa.errors import SchemaError
+from kgqa.schema import Schema, bundled_schema
+from kgqa.virtuoso.freebase.dump.rules import Rule
+
+
+@lru_cache(maxsize=1)
+def freebase_rules() -> tuple[Rule, ...]:
+    """The rules that come with kgqa, held against the Freebase schema."""
+    text = (files("kgqa.virtuoso.freebase") / "freebase_dump.toml").read_text(encoding="utf-8")
+    rules = parse_rules(text, where="freebase_dump.toml")
+    check_rules(rules, bundled_schema("freebase"))
+    return rules
+
+
+def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
+    """Read rules from TOML text.
+
+    Raises:
+        SchemaError: not TOML, an unknown key, a value of the wrong kind, or a prefix that is not declared.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"{where} is not valid TOML: {error}. Mend it; docs/freebase.md shows one.") from error
+    prefixes, tables = data.get("prefixes", {}), data.get("drop", [])
+    unknown = set(data) - {"prefixes", "drop"}
+    if unknown or not isinstance(prefixes, dict) or not isinstance(tables, list):
+        raise SchemaError(f"{where} may hold [prefixes] and [[drop]] only. docs/freebase.md shows how.")
+    rules = tuple(_rule(table, prefixes, where) for table in tables)
+    if len({rule.name for rule in rules}) < len(rules):
+        raise SchemaError(f"{where}: two rules have the same name. Lines are counted by it, so rename one.")
+    return rules
+
+
+def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
+    known = {"name": str, "why": str, "predicates": list, "prefixes": list, "copy_of": str}
+    if not isinstance(table, dict) or not all(isinstance(v, known.get(k, ())) for k, v in table.items()):
+        raise SchemaError(f"{where}: a [[drop]] has {', '.join(known)} and nothing else. docs/freebase.md shows one.")
+    if not table.get("name") or not table.get("why"):
+        raise SchemaError(f"{where}: every [[drop]] needs a name and a why. Say why these predicates are noise.")
+
+    def iri(short: object) -> str:
+        prefix, colon, local = short.partition(":") if isinstance(short, str) else ("", "", "")
+        if not colon or prefix not in prefixes:
+            raise SchemaError(f"{where}: {short!r} does not begin with a prefix declared in [prefixes]. Declare it.")
+        return prefixes[prefix] + local
+
+    return Rule(
+        name=table["name"],
+        why=table["why"],
+        predicates=frozenset(map(iri, table.get("predicates", ()))),
+        prefixes=tuple(map(iri, table.get("prefixes", ()))),
+        copy_of=iri(table["copy_of"]) if "copy_of" in table else "",
+    )
+
+
+def protected(schema: Schema) -> tuple[frozenset[str], ...]:
+    """What the schema needs, as groups of predicates of the same use; one of a group may stand for another."""
+    groups = [schema.label, schema.alias, schema.types, schema.domain, schema.range, schema.inverse]
+    groups += [schema.mediator_object_of, schema.mediator_subject_of]
+    # a predicate and the values it has: only the predicate stands in lines of its own
+    for marks in (schema.mediator_marked_by or (), schema.noise_marked_by, schema.declared_by):
+        groups.append(tuple(marks[:1]))
+    return tuple(frozenset(group) for group in groups if group)
+
+
+def check_rules(rules: tuple[Rule, ...], schema: Schema) -> None:
+    """Hold rules against a schema.
+
+    Raises:
+        SchemaError: a rule drops what the schema needs.
+    """
+    for group in protected(schema):
+        for predicate in sorted(group):
+            for rule in rules:
+                if rule.drops(predicate) and not _stays(rule.copy_of, group, rules):
+                    raise SchemaError(
+                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Take it out "
+                        f"of the rule, or name with copy_of a predicate of the same use that stays."
+                    )
+
+
+def _stays(predicate: str, group: frozenset[str], rules: tuple[Rule, ...]) -> bool:
+    return predicate in group and not any(rule.drops(predicate) for rule in rules)

@@ -1,0 +1,1 @@
+"""The server process: configuration, start, state, stop, SQL."""
