@@ -23,15 +23,7 @@ from oracle import RunningOracle, running_oracle
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
-from kgqa.evaluation.runs.asking import ask_all
 from kgqa.evaluation.analysis.losses import LOSSES
-from kgqa.evaluation.metrics.measures import (
-    Outcome,
-    Summary,
-    by_group,
-    dataset_and_hop,
-    summarise,
-)
 from kgqa.evaluation.datasets.questions import (
     ANSWERABLE,
     GoldQuestion,
@@ -39,9 +31,17 @@ from kgqa.evaluation.datasets.questions import (
     questions_of,
     spread,
 )
-from kgqa.graph.embedded.loading import load_files
-from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.evaluation.metrics.measures import (
+    Outcome,
+    Summary,
+    by_group,
+    dataset_and_hop,
+    summarise,
+)
+from kgqa.evaluation.runs.asking import ask_all
 from kgqa.graph.embedded.building import file_job
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
 from kgqa.methods.ask import open_resources
 from kgqa.settings import Settings, resolve
 
@@ -160,7 +160,8 @@ def _losses(outcomes: Sequence[Outcome], loss: str) -> int:
 
 def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
     """Every wanted set with the options of every wanted column. A column that kgqa has no settings for is left out,
-    which is said once."""
+    which is said once.
+    """
     columns: dict[str, dict[str, Any]] = {}
     given = {name: value for name, value in options.items() if value is not None}
     for name in options["column"] or (ABLATION if options["ablation"] else TABLE):

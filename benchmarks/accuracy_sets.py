@@ -12,10 +12,19 @@ from common import data_file
 # without kg_gold_dev, which was built from the gold queries: no question that needs it is counted
 FREEBASE = tuple(
     f"freebase/{name}.nt.gz"
-    for name in (
-        "kg_arcane1 kg_arcane2_skolem kg_epr_dev kg_fb237 kg_fb237_cvt kg_grasp kg_inverse_closure "
-        "kg_simplequestions kg_subgraphrag names schema"
-    ).split()
+    for name in [
+        "kg_arcane1",
+        "kg_arcane2_skolem",
+        "kg_epr_dev",
+        "kg_fb237",
+        "kg_fb237_cvt",
+        "kg_grasp",
+        "kg_inverse_closure",
+        "kg_simplequestions",
+        "kg_subgraphrag",
+        "names",
+        "schema",
+    ]
 )
 METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 
@@ -23,7 +32,8 @@ METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
     """A graph's files, a question file, and options of accuracy.py that belong to the data: what a walk may return
-    to, and the depth, which is the same for all sets of a family, so that it does not give away the hops."""
+    to, and the depth, which is the same for all sets of a family, so that it does not give away the hops.
+    """
 
     kg: tuple[str, ...]
     questions: str
@@ -57,6 +67,7 @@ SETS: dict[str, QuestionSet] = {
         for hops in (1, 2, 3)
     },
 }
+
 
 def _without(**settings: object) -> dict[str, Any]:
     return {"settings": [f"{key.replace('__', '.')}={value}" for key, value in settings.items()]}

@@ -35,11 +35,18 @@ def main() -> None:
     seconds(ask), seconds(bare)  # the demo graph is loaded and the model prepared
     times = [(seconds(ask), seconds(bare)) for _ in range(options.rounds)]
     ours, theirs = (statistics.median(column) for column in zip(*times, strict=True))
-    found = {"ask_s": round(ours, 3), "imports_s": round(theirs, 3), "ratio": round(ours / theirs, 2), "limit_s": LIMIT_SECONDS}
+    found = {
+        "ask_s": round(ours, 3),
+        "imports_s": round(theirs, 3),
+        "ratio": round(ours / theirs, 2),
+        "limit_s": LIMIT_SECONDS,
+    }
     if options.json:
         print(json.dumps(found))
     else:
-        print(f"kgqa ask {ours:.2f} s, bare imports {theirs:.2f} s, ratio {ours / theirs:.2f}; at most {LIMIT_SECONDS:g} s")
+        print(
+            f"kgqa ask {ours:.2f} s, bare imports {theirs:.2f} s, ratio {ours / theirs:.2f}; at most {LIMIT_SECONDS:g} s"
+        )
     sys.exit(ours > LIMIT_SECONDS)
 
 

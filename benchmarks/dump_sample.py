@@ -23,7 +23,7 @@ _DIGITS = "0123456789bcdfghjklmnpqrstvwxyz_"
 _TYPES = [f"domain{n % 20}.type{n}" for n in range(140)]
 _RELATIONS = [f"{_TYPES[n % 140]}.relation{n}" for n in range(700)]
 _LANGUAGES = ["de", "fr", "ja", "zh", "zh-hant", "es-419", "pt-br", "ru", "iw", "it"]
-_SYLLABLES = "ka lo mi ren tos vi ber an du chi zur pel gra sto wen ry".split()
+_SYLLABLES = ["ka", "lo", "mi", "ren", "tos", "vi", "ber", "an", "du", "chi", "zur", "pel", "gra", "sto", "wen", "ry"]
 _FOREIGN = {"ja": "東京の", "zh": "北京", "zh-hant": "臺北", "ru": "Москва", "iw": "ירושלים"}
 
 _S, _P = f"<{NS}m.0broken>", f"<{NS}people.person.note>"

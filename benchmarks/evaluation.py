@@ -31,8 +31,8 @@ from common import data_file, machine, print_json, print_table
 from freebase_slice import ready_graph
 
 from kgqa.answer_json import answer_object
-from kgqa.evaluation.runs.manifest import Plan, manifest_of
 from kgqa.evaluation.datasets.questions import GoldQuestion, read_questions
+from kgqa.evaluation.runs.manifest import Plan, manifest_of
 from kgqa.evaluation.runs.run_folder import begun
 from kgqa.evaluation.runs.runner import Progress, run_questions
 from kgqa.methods.ask import ask, open_resources

@@ -24,7 +24,32 @@ TYPES, RELATIONS, MEDIATORS, TEXTS = 120, 260, 30, 60
 TRIPLES_AN_ENTITY = 25
 HUBS = (("people.person.gender", 2), ("people.person.nationality", 150), ("people.person.profession", 400))
 """Relations of most entities to few objects, and how few."""
-SYLLABLES = "ba co di fu ga hel in jor ka lu mer no os pe qui ras su tan ul ver wi xan yo zel".split()
+SYLLABLES = [
+    "ba",
+    "co",
+    "di",
+    "fu",
+    "ga",
+    "hel",
+    "in",
+    "jor",
+    "ka",
+    "lu",
+    "mer",
+    "no",
+    "os",
+    "pe",
+    "qui",
+    "ras",
+    "su",
+    "tan",
+    "ul",
+    "ver",
+    "wi",
+    "xan",
+    "yo",
+    "zel",
+]
 BLOCK = 50_000
 
 

@@ -16,8 +16,8 @@ from common import data_file
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
-from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath

@@ -42,9 +42,9 @@ from kgqa.cache import Cache
 from kgqa.explore.linking import Fit, find_mentions, link
 from kgqa.explore.masking import leaks, mask
 from kgqa.explore.spans import keys_of
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.reading import read_names
 from kgqa.graph.opening import open_graph
@@ -55,10 +55,20 @@ from kgqa.rank.embedding.semantic import open_encoder
 LIMIT = 0.9
 FREEBASE = tuple(
     f"freebase/{name}.nt.gz"
-    for name in (
-        "kg_arcane1 kg_arcane2_skolem kg_epr_dev kg_fb237 kg_fb237_cvt kg_gold_dev kg_grasp kg_inverse_closure "
-        "kg_simplequestions kg_subgraphrag names schema"
-    ).split()
+    for name in [
+        "kg_arcane1",
+        "kg_arcane2_skolem",
+        "kg_epr_dev",
+        "kg_fb237",
+        "kg_fb237_cvt",
+        "kg_gold_dev",
+        "kg_grasp",
+        "kg_inverse_closure",
+        "kg_simplequestions",
+        "kg_subgraphrag",
+        "names",
+        "schema",
+    ]
 )
 # name: files of the graph, files of questions, held to LIMIT
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {

@@ -27,8 +27,8 @@ from common import machine, print_json, print_table
 from oracle import running_oracle
 
 from kgqa.cache import Cache
-from kgqa.evaluation.runs.asking import ask_all
 from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion
+from kgqa.evaluation.runs.asking import ask_all
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
 from kgqa.settings import resolve

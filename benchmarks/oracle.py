@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.evaluation.metrics.measures import Outcome
-from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.analysis.reach import Reach
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.metrics.measures import Outcome
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer
 from kgqa.testing.gold_table import gold_for

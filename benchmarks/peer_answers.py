@@ -19,7 +19,8 @@ _VERDICTS = {"yes", "no"}
 def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str, str]:
     """Write the questions without their answers in two forms, and say where: `questions`, one JSON object a line;
     `questions_json`, a list with the fields that public programs read (`question`, `RawQuestion`, and `topic_entity`
-    from id to name)."""
+    from id to name).
+    """
     rows = []
     for question in questions:
         names = dict(zip(question.topics, question.topic_names))

@@ -82,7 +82,8 @@ def forget_terms() -> None:
 
 def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
     """Index and query. From terms: both are given the same. Never seen before: both split the texts, and nothing is
-    remembered. Seen before: texts for us, for rank-bm25 still their terms."""
+    remembered. Seen before: texts for us, for rank-bm25 still their terms.
+    """
     from rank_bm25 import BM25Okapi
 
     wanted = list(dict.fromkeys(lexical.terms(QUESTION)))

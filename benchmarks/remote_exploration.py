@@ -33,9 +33,9 @@ from slow_network import Relay
 
 from kgqa.errors import StoreError
 from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.endpoint.profiles import Profile
 from kgqa.model import Entity, RelationPath
 
 ORDINARY = range(15, 61)
@@ -225,10 +225,19 @@ def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
         keys = ("what", "unit", "measured", "limit")
         bounds = [dict(zip(keys, verdict)) | {"within": ok} for verdict, ok in zip(verdicts, held)]
         print_json(
-            {"machine": machine(), "round_trip_ms": round_trip, "triples": triples, "cap": DEFAULT_FRONTIER_CAP, "calls": lines, "bounds": bounds}
+            {
+                "machine": machine(),
+                "round_trip_ms": round_trip,
+                "triples": triples,
+                "cap": DEFAULT_FRONTIER_CAP,
+                "calls": lines,
+                "bounds": bounds,
+            }
         )
     else:
-        print(f"\n{triples or 0:,} triples; round trip {round_trip:g} ms; frontiers capped at {DEFAULT_FRONTIER_CAP} nodes; ms\n")
+        print(
+            f"\n{triples or 0:,} triples; round trip {round_trip:g} ms; frontiers capped at {DEFAULT_FRONTIER_CAP} nodes; ms\n"
+        )
         print_table(list(lines[0]), [list(line.values()) for line in lines])
         print()
         if not verdicts:

@@ -37,6 +37,10 @@ import numpy as np
 from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
+from kgqa.model import Candidate, Entity, RelationPath
+from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.trained import TrainedRanker, ranker_scorer
+from kgqa.schema import bundled_schema
 from kgqa.training.ontology import read_ontology
 from kgqa.training.pools import (
     LeakGuard,
@@ -45,9 +49,6 @@ from kgqa.training.pools import (
     gold_reader,
     read_questions,
 )
-from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
-from kgqa.rank.trained import TrainedRanker, ranker_scorer
 from kgqa.training.trainer import (
     Example,
     TrainingSettings,
@@ -56,7 +57,6 @@ from kgqa.training.trainer import (
     rank_of_gold,
     train,
 )
-from kgqa.schema import bundled_schema
 from kgqa.words import relation_words
 
 KS = (1, 3, 10, 30)
@@ -98,7 +98,8 @@ def first_edges(example: Example) -> Example:
 
 def some_pools(examples: Sequence[Example], texts: int) -> list[Example]:
     """All examples of pools drawn by a fixed seed, a pool the sooner the more questions it has, with at most so many
-    paths in all."""
+    paths in all.
+    """
     chosen: dict[int, int] = {}
     for example in random.Random(1).sample(examples, len(examples)):
         if id(example.pool) not in chosen and sum(chosen.values()) + len(example.pool) <= texts:
@@ -110,9 +111,7 @@ def zero_shot_ranks(
     examples: Sequence[Example], texts: Sequence[str], vectors: Vectors, encoder: CachedEncoder
 ) -> list[int]:
     """The places of the gold paths by the cosine of their words with the question; `texts` are of the steps."""
-    worded = {
-        id(e.pool): [", ".join(texts[step] for step in row if step >= 0) for row in e.pool] for e in examples
-    }
+    worded = {id(e.pool): [", ".join(texts[step] for step in row if step >= 0) for row in e.pool] for e in examples}
     every = list(dict.fromkeys(words for pool in worded.values() for words in pool))
     # many, and of no use to anybody later: not for the cache
     embedded = dict(zip(every, encoder.encode_once(every)))

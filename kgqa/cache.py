@@ -116,7 +116,8 @@ class Cache:
 
     def prune(self) -> int:
         """Remove what was unused for longest until the cache is within its limit; gives the bytes freed.
-        What this process uses stays, and what cannot be removed; other processes may prune as well."""
+        What this process uses stays, and what cannot be removed; other processes may prune as well.
+        """
         entries = self.entries()
         total, freed = sum(entry.bytes for entry in entries), 0
         for entry in entries:

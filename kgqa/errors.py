@@ -72,7 +72,8 @@ class StoreUnavailable(StoreError):
 
 class LoginRefused(StoreUnavailable):
     """A server that is there does not let this user do this. `status` is that of HTTP: with 401 it takes the user for
-    nobody it knows."""
+    nobody it knows.
+    """
 
     def __init__(self, message: str, *, status: int = 403) -> None:
         super().__init__(message)

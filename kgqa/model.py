@@ -83,7 +83,8 @@ class RelationPath:
 @dataclass(frozen=True, slots=True)
 class Join:
     """A second path that must lead to the same node as the first: to the one at place `at` of its walks (the
-    length of the first path: the answer; less: an inner node, a mediator that both go through)."""
+    length of the first path: the answer; less: an inner node, a mediator that both go through).
+    """
 
     at: int
     path: RelationPath
@@ -158,7 +159,8 @@ class Evidence:
 class StageUsage:
     """What one stage of a question asked of language models. `rounds`: batches, which is how often it waited; `cost`
     in USD, None where a price is not known; `unparsed`, `repaired`, `reasked`: replies without use, mended ones,
-    and those asked for again; `failed`: prompts without a usable completion."""
+    and those asked for again; `failed`: prompts without a usable completion.
+    """
 
     stage: str
     calls: int = 0
@@ -175,7 +177,8 @@ class StageUsage:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a question cost. `seconds` is wall time; `cost` in USD, None where nothing or nothing known was paid; the
-    rest are counts. `calls` and tokens are those of language models, recorded replies included."""
+    rest are counts. `calls` and tokens are those of language models, recorded replies included.
+    """
 
     hops: int = 0
     candidates: int = 0

@@ -1,5 +1,6 @@
 """Servers with OpenAI's interface, for chat and for embeddings: their URL, their key, and the client of the openai
-library for the two, which reads replies up to a size and follows no redirect."""
+library for the two, which reads replies up to a size and follows no redirect.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,6 @@ _LARGEST_ERROR = 1 << 16
 
 class ReplyTooLarge(Exception):
     """A server sent more than a reply may have; the rest of it was not read."""
-
 
 
 def base_url(
@@ -146,7 +146,8 @@ def _beginning(response: Any, size: int) -> bytes:
 
 def responds(client: Any, seconds: float) -> bool:
     """Whether the server of a client of `open_client` has sent a reply to anything in the last `seconds`, or sends one to a
-    small request now: one that works on one request after the other may have no time for it."""
+    small request now: one that works on one request after the other may have no time for it.
+    """
     from openai import APIConnectionError, APIStatusError
 
     started = time.monotonic()

@@ -12,7 +12,8 @@ from kgqa.schema import WALK_RULES
 class Setting:
     """One setting. `kind` is its type (dict: a TOML table, JSON in the environment); None is allowed where the default
     is None. `trusted`: only from the user's own file, the environment or the command line. `called`: its environment
-    variable, where it is not KGQA_ and the key."""
+    variable, where it is not KGQA_ and the key.
+    """
 
     key: str
     kind: type

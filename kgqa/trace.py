@@ -26,7 +26,8 @@ class BudgetExhausted(Exception):
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a question may spend; None for no limit. `seconds` of wall time, `queries` of SPARQL, `calls` and `tokens`
-    (prompts and replies together) of language models, `cost` in USD."""
+    (prompts and replies together) of language models, `cost` in USD.
+    """
 
     seconds: float | None = None
     queries: int | None = None

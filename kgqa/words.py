@@ -26,7 +26,8 @@ _TOKEN = re.compile(r"\w+", re.UNICODE)
 
 def clean(text: str) -> str:
     """One line without control characters, bidirectional overrides or terminal escapes. Bytes of file names that are no
-    UTF-8 are shown as \\xNN."""
+    UTF-8 are shown as \\xNN.
+    """
     text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
     kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
@@ -108,7 +109,8 @@ def type_words(type_: str, schema: Schema) -> str:
 
 def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
     """A relation for people: as `relation_words`, but what the type and the property share is said once
-    (`sports team` and `team mascot`: `sports team mascot`)."""
+    (`sports team` and `team mascot`: `sports team mascot`).
+    """
     words = relation_words(relation, schema, labels)
     name = relation.removeprefix(schema.id_base)
     if relation in (labels or {}) or schema.wording != "dotted" or "." not in name:

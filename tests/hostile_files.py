@@ -1,10 +1,10 @@
 """Files that a stranger wrote: damaged JSON documents, and commands that meet them under a limit of memory.
 
-    @given(hostile(document))
-    def test_...(damaged):
-        path.write_text(as_json(damaged))
-        done = run_limited("eval", "status", path)
-        assert done.code in (1, 2) and "internal error" not in done.text
+@given(hostile(document))
+def test_...(damaged):
+    path.write_text(as_json(damaged))
+    done = run_limited("eval", "status", path)
+    assert done.code in (1, 2) and "internal error" not in done.text
 """
 
 from __future__ import annotations

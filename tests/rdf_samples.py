@@ -24,7 +24,11 @@ def files_of_each_format(folder: Path) -> list[Path]:
     turtle = folder / "same.ttl"
     turtle.write_text(TURTLE, encoding="utf-8")
     # RDF/XML cannot hold every character
-    quads = [quad for quad in ox.parse(TURTLE, format=ox.RdfFormat.TURTLE) if "\u0001" not in getattr(quad.object, "value", "")]
+    quads = [
+        quad
+        for quad in ox.parse(TURTLE, format=ox.RdfFormat.TURTLE)
+        if "\u0001" not in getattr(quad.object, "value", "")
+    ]
     by_engine = {
         "nt": ox.RdfFormat.N_TRIPLES, "nq": ox.RdfFormat.N_QUADS, "trig": ox.RdfFormat.TRIG, "n3": ox.RdfFormat.N3,
         "rdf": ox.RdfFormat.RDF_XML, "jsonld": ox.RdfFormat.JSON_LD,

@@ -29,7 +29,12 @@ class SparqlServer:
     """
 
     def __init__(
-        self, *, cap: int = 0, slow: str = "forever", writable: bool = False, requests: int = 1_000_000,
+        self,
+        *,
+        cap: int = 0,
+        slow: str = "forever",
+        writable: bool = False,
+        requests: int = 1_000_000,
         busy: Callable[[str], float] = lambda query: 0.0,
     ) -> None:
         self.store = ox.Store()

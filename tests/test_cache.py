@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import os
 import resource
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest

@@ -60,7 +60,9 @@ def circles(needs: dict[str, set[str]]) -> list[str]:
     """The nodes that stand on a circle or between two; [] if there is none."""
     while True:
         wanted = set().union(*needs.values()) & needs.keys()
-        rest = {name: others & needs.keys() for name, others in needs.items() if name in wanted and others & needs.keys()}
+        rest = {
+            name: others & needs.keys() for name, others in needs.items() if name in wanted and others & needs.keys()
+        }
         if rest.keys() == needs.keys():
             return sorted(needs)
         needs = rest
@@ -86,7 +88,9 @@ def test_imports_go_down_and_in_no_circle():
         (number, room), others = layer(module), needed(module)
         if module.startswith("kgqa.demo"):  # beside the rooms: the bundled graph and what it is built from
             continue
-        wrong += [f"{module} imports {other}" for other in others if layer(other)[1] != room and layer(other)[0] <= number]
+        wrong += [
+            f"{module} imports {other}" for other in others if layer(other)[1] != room and layer(other)[0] <= number
+        ]
     assert wrong == []
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}, "e": set()}) == ["b", "c"]
     # the package itself names what is above it, for type checkers; no module reads those names

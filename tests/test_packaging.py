@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso_files": "virtuoso"}
 NO_DATA = {".py", ".pyc", ".md", ".tsv"}
 
+
 def setup_cfg() -> configparser.ConfigParser:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -57,7 +58,9 @@ def test_the_listed_packages_are_those_that_exist():
 
 def test_the_data_packages_stand_at_the_top_of_the_tree():
     lines = setup_cfg()["options"]["package_dir"].strip().splitlines()
-    assert {name.strip(): folder.strip() for name, _, folder in (line.partition("=") for line in lines)} == DATA_PACKAGES
+    assert {
+        name.strip(): folder.strip() for name, _, folder in (line.partition("=") for line in lines)
+    } == DATA_PACKAGES
     assert all((ROOT / folder).is_dir() for folder in DATA_PACKAGES.values())
 
 

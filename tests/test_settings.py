@@ -66,7 +66,11 @@ def test_every_default_is_valid_and_explained():
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_every_setting_has_a_variable(place, setting):
-    value = setting.choices[-1] if setting.choices else {int: "7", float: "7.5", str: "text", dict: '{"a": 1}'}[setting.kind]
+    value = (
+        setting.choices[-1]
+        if setting.choices
+        else {int: "7", float: "7.5", str: "text", dict: '{"a": 1}'}[setting.kind]
+    )
     settings = settings_of(place, **{setting.variable: value})
     assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
     assert settings.origins[setting.key] == setting.variable

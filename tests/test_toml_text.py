@@ -17,27 +17,46 @@ HIDDEN = f'x = {{y = """a"""", {DEEP} = "b"}}'
 
 @pytest.mark.parametrize(
     "text",
-    [f"{DEEP} = 1", f"[{DEEP}]", f"[[{DEEP}]]", f"x = {{{DEEP} = 1}}", HIDDEN, '"a".' * 5000 + "b = 1", "a . " * 5000 + "b = 1"],
+    [
+        f"{DEEP} = 1",
+        f"[{DEEP}]",
+        f"[[{DEEP}]]",
+        f"x = {{{DEEP} = 1}}",
+        HIDDEN,
+        '"a".' * 5000 + "b = 1",
+        "a . " * 5000 + "b = 1",
+    ],
 )
 def test_keys_of_many_parts_are_refused(text):
     with pytest.raises(ValueError, match=f"more than {MAX_KEY_PARTS} parts"):
         parse_toml(text)
 
 
-@pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "x = " + "{a=" * 50_000, "x = " + "1" * 20_000, '"""\\' * 50_000, "'''" * 80_001, "x" * 300_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 50_000,
+        "x = " + "{a=" * 50_000,
+        "x = " + "1" * 20_000,
+        '"""\\' * 50_000,
+        "'''" * 80_001,
+        "x" * 300_000,
+    ],
+)
 def test_other_bombs_are_refused(text):
     with pytest.raises(ValueError):
         parse_toml(text)
 
 
 @pytest.mark.parametrize(
-    "text", [f'x = "{DEEP}"', f"x = '''\n{DEEP}'''", f"# {DEEP}\nx = 1.5", 'x = """a""""', "a.b.c = 1\n[d.e]\nf = 2020-01-01"]
+    "text",
+    [f'x = "{DEEP}"', f"x = '''\n{DEEP}'''", f"# {DEEP}\nx = 1.5", 'x = """a""""', "a.b.c = 1\n[d.e]\nf = 2020-01-01"],
 )
 def test_honest_files_are_read(text):
     assert parse_toml(text) == tomllib.loads(text)
 
 
-@given(st.text('ab."\'\\#=[]{}\n 1', max_size=60))
+@given(st.text("ab.\"'\\#=[]{}\n 1", max_size=60))
 def test_it_is_tomllib_within_the_limits(text):
     try:
         expected = tomllib.loads(text)
@@ -48,7 +67,9 @@ def test_it_is_tomllib_within_the_limits(text):
         assert parse_toml(text) == expected
 
 
-@pytest.mark.parametrize("text", [".".join("a" * 50_000) + " = 1", "x = " + "[" * 90_000, "\0", "[graph]\npath = 1e308", "graph = 1"])
+@pytest.mark.parametrize(
+    "text", [".".join("a" * 50_000) + " = 1", "x = " + "[" * 90_000, "\0", "[graph]\npath = 1e308", "graph = 1"]
+)
 def test_a_command_beside_such_a_file(tmp_path, monkeypatch, text):
     (tmp_path / "kgqa.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -56,7 +77,15 @@ def test_a_command_beside_such_a_file(tmp_path, monkeypatch, text):
     assert done.code == 2 and "kgqa.toml" in done.text and "internal error" not in done.text
 
 
-@given(hostile({"graph": {"timeout": 60.0, "iri": "http://e/"}, "ask": {"method": "top"}, "llm": {"stages": {"x": {"model": "m"}}}}))
+@given(
+    hostile(
+        {
+            "graph": {"timeout": 60.0, "iri": "http://e/"},
+            "ask": {"method": "top"},
+            "llm": {"stages": {"x": {"model": "m"}}},
+        }
+    )
+)
 def test_any_values(tmp_path_factory, damaged):
     """Values of TOML itself: what JSON has and TOML has not is left out."""
     from kgqa.errors import SettingsError
@@ -64,7 +93,10 @@ def test_any_values(tmp_path_factory, damaged):
 
     folder = tmp_path_factory.mktemp("settings")
     try:
-        text = "".join(f"[{section}]\n" + "".join(f"{k} = {_toml(v)}\n" for k, v in table.items()) for section, table in damaged.items())
+        text = "".join(
+            f"[{section}]\n" + "".join(f"{k} = {_toml(v)}\n" for k, v in table.items())
+            for section, table in damaged.items()
+        )
     except (AttributeError, TypeError):
         return
     (folder / "kgqa.toml").write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -23,8 +23,8 @@ def _open():
 @JSON
 def info(as_json: bool) -> None:
     """What is in the cache, how large, and when it was last used."""
-    from kgqa.cache import age_words
     from kgqa.answer_json import json_text
+    from kgqa.cache import age_words
     from kgqa.words import clean
 
     cache = _open()

@@ -90,8 +90,8 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
 
     from kgqa.answer_json import json_text
     from kgqa.errors import SettingsError
-    from kgqa.evaluation.datasets.registry import FOLDER_VARIABLE
     from kgqa.evaluation.datasets.checking import check, inventory
+    from kgqa.evaluation.datasets.registry import FOLDER_VARIABLE
 
     missing: list[tuple[str, str]] = []
     if not sources:

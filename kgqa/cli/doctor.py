@@ -83,8 +83,8 @@ class _Line:
 
 
 def _print(health, as_json: bool) -> None:
-    from kgqa.model import to_json
     from kgqa.answer_json import json_text
+    from kgqa.model import to_json
 
     if as_json:
         data = {

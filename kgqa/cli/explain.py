@@ -27,8 +27,8 @@ def command(query: str | None, graph_path: str | None, **options) -> None:
     Example:
       kgqa ask "Who directed the film Parasite?" --show-sparql | kgqa explain
     """
-    from kgqa.graph.query.explain import explain
     from kgqa.graph.opening import open_graph_of
+    from kgqa.graph.query.explain import explain
     from kgqa.methods.ask import cache_of
     from kgqa.words import safe_text
 

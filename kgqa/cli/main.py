@@ -7,9 +7,9 @@ from importlib import import_module
 
 import click
 
-from kgqa.version import __version__
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
+from kgqa.version import __version__
 
 COMMANDS = {
     "ask": "kgqa.cli.ask",

@@ -104,7 +104,6 @@ _ASKING: tuple[tuple[str, str, str], ...] = (
 
 def asking_options(function: Callable) -> Callable:
     """All options that say how questions are asked."""
-
     flags = (
         ("--replay-only", "Call no model: every reply has to be in the --replay file."),
         ("--as-published", "Short for --preset as-published: no departure of ours."),

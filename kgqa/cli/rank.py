@@ -79,14 +79,14 @@ def train(
       kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
     """
     from kgqa.errors import ModelUnavailable, SettingsError
-    from kgqa.training.ontology import read_ontology
-    from kgqa.training.ranker import train_ranker
-    from kgqa.training.pools import read_questions
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.rank.embedding.semantic import open_encoder
-    from kgqa.training.trainer import TrainingSettings
     from kgqa.schema import load_schema
+    from kgqa.training.ontology import read_ontology
+    from kgqa.training.pools import read_questions
+    from kgqa.training.ranker import train_ranker
+    from kgqa.training.trainer import TrainingSettings
 
     if not graph_paths and ontology is None:
         raise click.UsageError("Give --graph or --ontology (or both): without paths to tell apart nothing is learned.")

@@ -37,7 +37,8 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Health:
     """All checks. `graph` is None where none could be opened, `seconds` the time it all took; `complete` is False where
-    somebody stopped it."""
+    somebody stopped it.
+    """
 
     checks: tuple[Check, ...]
     graph: GraphId | None

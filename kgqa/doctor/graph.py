@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.sample import Sample
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.labels import LABEL_BATCH, languages_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, only_count
+from kgqa.graph.tables.labels import LABEL_BATCH, languages_of
 from kgqa.model import Entity, Literal
 from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
@@ -142,7 +142,9 @@ def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
     if sample.missed is None:
         return check
     verdict = "warning" if check.verdict == "ok" else check.verdict
-    return replace(check, verdict=verdict, found=f"{check.found} Not all edges of the sample were seen: {sample.missed}")
+    return replace(
+        check, verdict=verdict, found=f"{check.found} Not all edges of the sample were seen: {sample.missed}"
+    )
 
 
 def _is_in(tag: str, languages: set[str]) -> bool:

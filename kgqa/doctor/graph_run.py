@@ -9,13 +9,16 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from kgqa.cache import Cache
-from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.doctor import graph as health_graph, limits as health_limits, server as health_server, speed as health_speed
+from kgqa.doctor import graph as health_graph
+from kgqa.doctor import limits as health_limits
+from kgqa.doctor import server as health_server
+from kgqa.doctor import speed as health_speed
 from kgqa.doctor.checks import Check, percentile
 from kgqa.doctor.sample import Sample, draw_sample
 from kgqa.doctor.store import HurriedEndpoint, HurriedFolder, open_hurried
-from kgqa.graph.endpoint.store import check_address
+from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import check_address
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import MOST_SCANNED
 from kgqa.graph.store import is_address

@@ -1,5 +1,6 @@
 """What a server does at its limits: how many rows it gives, what becomes of a query that takes too long, and whether
-anybody may write to it."""
+anybody may write to it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
-from kgqa.graph.endpoint.replies.json_results import decode_rows
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.replies.json_results import decode_rows
+from kgqa.graph.endpoint.replies.verdict import judge
+from kgqa.graph.endpoint.requests.transport import Access, Transport
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Store
-from kgqa.graph.endpoint.requests.transport import Access, Transport
-from kgqa.graph.endpoint.replies.verdict import judge
 from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
@@ -73,7 +74,8 @@ def check_row_cap(
 
 def rows_to_ask(triples: int | None, said: float | None) -> list[int]:
     """How many rows to ask for, one after the other: not more than there are pairs of triples, and not a million where
-    the server itself says where it cuts."""
+    the server itself says where it cuts.
+    """
     most = ROWS_ASKED[-1] if said is None else ROWS_NEEDED + 1
     return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
 
@@ -141,7 +143,8 @@ class Ended:
 @dataclass(frozen=True)
 class _Hasty(Profile):
     """A profile that gives the server SLOW_SECONDS, however long we wait: else we would give up first, and not hear
-    what it says."""
+    what it says.
+    """
 
     def time_limit(self, seconds: float) -> str:
         return super().time_limit(SLOW_SECONDS)
@@ -286,7 +289,8 @@ def _count(rows) -> int | None:
 
 def check_update_rights(store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Check:
     """Whether somebody who has not logged in may change the graph, by an update that changes nothing wherever it is
-    carried out; and, where the settings have a login, whether the server takes that."""
+    carried out; and, where the settings have a login, whether the server takes that.
+    """
     if isinstance(store, HurriedFolder):
         return Check(RIGHTS, "ok", "A folder is open for reading only; kgqa graph load alone writes to it.")
     graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))

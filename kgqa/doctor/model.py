@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgqa.errors import KgqaError
 from kgqa.doctor.checks import Check, percentile, seconds_words, skipped, what_and_next
-from kgqa.llm.client import LLM, Completion, Prompt
+from kgqa.errors import KgqaError
 from kgqa.llm.backends.constraints import FIELD, WAYS, Way
+from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
-from kgqa.llm.replies.parse import read_choice
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.parse import read_choice
 from kgqa.servers import OPENAI_URL
 from kgqa.settings import Settings
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from kgqa.doctor import model as health_model, settings as health_settings
+from kgqa.doctor import model as health_model
+from kgqa.doctor import settings as health_settings
 from kgqa.doctor.checks import LEFT_OUT, Check, Health, checked, skipped
 from kgqa.doctor.graph_run import OF_GRAPH, GraphExamination
 from kgqa.methods.ask import cache_of

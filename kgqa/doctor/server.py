@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.store import HurriedEndpoint, HurriedFolder
-from kgqa.graph.opening import user_graphs
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.opening import user_graphs
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity
@@ -104,7 +104,8 @@ def look_at_graphs(store: HurriedEndpoint | HurriedFolder, wanted: Sequence[str]
 
 def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> Look:
     """The verdict on graphs that were asked for, some of which may have no triple; `there`: all that have any, None
-    where that is not known."""
+    where that is not known.
+    """
     if empty:
         known = NOT_LISTED if there is None else _names(there)
         found = f"There is no triple in {_listed(empty)}. {known}"

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
 from kgqa.doctor.sample import Sample
 from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
+from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
+from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
 from kgqa.model import Entity, RelationPath
 
 T = TypeVar("T")
@@ -46,7 +46,8 @@ INDEX_TRIPLES = 2_000_000
 @dataclass
 class Latency:
     """Seconds of each operation, as they were measured, by operation; nothing is measured after `until`, a time of
-    time.monotonic(). `late`: how many of the operations ran out of time."""
+    time.monotonic(). `late`: how many of the operations ran out of time.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
     until: float = math.inf
@@ -211,7 +212,8 @@ def check_concurrency(store: HurriedEndpoint | HurriedFolder, view: Sequence[Ent
 
 def judge_concurrency(rounds: Sequence[Round], *, configured: int | None) -> Check:
     """The verdict on concurrency. Only so many threads are borne as were measured without an error; `rounds` go from few
-    threads to many."""
+    threads to many.
+    """
     name = "concurrency"
     told = [
         f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds

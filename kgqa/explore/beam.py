@@ -34,7 +34,8 @@ Select = Callable[[Sequence[Candidate]], list[Candidate]]
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
     """How far and how wide: `depth` in hops (see the module), `wording` for ranking, `kinds`: whether to find out what
-    kind of thing each path leads to, `last_only`: paths are worded by their last hop (the ablation of whole paths)."""
+    kind of thing each path leads to, `last_only`: paths are worded by their last hop (the ablation of whole paths).
+    """
 
     depth: int = 2
     mediator_hop: MediatorHop = "edge"

@@ -94,7 +94,8 @@ def _may_meet(here: _Ends, there: _Ends) -> bool:
 
 class Meetings:
     """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
-    answered in time, so that a meeting may have been missed."""
+    answered in time, so that a meeting may have been missed.
+    """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph

@@ -72,7 +72,8 @@ _ASKED_NOUN = re.compile(
 class Cues:
     """`words`: the content words in the order in which hops leave the topic: those after its mention, then those
     before it backwards. `hops`: how many hops the wording announces, at least 1. `asked_for`: what kind of thing is
-    asked for, in words; empty where the wording does not say."""
+    asked for, in words; empty where the wording does not say.
+    """
 
     words: tuple[str, ...]
     hops: int
@@ -136,7 +137,8 @@ def _announced(marked: str) -> int:
 
 def _says_more(marked: str, clause: re.Match[str]) -> bool:
     """Whether the sentence around a clause says a hop of its own: `who directed the movies written by X` does, `what is
-    a film written by X` does not."""
+    a film written by X` does not.
+    """
     before = marked[: clause.start()]
     if _ENDS_IN_OF.search(before):
         return False

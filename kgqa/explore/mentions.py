@@ -1,5 +1,6 @@
 """Stretches of a question that may name entities: looked up in the index of names as they are, but for a trifle, and
-in part."""
+in part.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +34,50 @@ MAX_PART = 0.95
 # how much of a whole name each is worth that is almost one
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
 QUESTION_WORDS = STOPWORDS | frozenset(
-    "name list give tell many much one first last new time two all also any kind type some most "
-    "no not yes if so can could should may might must than then very more".split()
+    [
+        "name",
+        "list",
+        "give",
+        "tell",
+        "many",
+        "much",
+        "one",
+        "first",
+        "last",
+        "new",
+        "time",
+        "two",
+        "all",
+        "also",
+        "any",
+        "kind",
+        "type",
+        "some",
+        "most",
+        "no",
+        "not",
+        "yes",
+        "if",
+        "so",
+        "can",
+        "could",
+        "should",
+        "may",
+        "might",
+        "must",
+        "than",
+        "then",
+        "very",
+        "more",
+    ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """An entity that words `start` to `end` of a question may mean. `quality`: how much of its name they are, 1 for
-    all; `how`: `exact`, one of `LOOSE`, or `part`; `covered`: the weight of the words that are of the name."""
+    all; `how`: `exact`, one of `LOOSE`, or `part`; `covered`: the weight of the words that are of the name.
+    """
 
     start: int
     end: int
@@ -213,7 +249,8 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
 
 def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
     """The stretch of a question that stands for an entity with these names, none of which is in it whole, and has at
-    least this share of one of them, all words weighing alike; None where there is none. No graph is asked."""
+    least this share of one of them, all words weighing alike; None where there is none. No graph is asked.
+    """
     words = words_of(question)[:MAX_WORDS]
     keys = [word.key for word in words]
     known = {keys_of(name) for name in names} - {()}

@@ -1,5 +1,6 @@
 """Entity selection (thesis, sections 3.3.1 and 4.1): of the entities at the ends of winning paths only some are walked
-on from."""
+on from.
+"""
 
 from __future__ import annotations
 

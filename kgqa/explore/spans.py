@@ -125,7 +125,8 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
     """Where a text has the first and the last word of a name, and of those between them some or none, in order:
-    James Polk for James Knox Polk."""
+    James Polk for James Knox Polk.
+    """
     found = []
     start = 0
     while len(name) > 2 and start < len(keys):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files
 
 
 def demo_folder(cache: Cache) -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank
 from kgqa.graph.store import integer_of
+from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
-from kgqa.graph.tables import derived
-from kgqa.graph.query import export
-from kgqa.graph.tables.derived import Derived
 from kgqa.graph.edges import count_edges, find_edges
-from kgqa.graph.tables.folding import StatementExit, fold_steps
-from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
-from kgqa.graph.tables.mediators import MediatorTable, end_tests
 from kgqa.graph.names.index import Names
+from kgqa.graph.query import export
 from kgqa.graph.query.patterns import TypeTest, Walk, returns, walk_of
 from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
+from kgqa.graph.tables import derived
+from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables.folding import StatementExit, fold_steps
+from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
+from kgqa.graph.tables.mediators import MediatorTable, end_tests
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
 
@@ -142,7 +142,8 @@ class KnowledgeGraph:
         tolerated: tuple[type[Exception], ...] = (),
     ) -> list[Any]:
         """The results of independent calls that ask this graph, as many at once as its store takes. See
-        `SideBySide.each`."""
+        `SideBySide.each`.
+        """
         return self._side_by_side.each(function, items, tolerated=tolerated)
 
     # --- exploration
@@ -299,7 +300,8 @@ class KnowledgeGraph:
 
     def described_by(self, step: Step) -> tuple[str, ...]:
         """Relations that say what a step leads to in a graph that declares no types: outwards its own (what `has
-        genre` leads to is a genre), against it those that its subjects have. Empty in a graph with types."""
+        genre` leads to is a genre), against it those that its subjects have. Empty in a graph with types.
+        """
         if self.derived.types["out"] or self.derived.types["in"]:
             return ()
         return (step.relation,) if step.direction == "out" else self._subject_relations(step.relation)
@@ -409,7 +411,8 @@ class KnowledgeGraph:
 
     def _rows(self, query: str, *, timeout: float | None = None) -> Rows:
         """Raises as `Store.select` does, but ResultCapped for a row cap: where a server cuts what exploration needs, what is
-        left is not to be compared."""
+        left is not to be compared.
+        """
         try:
             with self._charged() as charged:
                 limits = [seconds for seconds in (charged, timeout) if seconds is not None]
@@ -425,7 +428,8 @@ class KnowledgeGraph:
     @contextmanager
     def _charged(self) -> Iterator[float | None]:
         """Count a query and give the seconds it may take; one that ends late is noted in the trace, whoever goes on
-        without its result."""
+        without its result.
+        """
         try:
             yield self._trace.charge_query(self.timeout) if self._trace else self.timeout
         except StoreTimeout as error:

@@ -8,8 +8,8 @@ from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.demo import demo_folder
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address, open_store

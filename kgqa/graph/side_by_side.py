@@ -62,7 +62,9 @@ class SideBySide:
                 if not isinstance(error, tolerated):
                     waiting.clear()
                 future.set_exception(error)
-            except BaseException as error:  # Ctrl-C, or what a store of another package raises: nobody is to wait for it
+            except (
+                BaseException
+            ) as error:  # Ctrl-C, or what a store of another package raises: nobody is to wait for it
                 waiting.clear()
                 future.set_exception(error)
                 raise

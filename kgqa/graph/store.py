@@ -64,7 +64,8 @@ class MalformedLine:
 @dataclass(frozen=True, slots=True)
 class LoadReport:
     """What a load did. `added` counts triples that were not there before, `triples` those there are now, both None where
-    a server did not count in time; `malformed` the lines left out, of which `examples` gives the first few."""
+    a server did not count in time; `malformed` the lines left out, of which `examples` gives the first few.
+    """
 
     files: int
     lines: int

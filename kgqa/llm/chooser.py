@@ -14,8 +14,8 @@ import numpy as np
 
 from kgqa.llm.client import Completion, Message, Prompt, Stage
 from kgqa.llm.models import QuestionModels
-from kgqa.llm.replies.parse import Reading, read_choice, read_indices, read_scores
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.parse import Reading, read_choice, read_indices, read_scores
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Group, Verdict
 
@@ -74,7 +74,7 @@ class ModelChooser:
         common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
         rest, other_rest = one[common:], other[common:]
         reasons = self._compare == "reasons"
-        if rest and other_rest or not (rest or other_rest):
+        if (rest and other_rest) or not (rest or other_rest):
             # two that read alike can only be told apart by what they lead to
             values: dict[str, Any] = {
                 "a": " ".join(rest) or "(the same)",

@@ -27,7 +27,8 @@ class Message:
 @dataclass(frozen=True)
 class Sampling:
     """How a reply is drawn. None leaves it to the server; `extra_body` goes into the request as it is (Qwen3's
-    `{"chat_template_kwargs": {"enable_thinking": false}}`)."""
+    `{"chat_template_kwargs": {"enable_thinking": false}}`).
+    """
 
     temperature: float | None = 0.0
     top_p: float | None = None

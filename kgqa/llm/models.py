@@ -80,7 +80,8 @@ class Models:
 
 class QuestionModels:
     """Asks for one question: adds the stage's sampling, charges calls before and tokens after, and keeps to the time
-    that the question has left."""
+    that the question has left.
+    """
 
     def __init__(self, models: Models, trace: Trace) -> None:
         self._models = models

@@ -34,8 +34,7 @@ _MOST_MODELS = 1000
 _LONGEST_NAME = 500
 _LONGEST_SECONDS = 1e7
 _TABLE = (
-    "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, "
-    "completion TEXT NOT NULL)"
+    "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, completion TEXT NOT NULL)"
 )
 _INDEX = "CREATE INDEX replies_by_model ON replies (model)"
 _SCHEMA = {
@@ -96,7 +95,8 @@ class ReplayFile:
 
     def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
         """Keep them, all or none; gives what is kept now: where somebody else was first, theirs. Raises
-        ModelUnavailable."""
+        ModelUnavailable.
+        """
         if not completions:
             return {}
         now = time.time()

@@ -29,8 +29,8 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question
-from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.trace import Budget, BudgetExhausted, Trace
@@ -162,7 +162,8 @@ def ask(
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
     """Which graph this is. Of a server the triples are counted for that, once for each store, in queries that are charged
-    to no question; where that fails its fingerprint stays empty."""
+    to no question; where that fails its fingerprint stays empty.
+    """
     store = graph.store
     try:
         fingerprint, triples = store.fingerprint, store.triples
@@ -262,7 +263,9 @@ def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
     # their names are asked for now, because they are needed next
-    *known, _ = graph.each(lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)])
+    *known, _ = graph.each(
+        lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)]
+    )
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(

@@ -1,5 +1,6 @@
 """Cuts a question about several entities into a clause for each (thesis, section 6.2.1), so that every topic's paths are
-compared by what is said of that topic alone."""
+compared by what is said of that topic alone.
+"""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ class Deciding:
     def _all_meet(self, ranked: Ranked) -> bool:
         """Whether the best path meets paths from all other topics. Then nothing deeper is looked for: what two topics
         agree on says more of the depth than the wording does (asking for the announced hops too costs 2 points on
-        CWQ). A language model has to accept it besides."""
+        CWQ). A language model has to accept it besides.
+        """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False
         if self._ranking.by_model and not self._ranking.accepts(*ranked[0]):
@@ -135,8 +136,9 @@ class Deciding:
 
     def _accepted(self, ranked: Ranked) -> bool:
         """Whether the best path so far ends the search: it is accepted, and, where only its score says so, as long as
-        the wording announces."""
-        if not ranked or not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops:
+        the wording announces.
+        """
+        if not ranked or (not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops):
             return False
         if not self._ranking.accepts(*ranked[0]):
             return False
@@ -146,7 +148,8 @@ class Deciding:
 
     def _converged(self, ranked: Ranked) -> bool:
         """Whether the best path has the ends that the best had a hop before, or that the second best has (thesis,
-        section 6.2.3)."""
+        section 6.2.3).
+        """
         sets = [self._ends(candidate) for candidate, _ in ranked[:2]]
         best = sets[0] if sets else None
         same = bool(best) and (best == self._ends_before or (len(sets) > 1 and best == sets[1]))

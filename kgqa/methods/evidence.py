@@ -22,7 +22,8 @@ def gather_evidence(
 ) -> tuple[Evidence, ...]:
     """Walks to the first ends of a path, at most three each, and their triples; then the same for each path from
     another topic that these walks meet. No walks where the graph has so many that finding them takes too long, or
-    cannot be asked about its ends, which the trace says."""
+    cannot be asked about its ends, which the trace says.
+    """
     path = candidate.path
     walks = _walks(
         graph, path, list(ends), trace, MAX_WALKS_AN_END, joins=candidate.joins, restricted=candidate.restricted

@@ -15,6 +15,7 @@ from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import plugin
+from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.chooser import (
     Chooser,
     RandomChooser,
@@ -23,7 +24,6 @@ from kgqa.rank.tournaments.chooser import (
     word_similarity,
 )
 from kgqa.rank.tournaments.memo import Memo
-from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.tournament import TOURNAMENTS
 from kgqa.rank.tournaments.voting import Voting
 from kgqa.trace import Trace
@@ -183,7 +183,8 @@ class Ranking:
 
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
         """Whether a path is good enough to answer the question: a language model's word, or its score. One that meets
-        paths from other topics has no score to reach: that they meet says more than its words."""
+        paths from other topics has no score to reach: that they meet says more than its words.
+        """
         if self._shown is not None or self._settings["rank.chooser"] not in CHOOSERS:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
         return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

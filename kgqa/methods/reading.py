@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.query.export import query_class, refuse_answers
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.export import query_class, refuse_answers
 from kgqa.methods.evidence import gather_evidence
 from kgqa.model import Answer, Candidate, Named, Question, Value
 from kgqa.trace import Trace

@@ -10,8 +10,8 @@ import numpy as np
 from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
 from kgqa.rank.chains import ChainAligner
-from kgqa.rank.lexical import bm25
 from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.lexical import bm25
 
 ONE_HOP = 0.3
 """Of the share of the alignment where the wording announces one hop."""
@@ -32,7 +32,8 @@ Similarity = Callable[[str, Sequence[Candidate]], np.ndarray]
 class ScoreWeights:
     """`alignment`: share of the alignment, the rest is similarity of the whole; `deeper`: taken off for each hop more
     than the wording announces; `shallower`: for each hop less; `answer_type`: of the similarity between what is
-    asked for and the type that the path leads to."""
+    asked for and the type that the path leads to.
+    """
 
     alignment: float = 0.4
     deeper: float = 0.15

@@ -42,7 +42,7 @@ MANY = 20
 LISTED = 1000
 _FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
 _LOOSE = re.compile(
-    r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.I
+    r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.IGNORECASE
 )
 _BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
@@ -344,7 +344,8 @@ def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resource
 
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:
     """The kept walks up to each wanted node, as paths restricted to the entities that were chosen on the way: each walk
-    by itself, then all that go along the same path together."""
+    by itself, then all that go along the same path together.
+    """
     along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
     for walk in search.walks:
         for length in range(1, len(walk.nodes) + 1):

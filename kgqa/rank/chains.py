@@ -34,7 +34,8 @@ class ChainAligner:
 
     def scores(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
         """The mean cosine of each chain's hops with their stretches in the best division of all words, float64 of shape
-        (n,); `NOT_ALIGNED` for a chain of more hops than there are words."""
+        (n,); `NOT_ALIGNED` for a chain of more hops than there are words.
+        """
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[-1]) for chain in chains])
 

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from kgqa.model import Candidate
+from kgqa.rank.embedding.semantic import CachedEncoder
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import Variant, bm25
-from kgqa.rank.embedding.semantic import CachedEncoder
 
 Method = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
 METHODS: tuple[Method, ...] = get_args(Method)

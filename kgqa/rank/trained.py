@@ -73,7 +73,8 @@ class PathTable:
 @dataclass(frozen=True, eq=False)
 class TrainedRanker:
     """Maps of shape (d, d), `directions` of shape (2, d) for out and in, all float32; `embeddings` names the model
-    whose vectors of length d they were trained on. What the file keeps has 16 bits, and so has what is used."""
+    whose vectors of length d they were trained on. What the file keeps has 16 bits, and so has what is used.
+    """
 
     question_map: np.ndarray
     first_map: np.ndarray

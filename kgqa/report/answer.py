@@ -80,7 +80,8 @@ def _query_lines(sparql: str, iris: bool) -> list[str]:
 
 def shorten_query(sparql: str) -> str:
     """The same query with a PREFIX for every namespace it uses, for people and for engines that take dotted
-    local names (the embedded store expands them itself)."""
+    local names (the embedded store expands them itself).
+    """
     from kgqa.graph.query.tokens import shorten_iris
 
     return shorten_iris(sparql)

@@ -1,5 +1,6 @@
 """The tournament of a question, hop by hop, from its trace: what was in the pool, what the prefilter cut, who met whom
-in which round, and what was kept."""
+in which round, and what was kept.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A table: `columns` are what the runs are called, `facts` what is to be known of each besides its figures
-    (data set, topics, graph), `rows` the metrics, `groups` further tables (Hit@1 by type and by hop, differences)."""
+    (data set, topics, graph), `rows` the metrics, `groups` further tables (Hit@1 by type and by hop, differences).
+    """
 
     columns: tuple[str, ...]
     facts: tuple[tuple[str, tuple[str, ...]], ...]
@@ -218,7 +219,8 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, 
 
 def _twins(runs: Sequence[Run]) -> list[int]:
     """For each run the first one of the same method, where that is of another graph: the true one of a fictional one;
-    else its own place."""
+    else its own place.
+    """
     graphs = [object_of(run.manifest.get("graph")).get("fingerprint") for run in runs]
     found = []
     for place, run in enumerate(runs):
@@ -229,7 +231,8 @@ def _twins(runs: Sequence[Run]) -> list[int]:
 
 def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Row, ...]:
     """How much each run differs from another one, its base, on the questions that both have, a row a metric; a run that
-    is its own base does not."""
+    is its own base does not.
+    """
     columns: list[dict[str, Figure]] = []
     for place, (each, base) in enumerate(zip(scores, bases, strict=True)):
         found = {} if base == place else {found.metric: found for found in compare_runs(scores[base], each)}

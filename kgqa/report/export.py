@@ -107,7 +107,7 @@ def _index_line(number: int, record: Record, name: str) -> Iterator[object]:
 def _prepared(folder: Path) -> set[Path]:
     """Make the folder ready, and give the files of an older export in it."""
     old = set(folder.iterdir()) if folder.is_dir() else set()
-    if any(each.name != INDEX and not _FILE.match(each.name) or each.is_symlink() for each in old):
+    if any((each.name != INDEX and not _FILE.match(each.name)) or each.is_symlink() for each in old):
         raise _other_files(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return {each for each in old if each.name != INDEX}

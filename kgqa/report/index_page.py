@@ -61,7 +61,8 @@ def losses_of(lines: Sequence[Sequence[Line]]) -> list[Lost]:
 
 def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | None:
     """Accuracy against the mean cost of a question: in USD where every run has a price, else in tokens, else in SPARQL
-    queries."""
+    queries.
+    """
     if not any(lines):
         return None
     if all(each and all(line.usd is not None for line in each) for each in lines):
@@ -85,7 +86,8 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | N
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[Line]]) -> dict[str, Any]:
     """What the script of the page shows as a table: for each question its id, text, data set, type and hops, and for
     each run its page, the stage it ended at, and Hit@1 in percent; 0 where a run does not have the question. `unscored`:
-    the stage that is neither right nor wrong."""
+    the stage that is neither right nor wrong.
+    """
     stages = list(STAGES)
     place = {stage: number for number, stage in enumerate(stages)}
     rows: dict[tuple[str, str, int], list[Any]] = {}

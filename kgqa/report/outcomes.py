@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.evaluation.metrics.measures import gold_seen, score
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 from kgqa.report.loose import number_of, object_of, objects_of, text_of
@@ -68,7 +68,8 @@ class Shown:
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The answers that were given and the gold ones of the reading that counted; `given_more`, `gold_more`: how many
-    of each are not here; `readings`: how many readings the question has."""
+    of each are not here; `readings`: how many readings the question has.
+    """
 
     given: tuple[Shown, ...]
     gold: tuple[Shown, ...]
@@ -79,7 +80,8 @@ class Sides:
 
 def sides_of(record: Record) -> Sides:
     """Gold answers beside those given, compared as the scores do: what a model said of itself by name, and of several
-    readings the one with the best F1."""
+    readings the one with the best F1.
+    """
     answers = [_named(each) for each in objects_of(record.answer.get("answers"))]
     grounding = text_of(record.answer.get("grounding"))
     readings = [gold_seen(filter(_usable, gold), grounding) for gold in record.readings]

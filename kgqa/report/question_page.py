@@ -36,7 +36,8 @@ _TOLD_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "lin
 @dataclass(frozen=True)
 class Place:
     """Where a page stands: the run's label, its number from 1 of so many, and links that lead on from here, which must
-    be addresses of ours and not text from data. `others`: pages of the same question in other runs, by label."""
+    be addresses of ours and not text from data. `others`: pages of the same question in other runs, by label.
+    """
 
     run: str
     number: int
@@ -84,7 +85,8 @@ def question_page(record: Record, place: Place) -> Iterator[str]:
 
 def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
     """The question as a language model read it (event `shown`), else as it was compared by similarity (`masked`); of
-    neither, nothing was masked."""
+    neither, nothing was masked.
+    """
     told = {text_of(each.get("kind")): each for each in trace}
     event = told.get("shown") or told.get("masked")
     if event is None:

@@ -31,7 +31,8 @@ _FOLDER = re.compile(r"run-\d+\Z")
 @dataclass(frozen=True, slots=True)
 class Line:
     """One question of one run, as much of it as the index needs. `key` is what it has in common with the same question
-    of another run, `file` its page beside index.html."""
+    of another run, `file` its page beside index.html.
+    """
 
     key: tuple[str, str, int]
     id: str

@@ -34,7 +34,8 @@ class Own(str):
 
 def figure_text(figure: Figure | None, *, interval: bool = True) -> str:
     """`72.4 [70.8, 74.0]` in percent for shares, `+1.6 [-0.2, 3.4] p=0.08` for differences, else the number as it is; `–`
-    where there is none."""
+    where there is none.
+    """
     if figure is None or figure.value is None:
         return "–"
     sign = "+" if figure.p is not None and figure.value > 0 else ""

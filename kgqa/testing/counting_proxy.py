@@ -25,7 +25,8 @@ SECONDS = 600.0
 @dataclass
 class Counts:
     """What was asked for one question. Bytes are those of replies as they were sent, tokens those that the model's
-    server counts, milliseconds summed over requests; `failed` are replies with an error status."""
+    server counts, milliseconds summed over requests; `failed` are replies with an error status.
+    """
 
     queries: int = 0
     bytes: int = 0

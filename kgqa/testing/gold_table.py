@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
-from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
@@ -106,7 +106,8 @@ def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
 
 def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple[RelationPath, ...]]:
     """The solutions that paths of several topics make: they meet at the end, or on the mediator from which on their
-    steps are the same."""
+    steps are the same.
+    """
     if len(paths) != 2:
         return [tuple(paths)]
     first, second = paths

@@ -178,7 +178,7 @@ class ModelOracle:
 
     def _clauses(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         # every clause is the whole question: nothing is lost, nothing gained
-        return json.dumps({"clauses": {topic: fields["Question"] for topic in fields["Entities"].split(", ")}})
+        return json.dumps({"clauses": dict.fromkeys(fields["Entities"].split(", "), fields["Question"])})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         hops = [part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]]

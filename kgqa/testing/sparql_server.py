@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Literal as OneOf
+from typing import Any
+from typing import Literal as OneOf
 from urllib.parse import parse_qs, urlsplit
 
 from kgqa.model import XSD_STRING, Entity, Value

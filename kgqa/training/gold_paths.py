@@ -71,7 +71,8 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
 @dataclass(frozen=True, slots=True)
 class QueryPattern:
     """What a gold query matches, filters and all that is no plain triple pattern left out. Terms are `?name` or
-    N-Triples text; `different`: pairs of terms that must not be equal; `answer`: the variable that is asked for."""
+    N-Triples text; `different`: pairs of terms that must not be equal; `answer`: the variable that is asked for.
+    """
 
     edges: tuple[Edge, ...]
     different: tuple[tuple[str, str], ...]

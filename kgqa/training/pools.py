@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import QuestionError, StoreTimeout
-from kgqa.training.gold_paths import gold_paths
 from kgqa.explore.masking import drop_mentions
-from kgqa.training.ontology import Ontology
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
-from kgqa.training.trainer import Example
 from kgqa.schema import Schema
+from kgqa.training.gold_paths import gold_paths
+from kgqa.training.ontology import Ontology
+from kgqa.training.trainer import Example
 from kgqa.words import local_name, normalise
 
 MAX_EDGES = 2

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.trained import TrainedRanker
+from kgqa.schema import Schema
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import (
     LeakGuard,
@@ -17,11 +21,7 @@ from kgqa.training.pools import (
     local_names,
     names_in,
 )
-from kgqa.graph.graph import KnowledgeGraph
-from kgqa.rank.embedding.semantic import CachedEncoder
-from kgqa.rank.trained import TrainedRanker
 from kgqa.training.trainer import TrainingSettings, embed, hits, split, train
-from kgqa.schema import Schema
 from kgqa.words import relation_words
 
 HELD_OUT = 0.1

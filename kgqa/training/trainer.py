@@ -47,7 +47,8 @@ class TrainingSettings:
 @dataclass(frozen=True)
 class Vectors:
     """What examples refer to by number, embedded: `relations` of shape (steps, d), `directions` (steps,) 0 out, 1 in;
-    `questions` by text."""
+    `questions` by text.
+    """
 
     relations: np.ndarray
     directions: np.ndarray

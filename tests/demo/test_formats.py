@@ -8,10 +8,10 @@ import pytest
 from kgqa.demo import build, formats
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys, literal_key
-from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.query.tokens import expand_prefixes
 from kgqa.model import Literal
 from kgqa.schema import bundled_schema
+from kgqa.training.gold_paths import gold_paths
 
 NS = "http://rdf.freebase.com/ns/"
 COPIES = ("demo-cwq", "demo-webqsp", "demo-grailqa")

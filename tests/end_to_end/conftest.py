@@ -17,7 +17,11 @@ def kgqa(tmp_path):
     """Run kgqa and give the finished process; fails on a traceback, whatever else happened."""
 
     def run(
-        *arguments: str, input: str | bytes | None = None, timeout: float = 120, cwd: Path = tmp_path, **environment: str
+        *arguments: str,
+        input: str | bytes | None = None,
+        timeout: float = 120,
+        cwd: Path = tmp_path,
+        **environment: str,
     ):
         data = input.encode() if isinstance(input, str) else input
         done = subprocess.run(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import re
+import shutil
 
 import pytest
 import rdflib
@@ -83,7 +83,9 @@ def test_several_questions_from_standard_input(kgqa):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("question", ["How many countries border France?", "Is Tokyo in Japan?", "What is the largest city of Brazil?"])
+@pytest.mark.parametrize(
+    "question", ["How many countries border France?", "Is Tokyo in Japan?", "What is the largest city of Brazil?"]
+)
 def test_what_paths_cannot_answer_is_declined(kgqa, question):
     done = kgqa("ask", question, "--json")
     found = json.loads(done.out)
@@ -171,7 +173,9 @@ def test_lines_that_are_wrong_objects_fail_alone(kgqa):
     found = [json.loads(line) for line in done.out.splitlines()]
     assert [item["status"] for item in found] == ["answered", "failed", "failed", "failed", "failed", "answered"]
     assert [item["id"] for item in found[:2]] == ["", "7"]
-    assert [word in item["reason"] for word, item in zip(("question", "question", "JSON", "topics"), found[1:5])] == [True] * 4
+    assert [word in item["reason"] for word, item in zip(("question", "question", "JSON", "topics"), found[1:5])] == [
+        True
+    ] * 4
     assert done.returncode == 1
 
 

@@ -50,7 +50,9 @@ def test_bytes_that_are_no_text(kgqa):
     assert json.loads(done.out)["status"] == "answered"
 
 
-@pytest.mark.parametrize("topic", ["m.demo_nothing", "m.0> . ?s ?p ?o", "http://", "", "no such thing", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "topic", ["m.demo_nothing", "m.0> . ?s ?p ?o", "http://", "", "no such thing", "javascript:alert(1)"]
+)
 def test_unknown_topics(kgqa, topic):
     done = kgqa("ask", "who?", "--topic", topic)
     assert done.returncode == 1 and "kgqa graph search" in done.out
@@ -72,14 +74,18 @@ def test_an_empty_graph(kgqa, tmp_path):
 def test_a_graph_without_names(kgqa, tmp_path):
     (tmp_path / "x.nt").write_text(GOOD)
     kgqa("graph", "load", "x.nt", "--into", "g")
-    found = json.loads(kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out)
+    found = json.loads(
+        kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out
+    )
     assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
 
 
 def test_a_graph_of_named_graphs_only(kgqa, tmp_path):
     (tmp_path / "x.nq").write_text(GOOD.replace(" .", " <http://example.org/g1> ."))
     kgqa("graph", "load", "x.nq", "--into", "g")
-    found = json.loads(kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out)
+    found = json.loads(
+        kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out
+    )
     assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
     assert "FROM <http://example.org/g1>" in found["sparql"] and found["query_class"] == "exact"
 
@@ -143,8 +149,10 @@ def test_a_query_that_never_ends(kgqa, tmp_path):
 def _big_file(folder: Path, lines: int = LINES) -> Path:
     file = folder / "big.nt"
     with open(file, "w") as out:
-        for i in range(lines):
-            out.write(f"<http://example.org/{i}> <http://example.org/r{i % 7}> <http://example.org/{i * 7 % lines}> .\n")
+        out.writelines(
+            f"<http://example.org/{i}> <http://example.org/r{i % 7}> <http://example.org/{i * 7 % lines}> .\n"
+            for i in range(lines)
+        )
     return file
 
 

@@ -50,7 +50,7 @@ def test_check_says_what_is_missing(kgqa, tmp_path):
     done = kgqa("data", "check", KGQA_DATASETS=str(tmp_path))
     assert done.returncode == 1 and "4 questions of 3,519" in done.out
     missing = done.out.split("Not there:\n")[1]
-    assert re.search(r"^  cwq +ComplexWebQuestions_train.json", missing, re.M) and "hotpotqa" in missing
+    assert re.search(r"^  cwq +ComplexWebQuestions_train.json", missing, re.MULTILINE) and "hotpotqa" in missing
     found = json.loads(kgqa("data", "check", "--json", KGQA_DATASETS=str(tmp_path)).out)
     assert {"dataset": "webqsp", "file": "WebQSP.test.json"} in found["missing"] and len(found["checks"]) == 1
 

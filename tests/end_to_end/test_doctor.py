@@ -119,7 +119,12 @@ class TestModel:
         with ScriptedServer(lambda messages: "B") as server:
             done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--no-model", "--json", **QUICK)
             assert server.calls == server.listings == 0
-        assert verdicts(done.out)[1]["model"] == {"name": "model", "verdict": "skipped", "found": "Left out.", "remedy": ""}
+        assert verdicts(done.out)[1]["model"] == {
+            "name": "model",
+            "verdict": "skipped",
+            "found": "Left out.",
+            "remedy": "",
+        }
 
     def test_the_last_line_says_that_it_was_not_looked_at(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)

@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgqa.cli.main import main
 from tests.conftest import SOAK

@@ -15,7 +15,9 @@ from tests.rdf_samples import TURTLE
 from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#label"
-LINES = [f'<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n<http://e/{n}> <{RDFS}> "Thing {n}"@en .' for n in range(20)]
+LINES = [
+    f'<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n<http://e/{n}> <{RDFS}> "Thing {n}"@en .' for n in range(20)
+]
 _graphs = itertools.count()
 
 
@@ -103,7 +105,9 @@ def test_which_graph(bulk, data, virtuoso_server, prepared_folder, tmp_path):
 def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, monkeypatch):
     monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
     count = 60_000
-    (tmp_path / "big.nt").write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(count)))
+    (tmp_path / "big.nt").write_text(
+        "".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(count))
+    )
     process = started("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
     chunks = virtuoso_server.import_folder / "graph-load"
     deadline = time.monotonic() + 60
@@ -126,7 +130,9 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
 
 class TestRefused:
     def test_a_wrong_password_is_not_shown(self, elsewhere, data, graph, virtuoso_server):
-        done = elsewhere("graph", "load", data, "--into", virtuoso_server.url, "--graph-iri", graph, password="sesame-9")
+        done = elsewhere(
+            "graph", "load", data, "--into", virtuoso_server.url, "--graph-iri", graph, password="sesame-9"
+        )
         assert done.returncode == 1 and "does not let you in" in done.err and "KGQA_ENDPOINT_PASSWORD" in done.err
         assert "sesame" not in done.out + done.err
 

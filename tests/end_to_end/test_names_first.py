@@ -79,9 +79,7 @@ def slowly(request: SparqlRequest) -> None:
 
 def test_a_run_on_names_that_take_longer_than_a_question_may(demo, tmp_path):
     url = demo(slowly).url
-    done = kgqa(
-        tmp_path, "eval", "run", "--dataset", "demo", "--sample", str(QUESTIONS), "--graph", url, "--out", "x"
-    )
+    done = kgqa(tmp_path, "eval", "run", "--dataset", "demo", "--sample", str(QUESTIONS), "--graph", url, "--out", "x")
     assert done.returncode == 0, done.stderr
     assert len(statuses(tmp_path / "x")) == QUESTIONS and "budget_exhausted" not in statuses(tmp_path / "x")
     assert INDEXED in done.stderr

@@ -187,7 +187,7 @@ if SOAK:  # it takes minutes; the tests above are its reduced form
 
     @pytest.mark.timeout(1800)
     @pytest.mark.parametrize(("how", "concurrency"), [(how, count) for how in ("stop", "hang") for count in (1, 8)])
-    def test_virtuoso_goes_away_in_the_middle_of_a_run(tmp_path, prepared_folder, data_folder, how, concurrency):  # noqa: F811
+    def test_virtuoso_goes_away_in_the_middle_of_a_run(tmp_path, prepared_folder, data_folder, how, concurrency):
         """Default settings, real questions: the run ends by itself within two minutes, and `resume` ends as undisturbed."""
         data = data_folder / "freebase_fast"
         own = {"KGQA_CACHE_FOLDER": str(tmp_path / "cache"), "KGQA_ENDPOINT_CACHE": "off"}

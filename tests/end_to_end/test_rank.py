@@ -65,7 +65,9 @@ def test_a_ranker_trained_on_a_graph(kgqa, loaded):
 
     before = kgqa("rank", "train", "train.jsonl", "--graph", "graph", "--out", "again.npz", "--epochs", "30", "-q")
     assert before.returncode == 0 and (loaded / "again.npz").read_bytes() == (loaded / "r.npz").read_bytes()
-    other = kgqa("rank", "train", "train.jsonl", "--graph", "graph", "--out", "other.npz", "--epochs", "1", "--seed", "2")
+    other = kgqa(
+        "rank", "train", "train.jsonl", "--graph", "graph", "--out", "other.npz", "--epochs", "1", "--seed", "2"
+    )
     assert (loaded / "other.npz").read_bytes() != (loaded / "r.npz").read_bytes()
     assert "Without --evaluate" in other.err and "hit@1 on those held back" in other.out
 

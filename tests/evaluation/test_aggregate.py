@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from kgqa.evaluation.analysis.aggregate import _Table, summary_of
-from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.runs.records import Record
 
 GOLD = (GoldAnswer("m.1", "Ann"),)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.evaluation.runs.asking import ask_all, hops_of
 from kgqa.evaluation.analysis.losses import LOSSES
 from kgqa.evaluation.datasets.questions import read_questions, spread
+from kgqa.evaluation.runs.asking import ask_all, hops_of
 from kgqa.methods.ask import open_resources
 from kgqa.settings import resolve
 

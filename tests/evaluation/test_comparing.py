@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.analysis.comparison import GROUPINGS, compare_runs, difference, mcnemar, question_key, scores_by_question
+from kgqa.evaluation.analysis.comparison import (
+    GROUPINGS,
+    compare_runs,
+    difference,
+    mcnemar,
+    question_key,
+    scores_by_question,
+)
 from kgqa.evaluation.runs.records import Record
 
 

@@ -6,19 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.errors import (
-    PartialResult,
-    QueryRejected,
-    SchemaError,
-    StoreBusy,
-    StoreTimeout,
-    StoreUnavailable,
-)
 from kgqa.doctor.checks import (
     AGAIN,
     ESSENTIAL,
-    MUST_BE_SEEN,
     LEFT_OUT,
+    MUST_BE_SEEN,
     Check,
     Health,
     checked,
@@ -39,6 +31,14 @@ from kgqa.doctor.graph import (
 )
 from kgqa.doctor.limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
 from kgqa.doctor.server import judge_found, judge_profile, judge_wanted
+from kgqa.errors import (
+    PartialResult,
+    QueryRejected,
+    SchemaError,
+    StoreBusy,
+    StoreTimeout,
+    StoreUnavailable,
+)
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.schema import BUNDLED, bundled_schema
 

@@ -349,7 +349,10 @@ def test_a_server_that_bears_only_as_many_as_are_sent():
 
 
 def test_a_server_that_answers_nothing_to_many():
-    with scripted.SparqlServer(lambda request: truth(True)) as server, HurriedEndpoint(server.url, access=ACCESS) as store:
+    with (
+        scripted.SparqlServer(lambda request: truth(True)) as server,
+        HurriedEndpoint(server.url, access=ACCESS) as store,
+    ):
         assert store.profile
         server.enqueue(*[Sent(503)] * 10_000)
         assert check_concurrency(store, ()).verdict == "failed"
@@ -401,7 +404,10 @@ class TestVirtuoso:
 
     def test_a_login(self, low_cap):
         low_cap.allow_updates("doctor", "secret")
-        for password, verdict, word in (("secret", "ok", "updates are taken"), ("wrong", "warning", "refuses the login")):
+        for password, verdict, word in (
+            ("secret", "ok", "updates are taken"),
+            ("wrong", "warning", "refuses the login"),
+        ):
             with HurriedEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
                 check = check_update_rights(store, self.VIEW)
             assert check.verdict == verdict and word in check.found, check

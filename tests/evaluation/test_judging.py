@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.judges.judging import (
     DIMENSIONS,
     HIGHEST,
@@ -19,7 +20,6 @@ from kgqa.evaluation.judges.judging import (
     read_rating,
     summary_of_ratings,
 )
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.runs.records import Record
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
@@ -120,7 +120,7 @@ def test_the_seven_dimensions():
 def test_what_cannot_be_read_is_a_rate_and_nothing_else(bench):
     def reply(messages):
         about_ann = "Who leads" in shown(messages) or any("Who leads" in m["content"] for m in messages)
-        return "9" if about_ann else "coherence" in messages[0]["content"] and "6" or "very nice"
+        return "9" if about_ann else ("coherence" in messages[0]["content"] and "6") or "very nice"
 
     asked = bench(reply)
     found = rate("answer", [ANN, BOB], **asked.asking)

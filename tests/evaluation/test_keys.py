@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.metrics.keys import answer_keys, gold_keys, literal_key, needs_names, text_key
 from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.keys import answer_keys, gold_keys, literal_key, needs_names, text_key
 from kgqa.model import Entity, Literal, Named
 
 NS = "http://rdf.freebase.com/ns/"

@@ -167,9 +167,7 @@ def test_every_loss_is_explained_and_met():
 
 @pytest.fixture(scope="module")
 def graph(make_graph):
-    return make_graph(
-        "m.1 a.b.c m.x", "m.1 x.y.z m.y", "m.1 x.y.w m.v", "m.x d.e.f m.u", "m.y d.e.g m.w"
-    )
+    return make_graph("m.1 a.b.c m.x", "m.1 x.y.z m.y", "m.1 x.y.w m.v", "m.x d.e.f m.u", "m.y d.e.g m.w")
 
 
 @pytest.mark.parametrize(
@@ -193,9 +191,7 @@ def test_a_real_exploration(graph, goal, short, keep, loss):
         return path_key(candidate.path, SCHEMA)
 
     topic = Entity(NS + "m.1")
-    hops = explore(
-        graph, [topic], BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace
-    )
+    hops = explore(graph, [topic], BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace)
     trace.event("ranked", keys=[order(c) for c in sorted(hops[-1].kept, key=order)])
     found = answer(trace.events())
     assert lost_at(found, Reach(((path("m.1", *goal),),)), SCHEMA, right=False, gold_topics=[topic]) == loss

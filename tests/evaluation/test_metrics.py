@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.measures import (
     Outcome,
     Score,
@@ -20,7 +21,6 @@ from kgqa.evaluation.metrics.measures import (
     score_answer,
     summarise,
 )
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.model import Answer, Entity, Literal, Named, Question
 
 TABLE = [

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.analysis.reach import exact_paths
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.model import Entity, RelationPath, Step
 
@@ -160,8 +160,6 @@ def test_nothing_is_missed(tangle):
         for chosen in generator.sample(paths, 6):
             wanted = gold(*(value.iri for value in tangle.ends(chosen).values))
             reach = exact_paths(tangle, [topic], wanted, BeamSettings(depth=2))
-            expected = {
-                path for path in paths if answer_keys(tangle.named(tangle.ends(path).values), wanted) == wanted
-            }
+            expected = {path for path in paths if answer_keys(tangle.named(tangle.ends(path).values), wanted) == wanted}
             assert {only for (only,) in reach.solutions} == expected and chosen in expected
             assert not reach.capped

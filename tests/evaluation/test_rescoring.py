@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.published.predictions import FORMATS, Published, PublishedError, read_published
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, QuestionFileError, read_questions
-from kgqa.evaluation.runs.records import record_object, record_of
+from kgqa.evaluation.published.predictions import FORMATS, Published, PublishedError, read_published
 from kgqa.evaluation.published.rescoring import COUNTERPARTS, OWN_SCORERS, match, rescore, rog_clean
+from kgqa.evaluation.runs.records import record_object, record_of
 
 ANN = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",))
 BOB = GoldAnswer("m.2", "Bob")

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from kgqa.errors import StoreTimeout
-from kgqa.evaluation.runs import outages, runner
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.runs import outages, runner
 from kgqa.evaluation.runs.run_folder import begun
 from kgqa.evaluation.runs.runner import Progress, Stop, run_questions
 from kgqa.evaluation.runs.runs import open_run

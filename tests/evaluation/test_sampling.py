@@ -69,16 +69,22 @@ def test_a_sample_of_nothing():
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(["a", "b", "a#2", "a#3", "b#2", "a#2#2", "c"]), max_size=14), st.integers(1, 15), st.integers(0, 3))
+@given(
+    st.lists(st.sampled_from(["a", "b", "a#2", "a#3", "b#2", "a#2#2", "c"]), max_size=14),
+    st.integers(1, 15),
+    st.integers(0, 3),
+)
 def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, n, seed):
     import json
 
-    from kgqa.evaluation.runs.run_questions import distinct
-    from kgqa.evaluation.datasets.sampling import Ids, sample, sample_of
     from kgqa.evaluation.datasets.questions import iter_questions, read_questions
+    from kgqa.evaluation.datasets.sampling import Ids, sample, sample_of
+    from kgqa.evaluation.runs.run_questions import distinct
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
-    file.write_text("".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids])))
+    file.write_text(
+        "".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids]))
+    )
     noted = Ids()
     found = sample_of(noted.noted(iter_questions(file)), n, seed)
     if noted.repeated():

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.answer_json import answer_object
-from kgqa.evaluation.metrics.measures import reciprocal_rank, score_answer
 from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.measures import reciprocal_rank, score_answer
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, SET_METRICS, reading_keys, score_record
 from kgqa.model import Answer, Entity, Literal, Named, Question
 

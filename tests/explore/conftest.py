@@ -9,7 +9,7 @@ from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
-MEDIATOR = '<{ns}film.performance> <{ns}freebase.type_hints.mediator> "true" .'.format(ns=NS)
+MEDIATOR = f'<{NS}film.performance> <{NS}freebase.type_hints.mediator> "true" .'
 
 
 def ent(name: str) -> Entity:

@@ -9,9 +9,9 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.explore.beam import BeamSettings, explore
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import RelationPath
 from kgqa.schema import bundled_schema
@@ -81,7 +81,7 @@ def far():
             store = EndpointStore(server.server.url, access=access, profile="generic")
             graph = opened.enter_context(KnowledgeGraph(store, bundled_schema("freebase")))
             graph.prepare()
-            graph.names, graph.store.fingerprint  # noqa: B018
+            graph.names, graph.store.fingerprint
             server.forget()
             return server, graph
 
@@ -122,7 +122,9 @@ def test_what_leads_a_topic_to_itself_is_no_step(far):
     loops = [f"<{NS}m.a> <{NS}r.r.{r}> <{NS}{o}> ." for r, o in (("self", "m.a"), ("both", "m.a"), ("both", "m.b"))]
     loops.append(f"<{NS}m.x> <{NS}r.r.self> <{NS}m.a> .")
     _, graph = far([MEDIATOR, *loops], 1)
-    found = {(step.relation.removeprefix(NS), step.direction) for step in graph.next_steps(RelationPath(ent("m.a"))).steps}
+    found = {
+        (step.relation.removeprefix(NS), step.direction) for step in graph.next_steps(RelationPath(ent("m.a"))).steps
+    }
     assert found == {("r.r.both", "out"), ("r.r.self", "in")}
 
 

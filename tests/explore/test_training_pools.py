@@ -10,6 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import QuestionError, SettingsError
+from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity, RelationPath, Step
+from kgqa.schema import bundled_schema
 from kgqa.training.gold_paths import gold_paths, query_paths
 from kgqa.training.ontology import Ontology, read_ontology
 from kgqa.training.pools import (
@@ -22,10 +26,6 @@ from kgqa.training.pools import (
     names_in,
     read_questions,
 )
-from kgqa.graph.embedded.loading import load_files
-from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, RelationPath, Step
-from kgqa.schema import bundled_schema
 
 FREEBASE = bundled_schema("freebase")
 RDFS = bundled_schema("rdfs")

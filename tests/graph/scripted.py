@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.requests.transport import Access, Transport
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_server import Sent, SparqlServer, table
 

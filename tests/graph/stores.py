@@ -12,12 +12,12 @@ import pyoxigraph
 
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.store import Store
-from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.virtuoso.bulk.name_graph import index_graph

@@ -15,8 +15,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kgqa.explore.linking import find_mentions
-from kgqa.graph.query.explain import explain
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step

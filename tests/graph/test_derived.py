@@ -9,13 +9,13 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
-from kgqa.graph.tables.derived import Derived
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.store import Rows
-from kgqa.graph.endpoint.requests.transport import BrokenOff
 from kgqa.graph.endpoint.replies.verdict import check_whole
+from kgqa.graph.endpoint.requests.transport import BrokenOff
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.store import Rows
+from kgqa.graph.tables.derived import Derived
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace

@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreBusy, StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import (
+    PartialResult,
+    QueryRejected,
+    SettingsError,
+    StoreBusy,
+    StoreCrashed,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+)
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.store import Store, open_store
 from kgqa.model import Entity, Literal
 
@@ -225,7 +234,7 @@ class TestKilledWorker:
         for _ in range(2):
             (worker,) = store.worker_pids()
             os.kill(worker, signal.SIGKILL)
-            assert wait_until(lambda: ended(worker))  # noqa: B023
+            assert wait_until(lambda: ended(worker))
             assert len(store.select(QUICK)) == 1
 
     def test_before_the_first_query(self, folder, wait_until):
@@ -510,7 +519,9 @@ class TestUpdates:
 
     def test_two_spellings_of_one_value(self, opened):
         """The engine keeps numbers as values: how many triples a graph has must be how many it gives back."""
-        store = opened([f'<http://e/x> <http://e/v> "{text}"^^<{XSD}integer> .' for text in ("1", "01", "+1")], writable=True)
+        store = opened(
+            [f'<http://e/x> <http://e/v> "{text}"^^<{XSD}integer> .' for text in ("1", "01", "+1")], writable=True
+        )
         assert store.meta.triples == len(store.select(ALL))
 
     def test_keeps_other_processes_out(self, opened, python):
@@ -553,7 +564,7 @@ class TestUpdates:
         time.sleep(0.1)
         with EmbeddedStore(folder, workers=1) as reader:
             with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
-                reader.fingerprint  # noqa: B018
+                reader.fingerprint
         with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
             load_files(folder, [folder.parent / "lines1.nq"])
         EmbeddedStore(folder, writable=True).close()

@@ -10,9 +10,9 @@ import tracemalloc
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.requests.transport import Access, BrokenOff
 from kgqa.graph.endpoint.store import EndpointStore, check_address
 from kgqa.graph.query.templates import render
-from kgqa.graph.endpoint.requests.transport import Access, BrokenOff
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import Sent, table, table_bytes, truth

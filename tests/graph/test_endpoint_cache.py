@@ -8,8 +8,8 @@ import pytest
 
 from kgqa.errors import PartialResult
 from kgqa.graph.endpoint import fingerprint as remote_fingerprint
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity
 from kgqa.testing.sparql_server import Sent, table, truth
 from tests.graph import scripted

@@ -6,8 +6,8 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, SettingsError
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.opening import user_graphs
 from kgqa.model import Entity, Literal
 from kgqa.settings import resolve

@@ -10,13 +10,13 @@ import pytest
 import urllib3
 
 from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.limits import ServerLimits
+from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.wording import Requests
+from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.endpoint.requests.wording import Requests
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.limits import ServerLimits
-from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity, Literal, RelationPath
 from kgqa.schema import bundled_schema
 from tests.conftest import SOAK
@@ -157,7 +157,7 @@ def busy(pid: int, seconds: float = 0.3) -> bool:
 def test_a_query_that_was_given_up_ends_on_the_server_too(server, store, wait_until):
     pid = server.status().pid
     assert wait_until(lambda: not busy(pid), 60)  # with what earlier tests gave up
-    store.profile  # noqa: B018  what it is, is asked before
+    store.profile
     started = time.monotonic()
     with pytest.raises(StoreTimeout):
         store.select(SLOW_ROWS + " # given up", timeout=1)

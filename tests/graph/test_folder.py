@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.store import open_store
 
 LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
@@ -64,7 +64,10 @@ class TestFingerprint:
         assert GraphFolder(folder).meta().triples == 20
 
     def test_one_triple_more_less_or_other(self, load):
-        seen = {GraphFolder(load(lines)).meta().fingerprint for lines in (LINES, LINES[:-1], LINES[1:], [*LINES[1:], LINES[0].replace("/p", "/q")])}
+        seen = {
+            GraphFolder(load(lines)).meta().fingerprint
+            for lines in (LINES, LINES[:-1], LINES[1:], [*LINES[1:], LINES[0].replace("/p", "/q")])
+        }
         assert len(seen) == 4
 
     def test_a_graph_name_counts(self, load):
@@ -121,7 +124,19 @@ class TestNoGraph:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "{", "[]", "null", "5", '"text"', "{}", '{"format": 1}', '{"format": 1, "files": []}', "\x00" * 100, "{" * 100_000],
+        [
+            "",
+            "{",
+            "[]",
+            "null",
+            "5",
+            '"text"',
+            "{}",
+            '{"format": 1}',
+            '{"format": 1, "files": []}',
+            "\x00" * 100,
+            "{" * 100_000,
+        ],
     )
     def test_damaged_bookkeeping(self, small, text):
         folder = small

@@ -80,7 +80,8 @@ def test_a_generation_is_a_number(copy, tmp_path, generation):
 
 
 @pytest.mark.parametrize(
-    "place", ["gen-1", "gen-1/store", "gen-2", "gen-1/triples.u64", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock"]
+    "place",
+    ["gen-1", "gen-1/store", "gen-2", "gen-1/triples.u64", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock"],
 )
 def test_links_out_of_a_folder_are_not_written_through(copy, tmp_path, place):
     link = copy / place
@@ -164,7 +165,9 @@ class TestCache:
 
     def test_the_same_folder_uses_what_is_kept(self, graph, tmp_path, monkeypatch):
         self.names(graph, tmp_path / "cache", "one")
-        before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "graphs").rglob("*") if path.is_file()}
+        before = {
+            path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "graphs").rglob("*") if path.is_file()
+        }
         assert before
         monkeypatch.chdir(graph.parent)
         assert self.names(Path(graph.name), tmp_path / "cache", "one") == ["one"]

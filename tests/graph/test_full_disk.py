@@ -75,8 +75,26 @@ def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
         try:
             done = subprocess.run(
                 [
-                    *(Path(sys.executable).with_name("kgqa"), "eval", "run", "--dataset", "demo", "--sample", "2", *quiet),
-                    *("--out", tmp_path / "run", "--method", "io", "--llm", f"{server.url}#scripted", "--replay", disk / "r"),
+                    *(
+                        Path(sys.executable).with_name("kgqa"),
+                        "eval",
+                        "run",
+                        "--dataset",
+                        "demo",
+                        "--sample",
+                        "2",
+                        *quiet,
+                    ),
+                    *(
+                        "--out",
+                        tmp_path / "run",
+                        "--method",
+                        "io",
+                        "--llm",
+                        f"{server.url}#scripted",
+                        "--replay",
+                        disk / "r",
+                    ),
                 ],
                 capture_output=True,
                 text=True,
@@ -93,7 +111,10 @@ def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):
     (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
     load_files(tmp_path / "g", [tmp_path / "one.nt"])
     kgqa = Path(sys.executable).with_name("kgqa")
-    for command in (f"graph info --graph {tmp_path / 'g'}", f"graph load {tmp_path / 'one.nt'} --into {tmp_path / 'g'}"):
+    for command in (
+        f"graph info --graph {tmp_path / 'g'}",
+        f"graph load {tmp_path / 'one.nt'} --into {tmp_path / 'g'}",
+    ):
         done = subprocess.run(["sh", "-c", f"ulimit -n 64; {kgqa} {command}"], capture_output=True, text=True)
         assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load it again" not in done.stderr
     assert count(tmp_path / "g") == 1
@@ -113,7 +134,14 @@ class TestNamesThatAreNoUtf8:
 
     def test_a_message_shows_it_escaped(self, tmp_path):
         done = subprocess.run(
-            [Path(sys.executable).with_name("kgqa"), "graph", "load", tmp_path / f"{self.NAME}.nt", "--into", tmp_path / "g"],
+            [
+                Path(sys.executable).with_name("kgqa"),
+                "graph",
+                "load",
+                tmp_path / f"{self.NAME}.nt",
+                "--into",
+                tmp_path / "g",
+            ],
             capture_output=True,
             text=True,
         )

@@ -9,10 +9,10 @@ import time
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.requests.gate import LONGEST_HOLD, Gate, NoPlace
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.testing.sparql_server import Sent, SparqlServer, table, truth

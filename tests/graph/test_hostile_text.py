@@ -13,19 +13,19 @@ import pytest
 from hypothesis import Phase, given, settings
 from rdflib.plugins.sparql import prepareQuery
 
+from kgqa.answer_json import answer_object, json_text
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout
 from kgqa.explore.linking import find_mentions, link
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.query.explain import explain
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import detect_schema
-from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.opening import detect_schema
+from kgqa.graph.query.explain import explain
+from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.query.tokens import tokens
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
-from kgqa.answer_json import answer_object, json_text
 from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve

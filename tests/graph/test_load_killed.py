@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import KgqaError, LoadError
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import discard_interrupted, load_files
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 from tests.kill_at_write import kill_at
 

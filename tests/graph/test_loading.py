@@ -17,9 +17,9 @@ import pytest
 import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.store import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -102,7 +102,9 @@ class TestFormats:
     def test_gzip_of_several_members(self, tmp_path, load):
         file = tmp_path / "joined.nt.gz"
         half = len(NUMBER) // 2
-        file.write_bytes(b"".join(gzip.compress(("\n".join(part) + "\n").encode()) for part in (NUMBER[:half], NUMBER[half:])))
+        file.write_bytes(
+            b"".join(gzip.compress(("\n".join(part) + "\n").encode()) for part in (NUMBER[:half], NUMBER[half:]))
+        )
         assert meta(load(file)).fingerprint == meta(load(NUMBER)).fingerprint
 
     @pytest.mark.parametrize("ending, content", [("nt", b""), ("nq.gz", b"# nothing\n\n"), ("ttl", b"\n")])
@@ -302,7 +304,9 @@ class TestMalformed:
             load_files(tmp_path / "g", [file])
 
     def test_damaged_in_the_middle(self, tmp_path):
-        data = bytearray(gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(5000)).encode()))
+        data = bytearray(
+            gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(5000)).encode())
+        )
         data[len(data) // 2] ^= 0xFF
         file = tmp_path / "damaged.nt.gz"
         file.write_bytes(bytes(data))
@@ -395,8 +399,7 @@ def big(tmp_path_factory) -> Path:
     """Long enough to be interrupted in the middle: about a second."""
     file = tmp_path_factory.mktemp("big") / "big.nt"
     with open(file, "w") as out:
-        for n in range(100_000):
-            out.write(f"<http://e/{n}> <http://e/p{n % 7}> <http://e/{n * 31 % 100_003}> .\n")
+        out.writelines(f"<http://e/{n}> <http://e/p{n % 7}> <http://e/{n * 31 % 100_003}> .\n" for n in range(100_000))
         out.write("_:x <http://e/p> _:y .\n")
     return file
 

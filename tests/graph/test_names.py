@@ -133,7 +133,7 @@ class TestCache:
     def test_a_full_disk(self, graph, tmp_path):
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         full = graph(tmp_path)
-        full.store.fingerprint  # noqa: B018
+        full.store.fingerprint
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
         try:
             assert full.search("name 7")[0].entity == entity("7")

@@ -12,15 +12,16 @@ import pytest
 from kgqa.cache import Cache
 from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.explore.linking import find_mentions
-from kgqa.graph.names import opening as names_opening, reading as names_reading
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names import opening as names_opening
+from kgqa.graph.names import reading as names_reading
 from kgqa.graph.names.building import build_names_graph
-from kgqa.graph.names.server.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
+from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import read_names
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.names.server.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
+from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.testing.sparql_server import Sent, SparqlRequest, table, truth
@@ -188,7 +189,9 @@ class TestWithinAQuestion:
 
     def test_names_that_take_longer_to_read_than_a_query_may(self, asking):
         graph = asking(self.script(reading=15), timeout=0.4)
-        with pytest.raises(StoreTimeout, match="names of http.* could not be read in time.*kgqa graph info --graph http"):
+        with pytest.raises(
+            StoreTimeout, match="names of http.* could not be read in time.*kgqa graph info --graph http"
+        ):
             graph.search("name 7")
 
     def test_names_that_take_longer_to_read_than_the_question_may(self, asking):
@@ -198,9 +201,13 @@ class TestWithinAQuestion:
 
     def test_an_index_that_takes_longer_to_make_than_the_question_may(self, asking, monkeypatch):
         slow = threading.Event()
-        monkeypatch.setattr("kgqa.graph.names.index.loose_keys", lambda name: {} if slow.wait(0.002) else {"key": "article"})
+        monkeypatch.setattr(
+            "kgqa.graph.names.index.loose_keys", lambda name: {} if slow.wait(0.002) else {"key": "article"}
+        )
         graph = asking(self.script(), seconds=1.0)
-        with pytest.raises(BudgetExhausted, match="more than 1 seconds, while the index of names was made.*kgqa graph info"):
+        with pytest.raises(
+            BudgetExhausted, match="more than 1 seconds, while the index of names was made.*kgqa graph info"
+        ):
             graph.search("name 7")
 
     def test_a_question_waits_for_an_index_that_another_makes_no_longer_than_it_may(self, asking):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from dataclasses import replace
+from importlib.resources import files
 
 import pyoxigraph as ox
 import pytest
@@ -22,7 +21,10 @@ from kgqa.model import Entity, Literal
 A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")
 WALK = Walk(
     nodes=(A, Variable("e1"), Variable("answer")),
-    edges=(Edge(A, R, Variable("e1")), Edge(Variable("answer"), Entity("http://e/q"), Variable("e1"), Comment("q in words"))),
+    edges=(
+        Edge(A, R, Variable("e1")),
+        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1"), Comment("q in words")),
+    ),
     different=((Variable("answer"), A), (Variable("e1"), A)),
     not_prefixed=(Literal("http://e/g.x"),),
     not_typed=(TypeTest(Entity("http://e/type"), B),),
@@ -116,12 +118,21 @@ UPDATES = {
     "clear_graph": {"graph": A},
     "doctor_update": {"graph": A, "subject": A, "relation": R, "object": B},
 }  # fmt: skip
-CASES = [(name, values, view) for name, sets in FULL.items() for values in sets for view in ((), (Entity("http://e/g1"), Entity("http://e/g2")))]
+CASES = [
+    (name, values, view)
+    for name, sets in FULL.items()
+    for values in sets
+    for view in ((), (Entity("http://e/g1"), Entity("http://e/g2")))
+]
 
 
 class TestTemplates:
     def test_every_file_is_tried(self):
-        names = {item.name.removesuffix(".rq") for item in files("kgqa.queries").iterdir() if item.name.endswith(".rq") and not item.name.startswith("_")}
+        names = {
+            item.name.removesuffix(".rq")
+            for item in files("kgqa.queries").iterdir()
+            if item.name.endswith(".rq") and not item.name.startswith("_")
+        }
         # test_names_text tries those of names, test_endpoint_virtuoso the one that only Virtuoso understands
         names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
         assert names == set(FULL) | set(UPDATES)
@@ -202,7 +213,22 @@ class TestTerms:
             render_term(Literal("x", datatype=iri))
 
     @pytest.mark.parametrize(
-        "tag", ["en ", "en\n", "e n", "en}", "@en", "en--ltr .", "en .", "1en", "-en", "en-", "toolonglanguage", "en-toolongsubtag", "é"]
+        "tag",
+        [
+            "en ",
+            "en\n",
+            "e n",
+            "en}",
+            "@en",
+            "en--ltr .",
+            "en .",
+            "1en",
+            "-en",
+            "en-",
+            "toolonglanguage",
+            "en-toolongsubtag",
+            "é",
+        ],
     )
     def test_no_language(self, tag):
         with pytest.raises(InvalidTerm):
@@ -245,7 +271,7 @@ class TestTerms:
             written = render_term(Entity("http://e/" + text))
         except InvalidTerm:
             return
-        assert written == f"<http://e/{text}>" and not set("<>\"{}|^`\\ \n") & set(text)
+        assert written == f"<http://e/{text}>" and not set('<>"{}|^`\\ \n') & set(text)
 
     @given(st.text())
     def test_any_comment_is_one_line(self, text):
@@ -259,10 +285,15 @@ class TestTerms:
         without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
         prepare(rendered)
         ox.Store().query(prepare(rendered))
-        assert without.strip() == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()
+        assert (
+            without.strip()
+            == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()
+        )
 
     def test_constants_only_in_the_caller(self):
         """A literal that looks like SPARQL stays a literal."""
-        text = render("labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[])
+        text = render(
+            "labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[]
+        )
         assert '"\\" } DROP ALL #"' in text
         prepareQuery(text)

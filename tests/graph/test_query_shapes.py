@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query import shapes as query_shapes
 from kgqa.graph.query.patterns import MarkTest, TypeTest, walk_of
-from kgqa.graph.query.templates import Comment, _environment, render, render_term
 from kgqa.graph.query.shapes import Shapes
+from kgqa.graph.query.templates import Comment, _environment, render, render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
 from tests.graph.test_queries import FULL
 

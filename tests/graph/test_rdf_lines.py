@@ -17,7 +17,9 @@ B = b'<http://e/a> <http://e/p> "text" .\n'
 C = b'<http://e/a> <http://e/p> "text"@en .\n'
 
 
-def read(data: bytes, *, quads: bool = False, tag: str = "f00d", strict: bool = False) -> tuple[list[bytes], list[tuple[int, str]]]:
+def read(
+    data: bytes, *, quads: bool = False, tag: str = "f00d", strict: bool = False
+) -> tuple[list[bytes], list[tuple[int, str]]]:
     """Good lines, and (line number, message) of the bad ones."""
     bad: list[tuple[int, str]] = []
     format = ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES
@@ -83,7 +85,10 @@ class TestEveryLineAlone:
         assert len(good) == 21
         assert [line for line, _ in wrong] == [11, 24]
 
-    @given(st.lists(st.sampled_from([A, B, C, b"bad\n", b"# c\n", b"\n", A.replace(b"\n", b"\r\n")]), max_size=30), st.integers(1, 80))
+    @given(
+        st.lists(st.sampled_from([A, B, C, b"bad\n", b"# c\n", b"\n", A.replace(b"\n", b"\r\n")]), max_size=30),
+        st.integers(1, 80),
+    )
     def test_blocks_of_any_size(self, lines, size):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rdf_lines, "BLOCK_BYTES", size)
@@ -115,7 +120,10 @@ class TestForms:
             (b'<http://e/a> <http://e/p> "caf\\u00e9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
             (b'<http://e/a> <http://e/p> "caf\\u00E9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
             ('<http://e/a> <http://e/p> "café" .'.encode(), '<http://e/a> <http://e/p> "café" .\n'.encode()),
-            ("<http://e/é> <http://e/p> <http://e/b> .".encode(), "<http://e/é> <http://e/p> <http://e/b> .\n".encode()),
+            (
+                "<http://e/é> <http://e/p> <http://e/b> .".encode(),
+                "<http://e/é> <http://e/p> <http://e/b> .\n".encode(),
+            ),
             (b"<http://e/\\u00e9> <http://e/p> <http://e/b> .", "<http://e/é> <http://e/p> <http://e/b> .\n".encode()),
         ],
     )
@@ -258,12 +266,24 @@ class TestAgainstTheEngine:
         good, _ = read(ox.serialize(quads, format=ox.RdfFormat.N_QUADS), quads=True)
         assert list(ox.parse(b"".join(good), format=ox.RdfFormat.N_QUADS)) == quads
 
-    @given(st.lists(st.one_of(st.sampled_from([A, B, C] + [b + b"\n" for b in BAD]), st.binary(max_size=40).map(lambda b: b + b"\n")), max_size=12))
+    @given(
+        st.lists(
+            st.one_of(
+                st.sampled_from([A, B, C] + [b + b"\n" for b in BAD]), st.binary(max_size=40).map(lambda b: b + b"\n")
+            ),
+            max_size=12,
+        )
+    )
     def test_nothing_strict_passes_that_the_engine_refuses(self, lines):
         good, _ = read(b"".join(lines), strict=True)
         list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
 
-    @given(st.lists(st.sampled_from(list(b"<>\"\\.@^_: \t\nabu09/#-eg{}|`%") + [0xE9, 0xC3, 0xA9]).map(lambda n: bytes([n])), max_size=60))
+    @given(
+        st.lists(
+            st.sampled_from(list(b'<>"\\.@^_: \t\nabu09/#-eg{}|`%') + [0xE9, 0xC3, 0xA9]).map(lambda n: bytes([n])),
+            max_size=60,
+        )
+    )
     def test_any_bytes(self, pieces):
         data = b"<http://e/a> <http://e/p> " + b"".join(pieces)
         good, wrong = read(data, strict=True)

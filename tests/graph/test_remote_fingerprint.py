@@ -11,10 +11,10 @@ import pytest
 
 from kgqa.errors import StoreUnavailable
 from kgqa.graph.endpoint import fingerprint as remote_fingerprint
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.fingerprint import telling_predicates
-from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Literal
 from kgqa.testing.sparql_server import Sent, SparqlServer, table
 
@@ -98,7 +98,7 @@ def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
     down = True
     store, server = graph_of(lambda query: Sent(503) if down else number(3))
     with pytest.raises(StoreUnavailable):
-        store.fingerprint  # noqa: B018
+        store.fingerprint
     down = False
     assert store.fingerprint
 

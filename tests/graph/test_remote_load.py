@@ -16,9 +16,9 @@ import pytest
 
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.endpoint import loading as remote_load
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.loading import DEFAULT_GRAPH, batches, graph_to_write
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Literal
 from tests.rdf_samples import files_of_each_format
 
@@ -146,7 +146,9 @@ class TestMalformedLines:
         report = store.load([path], on_error="skip")
         assert (report.added, report.malformed) == (50, 2)
         assert (report.examples[1].line, "abc" in report.examples[1].message) == (22, True)
-        with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*--on-error skip.*loaded? the files again|does no harm"):
+        with pytest.raises(
+            QueryRejected, match=r"data\.nt, line 1: .*--on-error skip.*loaded? the files again|does no harm"
+        ):
             target().load([file([WRONG_NUMBER, *LINES])])
 
     def test_too_much_refused(self, target, file, monkeypatch):
@@ -168,7 +170,9 @@ class TestWhoMayWrite:
     @pytest.mark.parametrize("access", [Access(), Access("kgqa", "wrong"), Access("nobody", "x")])
     def test_wrong_password(self, target, file, access):
         store = target(access=access)
-        with pytest.raises(StoreUnavailable, match="does not let you in.*endpoint.user.*KGQA_ENDPOINT_PASSWORD") as caught:
+        with pytest.raises(
+            StoreUnavailable, match="does not let you in.*endpoint.user.*KGQA_ENDPOINT_PASSWORD"
+        ) as caught:
             store.load([file(LINES)])
         assert "wrong" not in str(caught.value)
 
@@ -194,8 +198,13 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         store = target()
-        with pytest.raises(KeyboardInterrupt, match=r"are the first 2 lines of more\.nt, and 50 lines of files before it.*no harm"):
-            store.load([file(LINES), file(["<urn:a> <urn:b> <urn:c> .", "<urn:a> <urn:b> <urn:d> ."], "more.nt")], progress=stop)
+        with pytest.raises(
+            KeyboardInterrupt, match=r"are the first 2 lines of more\.nt, and 50 lines of files before it.*no harm"
+        ):
+            store.load(
+                [file(LINES), file(["<urn:a> <urn:b> <urn:c> .", "<urn:a> <urn:b> <urn:d> ."], "more.nt")],
+                progress=stop,
+            )
         assert len(triples(store)) == 52
 
     def test_connection_lost(self, target, file, virtuoso_server, monkeypatch):
@@ -326,7 +335,7 @@ def test_terms_go_into_an_update_as_they_are(opened, load):
     """What the embedded engine makes of the rendered update is what it was rendered from."""
     store = opened([], writable=True)
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
-    lines = [f'<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n'.encode() for n, text in enumerate(texts)]
+    lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
     triples = [remote_load.triple_of(quad) for quad in remote_load.parsed(lines)]
     store.update(remote_load.render("insert_triples", graph=remote_load.Entity("urn:g"), triples=triples))
     rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")

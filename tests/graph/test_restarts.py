@@ -14,8 +14,8 @@ from importlib.resources import files
 import pytest
 
 from kgqa.errors import StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Question
 from kgqa.settings import resolve
@@ -110,7 +110,7 @@ def test_questions_outlive_restarts(server, tmp_path):
 def test_a_server_that_ends_in_the_middle_of_a_query_is_an_error(server, end):
     problems: list[StoreError] = []
     with EndpointStore(server.url, graphs=[GRAPH], access=Access(patience=1.0)) as store:
-        store.profile  # noqa: B018  what it is, is asked before
+        store.profile
 
         def work() -> None:
             try:

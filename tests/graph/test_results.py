@@ -23,7 +23,8 @@ NUMBERS = st.one_of(
     st.booleans().map(ox.Literal),
 )
 DATATYPES = st.sampled_from(
-    [XSD + t for t in ("integer", "decimal", "double", "boolean", "date", "dateTime", "gYear", "float", "anyURI")] + ["http://e/type"]
+    [XSD + t for t in ("integer", "decimal", "double", "boolean", "date", "dateTime", "gYear", "float", "anyURI")]
+    + ["http://e/type"]
 )
 LITERALS = st.one_of(
     TEXTS.map(ox.Literal),
@@ -31,7 +32,9 @@ LITERALS = st.one_of(
     st.builds(lambda text, kind: ox.Literal(text, datatype=ox.NamedNode(kind)), TEXTS | st.from_regex(r"-?\d{1,4}(\.\d+)?", fullmatch=True), DATATYPES),
     NUMBERS,
 )  # fmt: skip
-TERMS = st.one_of(LITERALS, IRIS.map(ox.NamedNode), st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).map(ox.BlankNode))
+TERMS = st.one_of(
+    LITERALS, IRIS.map(ox.NamedNode), st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).map(ox.BlankNode)
+)
 GRAPH = ox.NamedNode("http://e/g")
 
 
@@ -61,7 +64,9 @@ class TestAgainstTheEngine:
     @example([ox.Literal("true"), ox.Literal("5"), ox.Literal("1.5"), ox.Literal("1e5"), ox.Literal("<a>")])
     @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "double")) for t in ("INF", "-INF", "NaN", "1e400", "abc", "")])
     @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "decimal")) for t in ("1.", ".5", "+0.10", "-.5", "1")])
-    @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "integer")) for t in ("007", "+1", "-0", "1" * 40, "1.5", " 1")])
+    @example(
+        [ox.Literal(t, datatype=ox.NamedNode(XSD + "integer")) for t in ("007", "+1", "-0", "1" * 40, "1.5", " 1")]
+    )
     @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "boolean")) for t in ("1", "0", "TRUE", "true", "")])
     def test_any_terms(self, terms):
         store = ox.Store()
@@ -81,9 +86,7 @@ class TestAgainstTheEngine:
             for name, term in (("l", left), ("r", right)):
                 if term is not None:
                     store.add(ox.Quad(node, ox.NamedNode(f"http://e/{name}"), term))
-        query = (
-            "SELECT ?l ?r { ?s <http://e/is> ?i OPTIONAL { ?s <http://e/l> ?l } OPTIONAL { ?s <http://e/r> ?r } } ORDER BY ?i"
-        )
+        query = "SELECT ?l ?r { ?s <http://e/is> ?i OPTIONAL { ?s <http://e/l> ?l } OPTIONAL { ?s <http://e/r> ?r } } ORDER BY ?i"
         decoded, _, expected = table(store, query)
         assert decoded.rows == expected
 

@@ -43,7 +43,9 @@ def test_a_line_is_split_into_triple_and_graph(quads):
     for quad in quads:
         line = ox.serialize([quad], format=ox.RdfFormat.N_QUADS)
         triple, graph = split_graph(line)
-        assert list(ox.parse(triple, format=ox.RdfFormat.N_TRIPLES)) == [ox.Quad(quad.subject, quad.predicate, quad.object)]
+        assert list(ox.parse(triple, format=ox.RdfFormat.N_TRIPLES)) == [
+            ox.Quad(quad.subject, quad.predicate, quad.object)
+        ]
         assert graph == (None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value.encode())
 
 
@@ -87,7 +89,9 @@ def test_iris_that_servers_cut_are_malformed(reading):
     ("trig", "<urn:a> <urn:b> <urn:c> . <urn:other> { <urn:d> <urn:e> <urn:f> }", "line 2"),
 ])  # fmt: skip
 def test_a_triple_of_another_graph_is_an_error_even_where_bad_lines_are_left_out(reading, ending, text, line):
-    with pytest.raises(LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*only <urn:mine>.*--graph-iri urn:other"):
+    with pytest.raises(
+        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*only <urn:mine>.*--graph-iri urn:other"
+    ):
         reading(text, ending=ending).check()
 
 
@@ -112,7 +116,8 @@ def test_what_is_staged_is_read_once(reading, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "sent"), [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)]
+    ("text", "sent"),
+    [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)],
 )
 def test_nul_is_not_sent(text, sent):
     assert (unsendable(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent

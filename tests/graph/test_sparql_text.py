@@ -153,7 +153,9 @@ class TestExpansion:
 
 
 class TestFetching:
-    @pytest.mark.parametrize("keyword", ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERV\\U00000049CE", "s\\u0065rvice"])
+    @pytest.mark.parametrize(
+        "keyword", ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERV\\U00000049CE", "s\\u0065rvice"]
+    )
     def test_service_is_refused(self, keyword):
         with pytest.raises(QueryRejected, match="SERVICE is not allowed"):
             prepare(f"SELECT * {{ {keyword} <http://127.0.0.1:9/> {{ ?a ?b ?c }} }}")
@@ -298,11 +300,23 @@ class TestShorter:
         assert _result(graph.query(short)) == _result(graph.query(full))
 
     def test_only_what_is_there_twice(self):
-        assert shorten_iris("SELECT ?x { <http://e/a> <http://f/b> ?x }") == "SELECT ?x { <http://e/a> <http://f/b> ?x }"
-        short = shorten_iris("SELECT ?x FROM <http://e/g> { <http://e/a> <http://f/b.c.d> ?x . ?x <http://f/b.> '<http://e/a>' } # <http://e/a>")
-        assert "FROM ns:g { ns:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
+        assert (
+            shorten_iris("SELECT ?x { <http://e/a> <http://f/b> ?x }") == "SELECT ?x { <http://e/a> <http://f/b> ?x }"
+        )
+        short = shorten_iris(
+            "SELECT ?x FROM <http://e/g> { <http://e/a> <http://f/b.c.d> ?x . ?x <http://f/b.> '<http://e/a>' } # <http://e/a>"
+        )
+        assert (
+            "FROM ns:g { ns:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
+        )
 
-    @given(st.lists(st.from_regex(r"http://[a-c]/[A-Za-z0-9_.#/%:é\-]{0,8}", fullmatch=True).filter(lambda iri: "%" not in iri), min_size=1, max_size=6))
+    @given(
+        st.lists(
+            st.from_regex(r"http://[a-c]/[A-Za-z0-9_.#/%:é\-]{0,8}", fullmatch=True).filter(lambda iri: "%" not in iri),
+            min_size=1,
+            max_size=6,
+        )
+    )
     def test_expanded_again_it_is_the_query_that_it_was(self, iris):
         query = "SELECT * { " + " ".join(f"?x <{iri}> <{iri}> ." for iri in iris) + " }"
         again = expand_prefixes(shorten_iris(query))
@@ -313,7 +327,11 @@ class TestShorter:
         assert _result(graph.query(shorten_iris(query))) == _result(graph.query(query)) == [("70",)]
 
     def test_leaves_declarations_alone(self, graph):
-        query = f"PREFIX a: <{NS}people.person> SELECT ?x {{ ?y a:.parents ?z . ?z <{NS}type.object.name> ?x }}".replace("a:.", "a:\\.")
+        query = (
+            f"PREFIX a: <{NS}people.person> SELECT ?x {{ ?y a:.parents ?z . ?z <{NS}type.object.name> ?x }}".replace(
+                "a:.", "a:\\."
+            )
+        )
         prepareQuery(shorten_iris(query))
 
 
@@ -348,7 +366,9 @@ def _text(value) -> str | None:
 @pytest.mark.parametrize("escape", ["\\u0027", "\\u0022", "\\U00000027", "\\u0023"])
 def test_an_escape_in_an_iri_hides_nothing(escape):
     with pytest.raises(QueryRejected):
-        prepare(f"SELECT * {{ OPTIONAL {{ <http://x/{escape}#> ?p ?o }} SERVICE SILENT <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
+        prepare(
+            f"SELECT * {{ OPTIONAL {{ <http://x/{escape}#> ?p ?o }} SERVICE SILENT <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}"
+        )
 
 
 @pytest.mark.parametrize("stray", ["\\", '"', "'"])
@@ -369,10 +389,38 @@ class TestNothingGetsThrough:
     """Queries put together from what has hidden SERVICE before; what `prepare` accepts is run by the bare engine, which
     has a network here, against a port that counts who connects."""
 
-    HEADS = ["", "BASE <http://e/>\n", "PREFIX a: <http://e/>\n", "PREFIX a: <x>\n", "BASE <http://e/>\nPREFIX a: <x>\n", "PREFIX : <http://e/>\n"]
-    NAMES = ["a:b", "a:b.c", "a:b.c.d", "a:b.SERVICE", "a:b.c.SERVICE", "SERVICE:x", "z:SILENT", ":x.y.z", "<http://e/\\u0027>", "<http://e/x>"]
+    HEADS = [
+        "",
+        "BASE <http://e/>\n",
+        "PREFIX a: <http://e/>\n",
+        "PREFIX a: <x>\n",
+        "BASE <http://e/>\nPREFIX a: <x>\n",
+        "PREFIX : <http://e/>\n",
+    ]
+    NAMES = [
+        "a:b",
+        "a:b.c",
+        "a:b.c.d",
+        "a:b.SERVICE",
+        "a:b.c.SERVICE",
+        "SERVICE:x",
+        "z:SILENT",
+        ":x.y.z",
+        "<http://e/\\u0027>",
+        "<http://e/x>",
+    ]
     NOISE = ["", " ", "\n", "# x\n", "# x\r", "#\\u000A", '"a"', "'", '"""q"""', "\\u0022", "\\u0027", "?x", "."]
-    WORDS = ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERVIC\\u0045", "SERVICE SILENT", "\\U00000053ERVICE", "OPTIONAL", ""]
+    WORDS = [
+        "SERVICE",
+        "service",
+        "SerVice",
+        "\\u0053ERVICE",
+        "SERVIC\\u0045",
+        "SERVICE SILENT",
+        "\\U00000053ERVICE",
+        "OPTIONAL",
+        "",
+    ]
 
     @pytest.fixture
     @staticmethod
@@ -392,9 +440,13 @@ class TestNothingGetsThrough:
         target = f"<http://127.0.0.1:{server.getsockname()[1]}/>"
         # whatever a name is cut down to must be in the data, or the engine never comes to the rest of the query
         store = ox.Store()
-        for space, local in itertools.product(("http://e/", "http://e/x"), ("b", "b.c", "b.c.d", "x", "x.y", "x.y.z", "")):
+        for space, local in itertools.product(
+            ("http://e/", "http://e/x"), ("b", "b.c", "b.c.d", "x", "x.y", "x.y.z", "")
+        ):
             name = ox.NamedNode(space + local)
-            store.extend([ox.Quad(ox.NamedNode("http://e/s"), ox.NamedNode("http://e/p"), name), ox.Quad(name, name, name)])
+            store.extend(
+                [ox.Quad(ox.NamedNode("http://e/s"), ox.NamedNode("http://e/p"), name), ox.Quad(name, name, name)]
+            )
 
         def reached(head: str, middle: str, inner: str = "?s ?p ?o") -> bool:
             try:
@@ -419,7 +471,9 @@ class TestNothingGetsThrough:
         some = st.sampled_from
 
         @settings(max_examples=4000 if os.environ.get("KGQA_SOAK") else 400, derandomize=True, deadline=None)
-        @given(some(self.HEADS), some(self.NAMES), some(self.NAMES), some(self.NOISE), some(self.WORDS), some(self.NOISE))
+        @given(
+            some(self.HEADS), some(self.NAMES), some(self.NAMES), some(self.NOISE), some(self.WORDS), some(self.NOISE)
+        )
         def check(head, one, two, before, word, after):
             if reached(head, f"{one} {two} ?o {before} . {word} {after}"):
                 accepted.append(word)

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -269,7 +269,7 @@ def test_a_server_that_stays_busy_is_an_error_that_says_so(serve, to):
 
 @pytest.mark.parametrize("form", ["number", "date"])
 def test_retry_after_is_obeyed_by_all(serve, to, form):
-    wait = 1 if form == "number" else datetime.now(timezone.utc) + timedelta(seconds=2)
+    wait = 1 if form == "number" else datetime.now(UTC) + timedelta(seconds=2)
     server = serve(TABLE)
     server.enqueue(busy(429, retry_after=wait))
     transports = [to(server) for _ in range(3)]
@@ -284,9 +284,7 @@ def test_retry_after_is_obeyed_by_all(serve, to, form):
     assert min(later) - turned_away >= 0.9
 
 
-@pytest.mark.parametrize(
-    "wait", [30, 10**15, datetime.now(timezone.utc) + timedelta(hours=1)], ids=["30 s", "ages", "date"]
-)
+@pytest.mark.parametrize("wait", [30, 10**15, datetime.now(UTC) + timedelta(hours=1)], ids=["30 s", "ages", "date"])
 def test_a_wait_that_is_longer_than_the_time_left_is_an_error_at_once(serve, to, wait):
     server = serve(busy(429, retry_after=wait))
     transport = to(server)
@@ -357,7 +355,7 @@ def test_what_a_server_is_is_not_told_by_the_error_of_another(serve, to):
     server = serve(TABLE, server="Virtuoso/07")
     transport = to(server, detects=True)
     server.enqueue(Sent(404, b"", "text/html", headers=()))
-    transport.profile  # noqa: B018
+    transport.profile
     asked(transport)
     assert transport.profile.name == "virtuoso"
 

@@ -6,7 +6,6 @@ import pytest
 
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.store import Rows
 from kgqa.graph.endpoint.replies.verdict import (
     aggregates_all,
     broken_result,
@@ -16,6 +15,7 @@ from kgqa.graph.endpoint.replies.verdict import (
     outer_limit,
     said_in,
 )
+from kgqa.graph.store import Rows
 
 GENERIC, VIRTUOSO = profile_named("generic"), profile_named("virtuoso")
 JSON = {"content-type": "application/sparql-results+json; charset=utf-8"}
@@ -76,7 +76,7 @@ def test_anything_else_is_an_error_that_says_what_to_do(status, headers, body, e
     found = verdict(status, headers, body)
     assert type(found) is error
     pytest.raises(error, lambda: (_ for _ in ()).throw(found)).match(says)
-    assert str(found).isprintable() and str(found).rstrip(")").endswith((".", "?")) or "It says" in str(found)
+    assert (str(found).isprintable() and str(found).rstrip(")").endswith((".", "?"))) or "It says" in str(found)
 
 
 def test_a_sign_is_one_whatever_the_server_is_taken_for():

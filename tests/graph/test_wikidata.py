@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
-from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
 from kgqa.trace import Trace
+from kgqa.training.gold_paths import gold_paths
 from kgqa.words import arrow_words, hop_words, path_words, published_words
 from tests.conftest import SOAK
 

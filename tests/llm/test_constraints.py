@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from kgqa.llm.client import Message, Prompt, Sampling
 from kgqa.llm.backends.constraints import JSON_TOKENS, Constraints, chosen, constraint, is_about
 from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.client import Message, Prompt, Sampling
 from kgqa.testing import faults
 from kgqa.testing.faults import Reply
 from kgqa.testing.server import ScriptedServer

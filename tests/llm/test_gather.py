@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa.errors import ModelUnavailable
-from kgqa.llm.client import Completion, Message, Prompt
 from kgqa.llm.backends.gather import Gatherer
+from kgqa.llm.client import Completion, Message, Prompt
 
 SOON = 5.0
 """Seconds after which a test has failed."""

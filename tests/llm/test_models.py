@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import STAGES, Message, Prompt, Sampling
 from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
-from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.replay import Replay
-from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY
 from kgqa.testing import faults

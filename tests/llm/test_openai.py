@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.replay import Replay
 from kgqa.servers import LARGEST_REPLY
 from kgqa.testing import faults

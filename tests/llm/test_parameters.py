@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.llm.client import Sampling
 from kgqa.llm.backends.parameters import Parameters, refused_parameter
+from kgqa.llm.client import Sampling
 
 SENT = [
     "temperature",

@@ -660,9 +660,9 @@ def test_no_text_makes_a_reader_raise(text, size, k):
         assert bool(choice.problem) == (choice.value is None)
     assert read_verdict(text) in ("yes", "no", "unparsed")
     scores = read_scores(text, size=size).value
-    assert scores is None or len(scores) == size and all(score is None or 0 <= score <= 1 for score in scores)
+    assert scores is None or (len(scores) == size and all(score is None or 0 <= score <= 1 for score in scores))
     answers = read_answers(text).value
-    assert answers is None or len(answers) <= 200 and all(answer and answer.isprintable() for answer in answers)
+    assert answers is None or (len(answers) <= 200 and all(answer and answer.isprintable() for answer in answers))
     own = read_own_answers(text, size=size).value or ()
     texts = [each for each in own if isinstance(each, str)]
     assert set(own) <= {*texts, *range(size)} and all(each and each.isprintable() for each in texts)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.client import Completion
 from kgqa.llm.backends.chat_reply import (
     UnreadableBody,
     message_of,
@@ -14,6 +13,7 @@ from kgqa.llm.backends.chat_reply import (
     read_body,
     read_reply,
 )
+from kgqa.llm.client import Completion
 
 
 @pytest.mark.parametrize(

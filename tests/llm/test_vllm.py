@@ -18,8 +18,8 @@ import pytest
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.backends.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
+from kgqa.llm.client import Completion, Message, Prompt, Sampling
 
 PASSED = {
     "LLM": {"model", "seed", "runner", "trust_remote_code"},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
+from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.methods.ask import ask, graph_id, open_resources
 from kgqa.model import GraphId
 from kgqa.schema import bundled_schema

@@ -75,7 +75,7 @@ def answers(server, tmp_path):
         )
         with open_resources(settings=settings) as resources:
             resources.graph.prepare()
-            resources.graph.names  # noqa: B018
+            resources.graph.names
             if damage:
                 server.damage = damage
             try:
@@ -159,4 +159,4 @@ def test_two_in_a_hundred_answers_are_damaged(answers):
 
     right = answers(questions)
     for before, after in zip(right, answers(questions, sometimes)):
-        assert values(after) == values(before) and after.status == before.status or honest(after), after
+        assert (values(after) == values(before) and after.status == before.status) or honest(after), after

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.tournaments.chooser import RandomChooser
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import METHODS, prefilter, relevance
+from kgqa.rank.tournaments.chooser import RandomChooser
 
 RELATIONS = [
     "sports team arena stadium",

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.hostile_files import as_json, hostile
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.semantic import CachedEncoder
 from kgqa.rank.trained import PathTable, TrainedRanker, in_half_precision, ranker_scorer
+from tests.hostile_files import as_json, hostile
 
 TOPIC = Entity("http://ex.org/topic")
 RELATIONS = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [-1.0, 0.0], "d": [0.6, 0.8]}
@@ -318,7 +318,10 @@ def test_a_scorer_for_other_embeddings_is_refused(encoder):
 def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
     file = tmp_path_factory.mktemp("headers") / "r.npz"
     text = as_json(damaged).replace("\0", "")
-    arrays = {name: np.zeros((2 if name == "directions" else 4, 4), dtype="<f2") for name in ("question_map", "first_map", "further_map", "directions")}
+    arrays = {
+        name: np.zeros((2 if name == "directions" else 4, 4), dtype="<f2")
+        for name in ("question_map", "first_map", "further_map", "directions")
+    }
     np.savez(file, header=np.array(text), **arrays)
     try:
         ranker = TrainedRanker.load(file)

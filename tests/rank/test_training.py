@@ -226,9 +226,7 @@ def test_the_rank_of_the_gold_path(question, rank):
 
 
 def test_hits_at_several_ks():
-    vectors = Vectors(
-        np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array([0.3, 0.2, 0.1])}, "m"
-    )
+    vectors = Vectors(np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array([0.3, 0.2, 0.1])}, "m")
     pool = np.array([[0], [1], [2]], dtype=np.int32)
     examples = [Example("q", pool, gold) for gold in (0, 1, 2, 2)]
     assert hits(TrainedRanker.identity(3, "m"), examples, vectors, (1, 2, 3)) == [0.25, 0.5, 1.0]

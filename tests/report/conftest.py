@@ -11,8 +11,8 @@ import pytest
 
 from kgqa import open_resources
 from kgqa.cache import Cache
-from kgqa.evaluation.runs.manifest import Plan, manifest_of
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
+from kgqa.evaluation.runs.manifest import Plan, manifest_of
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_folder import begun
 from kgqa.evaluation.runs.runner import answered

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.model import Answer, GraphId, Question
 from kgqa.answer_json import answer_object
+from kgqa.model import Answer, GraphId, Question
 from kgqa.report.answer import answer_text, graph_line
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")

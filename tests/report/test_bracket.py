@@ -90,7 +90,7 @@ json_values = st.recursive(
 )
 events = st.fixed_dictionaries(
     {"kind": st.sampled_from(["pool", "shortlist", "match", "kept", "ranked", "x"]) | json_values},
-    optional={name: json_values for name in ("hop", "paths", "candidates", "picked", "scores", "tie")},
+    optional=dict.fromkeys(("hop", "paths", "candidates", "picked", "scores", "tie"), json_values),
 )
 
 

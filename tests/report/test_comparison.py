@@ -15,7 +15,7 @@ from kgqa.report.comparison import compare, figures_of, groups_of, labels_of, me
 
 
 def record(number: int, hit: float, **more: Any) -> Record:
-    scores = {name: hit for name in ("hit@1", "f1", "em")}
+    scores = dict.fromkeys(("hit@1", "f1", "em"), hit)
     answer = {"status": "answered", "grounding": "graph", "query_class": "exact", "usage": {"queries": 4, "calls": 2}}
     return Record(str(number), "set", f"question {number}", answer, (GoldAnswer("m.1", "x"),), scores=scores, **more)
 

@@ -180,9 +180,7 @@ def test_names_of_runs_and_groups_are_escaped_in_the_index(answered_record):
     assert ATTACKS[0] in parsed.text
 
 
-@given(st.dictionaries(st.text(max_size=5), json_values, max_size=3) | st.fixed_dictionaries({}, optional={
-    name: json_values for name in ("answers", "paths", "trace", "topics", "usage", "sparql", "notes", "status", "query_class")
-}))  # fmt: skip
+@given(st.dictionaries(st.text(max_size=5), json_values, max_size=3) | st.fixed_dictionaries({}, optional=dict.fromkeys(("answers", "paths", "trace", "topics", "usage", "sparql", "notes", "status", "query_class"), json_values)))  # fmt: skip
 def test_a_page_of_any_answer_object_can_be_made(answer):
     record = Record("i", "d", "t", answer, ())
     assert "</html>" in "".join(question_page(record, PLACE))

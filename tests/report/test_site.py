@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.metrics.scores import score_record
+from kgqa.evaluation.runs.records import Record
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import losses_of
 from kgqa.report.outcomes import STAGES, UNSCORED, sides_of, stage_of

@@ -7,12 +7,12 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.training.gold_paths import query_paths
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_along, gold_for
 from kgqa.testing.model_oracle import WORST, ModelOracle
 from kgqa.testing.server import ScriptedServer
+from kgqa.training.gold_paths import query_paths
 
 ANTHEM = "[E1] -> national anthem national anthem of · national anthem of a country country -> country capital"
 

@@ -8,8 +8,8 @@ import pytest
 
 from kgqa.llm.client import Message, Prompt
 from kgqa.llm.models import open_models
-from kgqa.llm.replies.parse import read_answers, read_choice, read_indices, read_scores, read_verdict
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.parse import read_answers, read_choice, read_indices, read_scores, read_verdict
 from kgqa.settings import resolve
 from kgqa.testing.model_oracle import WORST, Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer

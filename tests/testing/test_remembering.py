@@ -11,7 +11,7 @@ from tests.testing.test_model_oracle import RIGHT, TABLE, messages
 
 PROMPTS = Prompts()
 REAL = ["Kyoto"]
-MEMORY = {question: REAL for question in TABLE}
+MEMORY = dict.fromkeys(TABLE, REAL)
 ANSWERING = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/sufficient"}
 
 

@@ -55,6 +55,8 @@ def write_triples(file: Path, start: int, count: int) -> Path:
     """An N-Triples file of that many different triples, whose texts are too different to be packed well."""
     chance = random.Random(start)
     with open(file, "w", encoding="utf-8") as lines:
-        for number in range(start, start + count):
-            lines.write(f'<http://e/n{number}> <http://e/p{number % 40}> "{chance.random()} {chance.random()}" .\n')
+        lines.writelines(
+            f'<http://e/n{number}> <http://e/p{number % 40}> "{chance.random()} {chance.random()}" .\n'
+            for number in range(start, start + count)
+        )
     return file

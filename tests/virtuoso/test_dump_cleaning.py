@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.errors import KgqaError, LoadError
 from kgqa.virtuoso.freebase.cleaning import Cleaner, clean_dump
-from kgqa.virtuoso.freebase.dump.layout import FILES_PER_GROUP, Layout, chunk_file, chunk_files, file_of, files_of_worker
+from kgqa.virtuoso.freebase.dump.layout import (
+    FILES_PER_GROUP,
+    Layout,
+    chunk_file,
+    chunk_files,
+    file_of,
+    files_of_worker,
+)
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.reader import Place
 from kgqa.virtuoso.freebase.dump.rules import Cleaning

@@ -18,16 +18,16 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.opening import open_graph
 from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.opening import open_graph
+from kgqa.virtuoso.bulk.load_token import TABLE
 from kgqa.virtuoso.freebase import loading as freebase
 from kgqa.virtuoso.freebase.cleaning import Cleaner
 from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
-from kgqa.virtuoso.bulk.load_token import TABLE
+from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
 from kgqa.virtuoso.server.server import Server
 from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK

@@ -59,7 +59,7 @@ class TestClean:
         (tmp_path / "evil.nt").write_bytes(b"\x1b[2J\x1b]0;owned\x07<s>\t<p>\t\xc2\x9b31m\xe2\x80\xaeo\t.\n" * 3)
         for options in ([], ["--json"]):
             done = kgqa("freebase", "clean", "evil.nt", "--dry-run", *options)
-            assert not any(ord(c) < 32 and c != "\n" or c in "\x7f\x9b\u202e" for c in done.out), done.out
+            assert not any((ord(c) < 32 and c != "\n") or c in "\x7f\x9b\u202e" for c in done.out), done.out
             assert "not three terms" in done.out
 
 

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgqa.cli.eval.show import Bar, estimate, show, way
 from kgqa.cli.eval.names_first import index_names
+from kgqa.cli.eval.show import Bar, estimate, show, way
 from kgqa.cli.options import say
 from kgqa.lock_files import held, only_one
 
 if TYPE_CHECKING:
-    from kgqa.evaluation.runs.manifest import Plan
     from kgqa.evaluation.datasets.questions import GoldQuestion
+    from kgqa.evaluation.runs.manifest import Plan
     from kgqa.evaluation.runs.run_folder import RunFolder
     from kgqa.evaluation.runs.runner import Progress, Stop
     from kgqa.evaluation.runs.runs import Run
@@ -398,7 +398,9 @@ def _run(
         say(text, also_quiet=not stop.asked)
     elif progress.lost.total():
         named = ", ".join(f"{name} {count:,}" for name, count in progress.lost.most_common())
-        text = f"kgqa: {label}{progress.lost.total():,} questions were lost to servers ({named}). Ask them again: {again}"
+        text = (
+            f"kgqa: {label}{progress.lost.total():,} questions were lost to servers ({named}). Ask them again: {again}"
+        )
         say(text, also_quiet=True)
     # whoever asked for the end does not want the next run begun either
     return (130 if stop.asked else 0 if progress.whole else EXIT_STOPPED), run

@@ -19,7 +19,8 @@ SHOWN = ("hit@1", "f1", "em")
 
 class Bar:
     """Progress: done, rate, time left, running scores, cost, failures by class. On a terminal only; elsewhere a line for
-    every tenth."""
+    every tenth.
+    """
 
     def __init__(self, progress: Progress, label: str = "") -> None:
         self._progress = progress

@@ -51,9 +51,9 @@ def command(
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import KgqaError, SettingsError
+    from kgqa.evaluation.published.thesis_tables import Cell, as_text, cell_of, read_models, tables
     from kgqa.evaluation.runs.manifest import Plan
     from kgqa.evaluation.runs.run_questions import chosen_questions
-    from kgqa.evaluation.published.thesis_tables import Cell, as_text, cell_of, read_models, tables
 
     table = tables()[number]
     places = read_models(models_file) if models_file else {}

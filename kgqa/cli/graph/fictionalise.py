@@ -56,13 +56,13 @@ def fictionalise(
       kgqa graph fictionalise --invented --out fiction/
       kgqa eval run --graph fiction/ --dataset fiction/questions.jsonl --out runs/fiction
     """
-    from kgqa.methods.ask import cache_of
-    from kgqa.settings import resolve
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.fictional.fictionalise import check_free
     from kgqa.evaluation.fictional.fictionalise import fictionalise as rewired
     from kgqa.evaluation.fictional.world import QUESTIONS, world_folder
     from kgqa.graph.opening import open_graph
+    from kgqa.methods.ask import cache_of
+    from kgqa.settings import resolve
 
     if invented and (places or source):
         raise click.UsageError("--invented brings a graph and questions of its own: give neither.")

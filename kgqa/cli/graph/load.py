@@ -130,9 +130,7 @@ def _load_into_folder(
     schema_name = _keep_schema(schema, folder)
     try:
         memory = settings["graph.load_memory"]
-        report = load_files(
-            folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options
-        )
+        report = load_files(folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options)
     except KeyboardInterrupt:
         bars.close()
         say(
@@ -149,11 +147,12 @@ def _load_into_folder(
 
 def _keep_schema(schema: str | None, folder: Path) -> str | None:
     """A bundled schema's name; a schema file is checked and copied into the graph's folder, under a name of its
-    content, so that the copy in use stays if the load comes to nothing."""
+    content, so that the copy in use stays if the load comes to nothing.
+    """
     if schema is None:
         return None
-    from kgqa.graph.embedded.loading import make_folder
     from kgqa.graph.embedded.folder import write_whole
+    from kgqa.graph.embedded.loading import make_folder
     from kgqa.schema import BUNDLED, load_schema
 
     loaded = load_schema(schema)
@@ -171,8 +170,8 @@ def print_report(report: Any, place: str, schema: str, facts: dict[str, Any], as
         report: a LoadReport. place: what was loaded into. schema: its title.
         facts: what the JSON has on top of the report.
     """
-    from kgqa.model import to_json
     from kgqa.answer_json import json_text
+    from kgqa.model import to_json
     from kgqa.words import clean
 
     if as_json:

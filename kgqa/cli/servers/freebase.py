@@ -96,8 +96,8 @@ def load(
       kgqa freebase load freebase-rdf-latest.gz --resume
       kgqa freebase load freebase-rdf-latest.gz --dry-run --json
     """
-    from kgqa.virtuoso.freebase.loading import load_dump
     from kgqa.virtuoso.freebase.journal import LoadOptions
+    from kgqa.virtuoso.freebase.loading import load_dump
     from kgqa.virtuoso.server.server import Server
 
     if resume and restart:

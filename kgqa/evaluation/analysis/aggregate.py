@@ -15,8 +15,8 @@ import numpy as np
 
 from kgqa.evaluation.analysis.comparison import GROUPINGS
 from kgqa.evaluation.metrics.measures import Interval, mean
-from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, score_record
+from kgqa.evaluation.runs.records import Record
 
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
 GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")

@@ -21,7 +21,8 @@ MORE_TOPICS = 3
 @dataclass(frozen=True, slots=True)
 class McNemar:
     """Over n questions: right in the first run only, in the second only, and the exact two-sided p of that split if
-    both were equally good."""
+    both were equally good.
+    """
 
     n: int
     only_first: int
@@ -87,7 +88,8 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One metric of two runs: their means on the shared questions, the difference, and McNemar's test where the metric
-    is a verdict (None else)."""
+    is a verdict (None else).
+    """
 
     metric: str
     first: float
@@ -120,7 +122,8 @@ def compare_runs(
 
 def question_key(record: Record) -> str:
     """What two runs have in common of one question: its id and its text. The id alone is a mere number in many files,
-    and the same one in all of them."""
+    and the same one in all of them.
+    """
     return f"{record.id}\n{normalise(record.text)}"
 
 

@@ -72,7 +72,8 @@ def paths_of(key: str, schema: Schema) -> list[RelationPath]:
 @dataclass(frozen=True, slots=True)
 class Traced:
     """Which keys a trace has where. `ranked` holds those of the last comparison, best first; `told` is False
-    where the trace says nothing of paths by key."""
+    where the trace says nothing of paths by key.
+    """
 
     pool: frozenset[str]
     shortlist: frozenset[str]

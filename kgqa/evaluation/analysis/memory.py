@@ -16,7 +16,8 @@ from kgqa.evaluation.runs.records import Record
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One metric over the n questions that both runs have: the mean on the true and on the fictional graph, and what the
-    first is higher by, with its 95% interval and the two-sided p of no difference (paired bootstrap)."""
+    first is higher by, with its 95% interval and the two-sided p of no difference (paired bootstrap).
+    """
 
     true: float
     fictional: float

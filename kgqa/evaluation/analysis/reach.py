@@ -28,7 +28,8 @@ Solution = tuple[RelationPath, ...]
 @dataclass(frozen=True, slots=True)
 class Reach:
     """All solutions found, those of one path first, of joined paths with the main one first. `capped`: not everything
-    was looked at, there may be more."""
+    was looked at, there may be more.
+    """
 
     solutions: tuple[Solution, ...] = ()
     capped: bool = False
@@ -133,7 +134,8 @@ def exact_paths(
 
 def _arriving(search: _Search) -> set[Step] | None:
     """The last steps by which one of the gold answers can be reached; None where that is not known. A path that
-    ends with any other step need not be looked at."""
+    ends with any other step need not be looked at.
+    """
     entities = [ident for kind, ident in search.gold if kind == "id"]
     if not entities:
         return None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
-from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.published import PublishedFile, published
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.sampling import Ids
 
 Hash = OneOf["same", "other", "not known"]
@@ -104,9 +104,7 @@ def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
         yield f"It has no gold answers, which {known.name} has."
 
 
-def _notes(
-    counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool
-) -> Iterator[str]:
+def _notes(counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool) -> Iterator[str]:
     if digest == "other":
         yield "Its SHA-256 is not the one on record: a later version, or other line ends."
     if expected and not known:

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 @dataclass(frozen=True)
 class PublishedFile:
     """One file: its name (with folders where only these tell it from others), how many questions it holds, whether
-    with gold answers, and its SHA-256 in hex where that is known."""
+    with gold answers, and its SHA-256 in hex where that is known.
+    """
 
     split: str
     name: str

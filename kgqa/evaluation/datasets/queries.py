@@ -19,7 +19,8 @@ _QID = re.compile(r"Q[1-9]\d*\Z")
 
 def freebase_topics(sparql: str) -> tuple[str, ...]:
     """The short ids of the entities of a Freebase query in order of appearance, without those that are types; `ns:`
-    need not be declared."""
+    need not be declared.
+    """
     found: list[str] = []
     before = ""
     for iri in _iris(sparql, {"ns": FREEBASE}):

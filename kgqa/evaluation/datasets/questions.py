@@ -35,7 +35,8 @@ class QuestionFileError(KgqaError):
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
     """One gold answer: an id (short or an IRI) where it is an entity, else its text, with a datatype if it has one.
-    `aliases`: other names it goes by, where the data set gives them."""
+    `aliases`: other names it goes by, where the data set gives them.
+    """
 
     id: str
     name: str
@@ -72,7 +73,8 @@ class GoldQuestion:
     @property
     def evidence(self) -> tuple[str, ...]:
         """The passages that lead to the answer, where the data set gives them: `title: text` each. What is no passage
-        or no list of their places is left out: any line may have fields of these names."""
+        or no list of their places is left out: any line may have fields of these names.
+        """
         passages, supporting = self.row.get("passages"), self.row.get("supporting")
         if not isinstance(passages, list) or not isinstance(supporting, list):
             return ()

@@ -114,7 +114,7 @@ def _file_of(name: str, rest: str) -> Path:
         for file in wanted:
             if found := in_folder(Path(folder), name, file):
                 return found
-    if rest and ("/" in rest or not folder and rest == wanted[0]):
+    if rest and ("/" in rest or (not folder and rest == wanted[0])):
         raise QuestionFileError(f"{rest} is not there. `kgqa data list` says where {name} is published.")
     where = f"in {folder}" if folder else f"known: set {FOLDER_VARIABLE} to the folder of your question files"
     raise QuestionFileError(

@@ -52,7 +52,8 @@ class Facts:
 
     def literal_kind(self, node: int) -> str:
         """What follows the text of a literal: its language or datatype; a space where there is neither. Empty for
-        entities."""
+        entities.
+        """
         term = self.terms[node]
         return term[term.rindex('"') + 1 :] or " " if term[0] == '"' else ""
 

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.cache import Cache
-from kgqa.evaluation.fictional.facts import FictionError, Facts, Progress, read_facts, write_facts
+from kgqa.errors import KgqaError
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.fictional.facts import Facts, FictionError, Progress, read_facts, write_facts
 from kgqa.evaluation.fictional.golds import Asked, asked_of, fictional_row, keys_of, run, true_keys, true_names_among
 from kgqa.evaluation.fictional.mending import Mender
 from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
 from kgqa.evaluation.fictional.units import take_apart
-from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.errors import KgqaError
-from kgqa.graph.embedded.loading import load_files, make_folder
 from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_files, make_folder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -145,7 +145,8 @@ def rewire(
 
 def _exits(patterns: Sequence[tuple[Pattern, frozenset[int], int]]) -> dict[int, float]:
     """How much questions want mediators moved by a relation: they ask for what it leads to, or begin there; they do not
-    only test it."""
+    only test it.
+    """
     found: Counter[int] = Counter()
     for pattern, *_ in patterns:
         for subject, relation, object_ in pattern.edges:

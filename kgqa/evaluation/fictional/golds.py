@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import KgqaError, SchemaError
+from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.fictional.facts import Progress
 from kgqa.evaluation.metrics.keys import Key, literal_key, text_key
-from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Join, Value
+from kgqa.training.gold_paths import gold_paths
 
 SECONDS = 30.0
 MOST_ANSWERS = 100_000
@@ -40,7 +40,8 @@ def asked_of(
     questions: Sequence[GoldQuestion], graph: KnowledgeGraph, progress: Progress = lambda *_: None
 ) -> list[Asked]:
     """Each question with its gold query, run on the true graph. Where a file gives gold paths instead, the query is
-    made of them, by the graph's rule for walks."""
+    made of them, by the graph's rule for walks.
+    """
     names: dict[str, str] = {}
     for relation in graph.relations:
         names[relation.replace("#", "/").rsplit("/", 1)[-1]] = relation
@@ -107,7 +108,8 @@ def true_keys(asked: Asked, graph: KnowledgeGraph) -> set[Key]:
 
 def true_names_among(row: Mapping[str, Any], question: GoldQuestion) -> list[str]:
     """Which answers of a fictional question (its line) are called as a true one is: a model that remembers is right by
-    that name, though it is another node."""
+    that name, though it is another node.
+    """
     known = [answer for readings in (question.answers, *question.parses) for answer in readings]
     names = [name for answer in known for name in (answer.name, *answer.aliases)]
     true = {text_key(name) for name in (*names, *map(_called, row["true_answers"])) if name.strip()}

@@ -29,7 +29,8 @@ Move = tuple[int, int, int]
 @dataclass
 class Tended:
     """A pattern that some questions ask, and what was true. `cost` is 0 where it has answers and none is true, 1 to 2
-    where some are, 2 where it has none."""
+    where some are, 2 where it has none.
+    """
 
     pattern: Pattern
     true: frozenset[int]

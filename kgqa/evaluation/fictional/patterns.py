@@ -23,7 +23,8 @@ Missing = tuple[int, int, int]
 @dataclass(frozen=True)
 class Pattern:
     """A pattern over a graph's numbers: nodes from 0 up, variables from -1 down. `edges`: subject, relation, object, in
-    the order in which they are matched; `answer`: the variable asked for."""
+    the order in which they are matched; `answer`: the variable asked for.
+    """
 
     edges: tuple[tuple[int, int, int], ...]
     different: tuple[tuple[int, int], ...]
@@ -79,7 +80,8 @@ def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int
 @dataclass(frozen=True)
 class _Step:
     """One edge of a pattern with what is known when it is matched: `live` variables before it and `names` after it,
-    `kept` the places of those that are still needed, `tests` the inequalities that it decides."""
+    `kept` the places of those that are still needed, `tests` the inequalities that it decides.
+    """
 
     edge: tuple[int, int, int]
     live: tuple[int, ...]
@@ -248,7 +250,7 @@ def _possible(
         return any(group >= 0 for group, _ in edges.values())
 
     out, into = world.out[relation], world.into[relation]
-    if start is not None and not movable(out.get(start, {})) or end is not None and not movable(into.get(end, {})):
+    if (start is not None and not movable(out.get(start, {}))) or (end is not None and not movable(into.get(end, {}))):
         return []
     if start is not None and end is not None:
         return [(start, end)] if end not in out[start] else []

@@ -151,7 +151,7 @@ class Rewiring:
                 if node == hole:
                     return False
                 key = hole * self._count + node if outward else node * self._count + hole
-                if key in self._now[relation] or not restoring and key in self._true[relation]:
+                if key in self._now[relation] or (not restoring and key in self._true[relation]):
                     return False
         return True
 

@@ -28,7 +28,8 @@ Part = tuple[int, bool, str]
 @dataclass
 class Group:
     """Units of one kind: any two of them may exchange their holes. `parts` says how hole and bundle make triples:
-    the hole of unit i and the k-th node of bundle i stand in a triple of the k-th part."""
+    the hole of unit i and the k-th node of bundle i stand in a triple of the k-th part.
+    """
 
     parts: tuple[Part, ...]
     holes: list[int] = field(default_factory=list)
@@ -44,7 +45,8 @@ class Group:
 @dataclass
 class Units:
     """A graph taken apart: groups of what may move, and `fixed`: arrays of subjects and objects by relation of what
-    stays."""
+    stays.
+    """
 
     facts: Facts
     groups: list[Group]
@@ -198,7 +200,8 @@ class _Builder:
     def statements(self, prefixes: Iterable[tuple[str, str, str]], mobile: list[bool]) -> None:
         """Tie the claim (wdt:) that statements stand for to the edges that lead to them (p:). Statements of one owner
         with one value, a post that was held twice, stand for one claim and move together. Where one side has to stay,
-        a type for instance, both do."""
+        a type for instance, both do.
+        """
         places = {name: n for n, name in enumerate(self.facts.relations)}
         for enter, exit_, direct in prefixes:
             for name, entering in places.items():
@@ -232,7 +235,8 @@ class _Builder:
 
     def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
         """By which pair of relations each mediator is moved: the one that is preferred, else the one that ties it to
-        the most entities."""
+        the most entities.
+        """
         ends: dict[int, set[int]] = defaultdict(set)
         touching: dict[int, set[int]] = defaultdict(set)
         wish: Counter[int] = Counter()
@@ -292,7 +296,7 @@ class _Builder:
             named += [*[(relation, True, kind)] * len(more), (claim, True, self.facts.literal_kind(value))]
             bundle += [*more, value]
             self._moving |= set(more)
-        if all(inner) or any(inner) and self._stays(relation, hole, other):
+        if all(inner) or (any(inner) and self._stays(relation, hole, other)):
             for (relation, outward, _), node in zip(named, bundle):
                 self.fixed[relation].append((hole, node) if outward else (node, hole))
             return

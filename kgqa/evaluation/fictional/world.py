@@ -1,5 +1,6 @@
 """An invented world with questions about it: some hundred entities with made-up names in Freebase's vocabulary, written
-by a seeded generator, so that fictional graphs can be tried without data. What no one has ever read, no model knows."""
+by a seeded generator, so that fictional graphs can be tried without data. What no one has ever read, no model knows.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.cache import Cache
-from kgqa.evaluation.fictional.golds import asked_of, answer_objects
 from kgqa.evaluation.datasets.questions import read_questions
+from kgqa.evaluation.fictional.golds import answer_objects, asked_of
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -77,12 +78,36 @@ _ONTO_MEDIATORS = {
 }
 COUNTRIES, TOWNS_EACH, PEOPLE, FILMS, LANGUAGES, CURRENCIES, GENRES = 20, 4, 90, 36, 12, 10, 8
 PROFESSIONS = ("Glassblower", "Ferrywoman", "Beekeeper", "Clockmaker", "Cartographer", "Bell founder", "Rope dancer")
-_STARTS = (
-    "Bel Cor Dra Eil Fan Gor Hal Ist Jor Kel Lum Mor Nar Oss Pel Quil Ras Sel Tor Ulm Vess Wen Xan Yor Zil".split()
-)
-_MIDDLES = "a e i o u ae an el in or ul yr".split()
-_LANDS, _PLACES = "via thia dor mark land rook".split(), "burg stead ford haven wick mouth".split()
-_FIRST, _LAST = "na ro lis mir tan dea".split(), "sen ward velt mann quist dahl".split()
+_STARTS = [
+    "Bel",
+    "Cor",
+    "Dra",
+    "Eil",
+    "Fan",
+    "Gor",
+    "Hal",
+    "Ist",
+    "Jor",
+    "Kel",
+    "Lum",
+    "Mor",
+    "Nar",
+    "Oss",
+    "Pel",
+    "Quil",
+    "Ras",
+    "Sel",
+    "Tor",
+    "Ulm",
+    "Vess",
+    "Wen",
+    "Xan",
+    "Yor",
+    "Zil",
+]
+_MIDDLES = ["a", "e", "i", "o", "u", "ae", "an", "el", "in", "or", "ul", "yr"]
+_LANDS, _PLACES = ["via", "thia", "dor", "mark", "land", "rook"], ["burg", "stead", "ford", "haven", "wick", "mouth"]
+_FIRST, _LAST = ["na", "ro", "lis", "mir", "tan", "dea"], ["sen", "ward", "velt", "mann", "quist", "dahl"]
 
 # each: the question with its topics, and from each topic the relations to the answer
 PATHS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -131,7 +156,8 @@ EACH_PATH, EACH_MEETING = 8, 8
 
 def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
     """A world as N-Triples lines, and questions about it as lines of a question file, without answers. The same seed gives
-    the same world."""
+    the same world.
+    """
     chance = random.Random(seed)
     maker = _Maker(chance)
     maker.populate()

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from kgqa.evaluation.judges.judging import DIMENSIONS, Judged, Kind, judge_correct, rate, summary_of_ratings
-from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.judges.pairwise import DIMENSIONS as COMPARED
 from kgqa.evaluation.judges.pairwise import Pair, elo_ratings, judge_pairs, win_rate
-from kgqa.evaluation.published.predictions import Published, Readings
+from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
+from kgqa.evaluation.published.predictions import Published, Readings
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.trace import BudgetExhausted

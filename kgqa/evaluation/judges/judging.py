@@ -13,14 +13,14 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
+from kgqa.evaluation.runs.records import Record
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.json_reply import find_key, json_values, last_part, plain
 from kgqa.llm.models import QuestionModels
-from kgqa.llm.replies.parse import Reading, read_verdict
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.json_reply import find_key, json_values, last_part, plain
+from kgqa.llm.replies.parse import Reading, read_verdict
 
 Kind = OneOf["answer", "evidence", "generation"]
 DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ NOTHING = "(nothing)"
 _RATINGS = tuple(map(str, range(HIGHEST + 1)))
 _NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"
 _ALONE = re.compile(rf"[\s*_`\[({{]*{_NUMBER}[\s*_`\])}}.]*")
-_LABELLED = re.compile(rf"\b(?:score|rating)\b[*_`\"']* ?(?:is|of|:|=)? ?[*_`\"'\[]*{_NUMBER}", re.I)
+_LABELLED = re.compile(rf"\b(?:score|rating)\b[*_`\"']* ?(?:is|of|:|=)? ?[*_`\"'\[]*{_NUMBER}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ Ratings = Mapping[str, int | None]
 class RatingSummary:
     """Means from 0 to 10 over n responses that were judged: of each dimension over those that have it, and `score` over
     those that have all of a response's dimensions. `unparsed`: the share of verdicts asked for that could not be read,
-    None where none was asked for."""
+    None where none was asked for.
+    """
 
     n: int
     dimensions: Mapping[str, Mean]

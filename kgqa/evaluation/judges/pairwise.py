@@ -15,8 +15,8 @@ from kgqa.evaluation.judges.judging import NOTHING
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import QuestionModels
-from kgqa.llm.replies.parse import Reading, read_choice
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.parse import Reading, read_choice
 
 DIMENSIONS = ("comprehensiveness", "diversity", "empowerment", "overall")
 REFERENCE_RATING = 1600.0
@@ -36,7 +36,8 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
     """Who won as the pair stands, and who won (of the pair as it stands) when it was shown the other way round; None
-    where the reply could not be read."""
+    where the reply could not be read.
+    """
 
     straight: Winner | None
     swapped: Winner | None
@@ -54,7 +55,8 @@ class WinRate:
     """Of n pairs that were judged in both orders how many the first response won, drew and lost; `rate` is wins and
     half the ties as a share, None of no pair. `unparsed`: the share of pairs left out because a reply could not be
     read. `contradictory`: the share of the judged whose winner changed with the order. `reads_first`: the share of all
-    decided readings won by the response that was read first, 0.5 for a judge without that bias."""
+    decided readings won by the response that was read first, 0.5 for a judge without that bias.
+    """
 
     n: int
     wins: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
@@ -23,10 +23,25 @@ MAX_NUMBER_CHARS = 400
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMERIC = {
     _XSD + name
-    for name in (
-        "integer decimal double float int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
-        "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte gYear"
-    ).split()
+    for name in [
+        "integer",
+        "decimal",
+        "double",
+        "float",
+        "int",
+        "long",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedInt",
+        "unsignedLong",
+        "unsignedShort",
+        "unsignedByte",
+        "gYear",
+    ]
 }
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*|\d{4})(?:\.\d+)?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?)(?:[eE][+-]?\d{1,4})?")
 _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d)?"
@@ -159,7 +174,7 @@ def _date(text: str) -> Key | None:
     except ValueError:  # before year 1, or no such day
         return "date", f"{day}T{time}"
     if moment.tzinfo:
-        moment = moment.astimezone(timezone.utc).replace(tzinfo=None)
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
     return "date", moment.isoformat()
 
 
@@ -171,7 +186,8 @@ def _name(text: str) -> Key:
 def spelling(text: str) -> str:
     """A name as it is compared: compatibility forms folded, accents off, lower case, words only, and unlike
     `words.normalise` with what tells two names apart: vowel signs of scripts that write vowels so, and signs that end a
-    word or belong to a number (`C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`)."""
+    word or belong to a number (`C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`).
+    """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(c for c in folded if not _is_accent(c))
     bare = _SPACED_PERCENT.sub("", _EMPHASIS.sub(r"\2", _APOSTROPHE.sub("", _DASH.sub("-", bare))))
@@ -185,6 +201,7 @@ def _kept(match: re.Match[str]) -> str:
 
 def _is_accent(char: str) -> bool:
     """A mark that a name is also written without: accents, points of Hebrew and Arabic, variants of a character; by its
-    combining class no vowel sign, voicing mark or the like."""
+    combining class no vowel sign, voicing mark or the like.
+    """
     place = unicodedata.combining(char)
     return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

@@ -16,8 +16,8 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.model import Answer, QueryClass, Status
 
 Z95 = 1.959964
@@ -44,7 +44,8 @@ def hit_at_1(tied: AbstractSet[Any], gold: AbstractSet[Any]) -> float:
 
 def reciprocal_rank(answers: int, right: int) -> float:
     """What 1 / (place of the first right answer) is on average, where `right` of so many answers are, all tied and
-    drawn in a fair order; 0 where none is right."""
+    drawn in a fair order; 0 where none is right.
+    """
     total, wrong_so_far = 0.0, 1.0
     for place in range(1, answers - right + 2) if right else ():
         chance = right / (answers - place + 1)
@@ -166,7 +167,8 @@ METRICS: Mapping[str, Callable[[Outcome], float]] = {
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Means over outcomes. `reproduced`: share of the answered whose query gives exactly the answers when it is
-    run again, nan where none was answered; `seconds`: mean wall time of a question."""
+    run again, nan where none was answered; `seconds`: mean wall time of a question.
+    """
 
     n: int
     means: Mapping[str, Mean]

@@ -1,14 +1,15 @@
 """Every metric of one answer. Answers are compared as sets of keys: ids first, names where there is no id, never a
-piece of a name; what the field reports beside that, on texts, has names of its own (`tog_em`, `substring_em`, ...)."""
+piece of a name; what the field reports beside that, on texts, has names of its own (`tog_em`, `substring_em`, ...).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.texts import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 

@@ -22,7 +22,8 @@ _UNSPACED = re.compile("([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u
 
 def tokens(text: str) -> list[str]:
     """The words of a text as `words.normalise` has them; of Chinese and Japanese the characters. At most
-    `MOST_TOKENS`."""
+    `MOST_TOKENS`.
+    """
     return _UNSPACED.sub(r" \1 ", normalise(text)).split()[:MOST_TOKENS]
 
 
@@ -48,7 +49,7 @@ def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
     without its articles has `SHORTEST` characters or more and is such a run of a gold answer ("Obama" of "Barack Obama").
     """
     said = tog_clean(prediction)
-    if not tog_match(prediction, gold) or said and any(tog_clean(answer) == said for answer in gold):
+    if not tog_match(prediction, gold) or (said and any(tog_clean(answer) == said for answer in gold)):
         return False
     words = tokens(prediction)
     if any(_within(tokens(answer), words) for answer in gold):
@@ -66,14 +67,16 @@ def substring_em(prediction: str, gold: Iterable[str]) -> bool:
 
 def sub_em(prediction: str, gold: Iterable[str]) -> bool:
     """Whether a gold answer stands in the prediction as whole words (SubEM; GraphSearch, appendix F, equation 6, which
-    compares characters)."""
+    compares characters).
+    """
     said = f" {' '.join(tokens(prediction))} "
     return any(f" {' '.join(wanted)} " in said for each in gold if (wanted := tokens(each)))
 
 
 def token_f1(prediction: str, gold: Iterable[str]) -> float:
     """The F1 of the words of a prediction and a gold text, each word as often as it occurs, articles left out
-    (SQuAD, HippoRAG); of several gold texts the best."""
+    (SQuAD, HippoRAG); of several gold texts the best.
+    """
     said = Counter(_bare(tokens(prediction)))
     size = sum(said.values())
     best = 0.0
@@ -87,7 +90,8 @@ def token_f1(prediction: str, gold: Iterable[str]) -> float:
 
 def rouge_l(prediction: str, gold: Iterable[str]) -> tuple[float, float]:
     """Rouge-L (Lin 2004, section 3.1): F1 and recall of the longest common subsequence of words, of Chinese
-    characters; of several gold texts the best of each. Recall is what Graph Counselor reports (section 3.1)."""
+    characters; of several gold texts the best of each. Recall is what Graph Counselor reports (section 3.1).
+    """
     said = tokens(prediction)
     places = _places(said)
     best_f1 = best_recall = 0.0

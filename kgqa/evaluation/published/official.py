@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import alias_keys, gold_keys, text_key
 from kgqa.evaluation.metrics.measures import gold_seen, score
-from kgqa.evaluation.datasets.questions import GoldAnswer
 
 Answers = AbstractSet[Any]
 
@@ -22,7 +22,8 @@ Answers = AbstractSet[Any]
 @dataclass(frozen=True, slots=True)
 class WebqspScores:
     """Averages over questions; `f1` the average of F1, `f1_of_averages` the F1 of the average precision and recall;
-    `accuracy` the share of questions with F1 1. All nan of no question."""
+    `accuracy` the share of questions with F1 1. All nan of no question.
+    """
 
     n: int
     precision: float
@@ -60,7 +61,8 @@ def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> Web
 
 def cwq_precision_at_1(questions: Iterable[tuple[str, Iterable[GoldAnswer]]]) -> float:
     """ComplexWebQuestions (Talmor and Berant 2018, section 5): the share of questions whose first answer is the name
-    or an alias of some gold answer. The official script also takes spellings that are near; equality decides here."""
+    or an alias of some gold answer. The official script also takes spellings that are near; equality decides here.
+    """
     return _average([float(_is_named(said, gold)) for said, gold in questions])
 
 

@@ -25,7 +25,7 @@ from kgqa.llm.replies.parse import read_answers, read_json
 
 MAX_ARRAY_BYTES = 256 << 20
 MAX_LINE_BYTES = 64 << 20
-_PARTS = re.compile(r"\s*(?:[;,\n]|\band\b)\s*", re.I)
+_PARTS = re.compile(r"\s*(?:[;,\n]|\band\b)\s*", re.IGNORECASE)
 Readings = tuple[tuple[GoldAnswer, ...], ...]
 
 
@@ -87,7 +87,7 @@ def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     array: list[bytes] = []
     size = 0
     for number, line in lines:
-        if array or (number == 1 or not size) and line.lstrip().startswith(b"["):
+        if array or ((number == 1 or not size) and line.lstrip().startswith(b"[")):
             size += len(line)
             if size > MAX_ARRAY_BYTES:
                 raise PublishedError(

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.evaluation.published.predictions import Published, Readings
 from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, TEXT_METRICS, gold_texts, score_record
 from kgqa.evaluation.metrics.texts import tog_clean, tog_match, tog_suspect
+from kgqa.evaluation.published.predictions import Published, Readings
 from kgqa.words import normalise
 
 OwnScorer = Callable[[str, Sequence[str]], float]
@@ -87,7 +87,8 @@ class Rescored:
     """Both sides of a file. `unmatched`: predictions of questions that are not in the data set; `unanswered`:
     questions of the data set without a prediction, which count only if asked for; `repeated`: earlier predictions of
     the same id, of which the last counts; `lists`: predictions in prose that scored better read as a list;
-    `constants`: the own metric of these gold answers for predictions that say nothing."""
+    `constants`: the own metric of these gold answers for predictions that say nothing.
+    """
 
     n: int
     ours: Mapping[str, Mean]
@@ -169,7 +170,8 @@ def match(
     predictions: Iterable[Published], questions: Sequence[GoldQuestion] | None
 ) -> tuple[list[tuple[Published, Readings]], Left]:
     """Each prediction with its gold answers: those of its question in the data set, or without one its own. The data set
-    also says what the question is, for which some files have a whole prompt, and what leads to the answer."""
+    also says what the question is, for which some files have a whole prompt, and what leads to the answer.
+    """
     kept, repeated = _last_of_each(predictions)
     if questions is None:
         return [(each, each.readings) for each in kept], Left(0, (), repeated)
@@ -249,7 +251,8 @@ def _constant(said: str, rows: Sequence[_Row]) -> float:
 
 def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
     """The bridges from each of their metrics to ours, and from hit@any to the exact set. Points of one bridge add up
-    to its whole difference."""
+    to its whole difference.
+    """
     found: list[Reason] = []
     for theirs, ours in COUNTERPARTS.items():
         if theirs in OWN_SCORERS[format]:

@@ -8,17 +8,17 @@ from functools import partial
 from typing import Literal as OneOf
 
 from kgqa.errors import SchemaError, StoreError
-from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.analysis.losses import Loss, lost_at
-from kgqa.evaluation.metrics.measures import Outcome, score_answer
-from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.metrics.keys import gold_keys
+from kgqa.evaluation.metrics.measures import Outcome, score_answer
 from kgqa.explore.beam import BeamSettings, logical_hops
-from kgqa.training.gold_paths import gold_paths
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
+from kgqa.training.gold_paths import gold_paths
 
 Topics = OneOf["gold", "linked"]
 

@@ -10,22 +10,22 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from kgqa.version import __version__
 from kgqa.cache import Cache
-from kgqa.evaluation.runs.asking import Topics
-from kgqa.evaluation.datasets.registry import READERS
 from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.datasets.registry import READERS
+from kgqa.evaluation.runs.asking import Topics
 from kgqa.evaluation.runs.runs import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model import to_json
 from kgqa.settings import Settings, check, resolve
 from kgqa.settings_table import BY_KEY
+from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 LEFT_OUT = ("llm.extra_body", "llm.stages")
@@ -74,7 +74,7 @@ def manifest_of(
     found = {
         "format": FORMAT,
         "id": secrets.token_hex(8),
-        "begun": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
         "working_folder": os.getcwd(),
         "method": settings["ask.method"],
         "dataset": {
@@ -180,7 +180,8 @@ def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm"))
 
 def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
     """What a run was begun with that is not asked for now: names of settings, and of the plan's. Settings that nobody
-    gave, then or now, are not looked at; `check_same` looks at the questions and the graph."""
+    gave, then or now, are not looked at; `check_same` looks at the questions and the graph.
+    """
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
@@ -229,7 +230,8 @@ def check_same(run: Run, questions: Sequence[GoldQuestion], resources: Resources
 
 def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, spent: float = 0.0) -> dict[str, Any]:
     """The object of run.json for a run that goes on: as it is, but what `given` settings change is noted, and what
-    predictions cost (USD) that are taken out."""
+    predictions cost (USD) that are taken out.
+    """
     found = dict(run.manifest)
     if spent:
         found["forgotten_cost"] = found.get("forgotten_cost", 0.0) + spent
@@ -237,7 +239,7 @@ def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, sp
     changed = {key: resources.settings[key] for key, value in given.items() if value is not None}
     changed = {key: value for key, value in changed.items() if key not in OF_THE_MACHINE and value != old.get(key)}
     if changed:
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         before = {key: old.get(key) for key in changed}
         found["changed"] = [*found.get("changed", []), {"at": now, "before": before, "now": changed}]
         found["settings"] = old | changed
@@ -248,7 +250,8 @@ def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, sp
 
 def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
     """Note in the user's cache that this user began this run, so that its settings may be used again. False where the
-    cache cannot be written."""
+    cache cannot be written.
+    """
     cache = cache_of(settings)
     path = _own(cache, manifest)
     if not cache.write_text(path, ""):
@@ -264,7 +267,8 @@ def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
 
 def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
     """Whether this user began this run, with these settings: a run.json of somebody else could name a server that
-    would be sent this user's key."""
+    would be sent this user's key.
+    """
     return _own(cache_of(settings), manifest).is_file()
 
 

@@ -91,7 +91,7 @@ class OutageWatch:
         if down_since and now - down_since >= OUTAGE_SECONDS:
             return _gone(down, now - down_since)
         count = len(self._row)
-        if count >= MOST_IN_A_ROW or count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS:
+        if count >= MOST_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
             since = _clock(now - self._row_since)
             return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""

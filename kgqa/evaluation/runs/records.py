@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import NoneType
 from typing import Any, TypeVar
 
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.foreign_json import (
     check_keys,
     is_count,
@@ -19,7 +20,6 @@ from kgqa.foreign_json import (
     optional,
     shown,
 )
-from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 T = TypeVar("T")
 
@@ -118,9 +118,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 _NUMBERS = {"hops": optional(is_count), "leaks": is_count, "seconds": is_number}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
-_STAGE = object_with(
-    stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count)
-)
+_STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
 _ANSWER = {
     **dict.fromkeys(("status", "method"), is_text),
     **dict.fromkeys(("reason", "sparql", "query_class", "grounding"), optional(is_text)),

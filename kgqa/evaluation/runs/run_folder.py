@@ -222,8 +222,7 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
     try:
         beside.unlink(missing_ok=True)  # of a process that was killed, or somebody's link to another file
         with open(beside, "xb") as file:
-            for part in parts:
-                file.write(part)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgqa.evaluation.runs.manifest import Plan
 from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.runs.manifest import Plan
 from kgqa.evaluation.runs.runs import RunError
 
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")

@@ -15,17 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import islice
 
 from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.asking import Topics, hops_of, loss_of
 from kgqa.evaluation.runs.outages import OutageWatch, outage_class, tolerable
-from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.evaluation.runs.run_folder import RunFolder
-from kgqa.evaluation.metrics.scores import score_record
 from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Question
@@ -41,7 +41,8 @@ COLLECTED_AFTER = 20_000
 @dataclass
 class Stop:
     """How a run is asked to end: `soon` lets the questions in flight finish, `now` does not. `asked`: somebody did, and
-    it is not for another reason, `why`."""
+    it is not for another reason, `why`.
+    """
 
     soon: threading.Event = field(default_factory=threading.Event)
     now: threading.Event = field(default_factory=threading.Event)
@@ -67,7 +68,8 @@ class Stop:
 class Progress:
     """Where a run is. Sums only, however many questions there are. `scored`: questions that have gold answers, `scores`:
     sums of each metric over them; `asked`: questions of this process, `seconds` since it began; `lost`: those that a
-    server is to blame for, by class."""
+    server is to blame for, by class.
+    """
 
     total: int
     done: int = 0
@@ -118,7 +120,8 @@ class Progress:
 @contextmanager
 def _fewer_collections() -> Iterator[None]:
     """What was there before a batch is not looked through for garbage again and again: the tables of a graph are
-    millions of objects. About a twentieth of a batch's processor time."""
+    millions of objects. About a twentieth of a batch's processor time.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, *before[1:])
@@ -272,7 +275,7 @@ def answered(question: GoldQuestion, resources: Resources, *, topics: Topics, lo
         failure=failure,
         leaks=sum(int(event.detail.get("leaks", 0)) for event in answer.trace if event.kind == "leaks"),
         seconds=round(seconds, 4),
-        at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

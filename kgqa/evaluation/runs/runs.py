@@ -1,5 +1,6 @@
 """Runs on disk: run.json says what was asked of whom and how, predictions.jsonl what became of every question,
-metrics.json how right that is. Reading needs nothing else: neither the data set nor the graph."""
+metrics.json how right that is. Reading needs nothing else: neither the data set nor the graph.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError
+from kgqa.evaluation.runs.records import Record, read_record
 from kgqa.foreign_json import (
     check_keys,
     is_count,
@@ -25,7 +27,6 @@ from kgqa.foreign_json import (
     optional,
     shown,
 )
-from kgqa.evaluation.runs.records import Record, read_record
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"

@@ -52,7 +52,8 @@ class GraphMeta:
 
 class Lock:
     """An advisory lock on an open file. It lives as long as any process has the file open, so a worker that
-    is given the descriptor keeps it, and a killed process leaves none behind."""
+    is given the descriptor keeps it, and a killed process leaves none behind.
+    """
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         """Raises BlockingIOError when somebody else holds it, OSError when the file cannot be opened."""

@@ -1,5 +1,6 @@
 """Loading files into a graph folder, from the caller's side: locks, the journal, a worker to do it, and what is
-left behind when something goes wrong."""
+left behind when something goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def make_folder(path: Path) -> GraphFolder:
     path = folder.path
     try:
         if not _is_utf8(path.absolute()):
-            raise StoreUnavailable(f"{path} is not UTF-8, which the engine needs: give the graph's folder another name.")
+            raise StoreUnavailable(
+                f"{path} is not UTF-8, which the engine needs: give the graph's folder another name."
+            )
         if path.exists() and not path.is_dir():
             raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
         if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):

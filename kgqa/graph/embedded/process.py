@@ -28,7 +28,8 @@ MOST_READ = 1 << 20
 
 class WorkerKilled(StoreCrashed):
     """Signal 9 ended the process in the middle of a query. The signal came from outside: the system, short of memory, or
-    a person."""
+    a person.
+    """
 
 
 class Worker:
@@ -66,7 +67,8 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether it can take a request. A process that has just been killed may not be gone yet, but the pipe
-        it answered on is at its end."""
+        it answered on is at its end.
+        """
         if self._process.poll() is not None or self._process.stdout.closed:
             return False
         return self._opening or not select.select([self._process.stdout.fileno()], [], [], 0)[0]

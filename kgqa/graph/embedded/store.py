@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
-from kgqa.graph.embedded.loading import create_empty, load_files
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.graph.embedded.loading import create_empty, load_files
 from kgqa.graph.embedded.process import Worker, WorkerKilled
 from kgqa.graph.embedded.results import decode_tsv
+from kgqa.graph.query.dialects import in_standard_sparql
 from kgqa.graph.query.tokens import prepare
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
@@ -28,7 +29,6 @@ from kgqa.graph.store import (
     Progress,
     Rows,
 )
-from kgqa.graph.query.dialects import in_standard_sparql
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_BYTES = 4 << 20
@@ -82,7 +82,8 @@ class EmbeddedStore:
     @property
     def identity(self) -> str:
         """Of this folder and its generation: any folder may claim the fingerprint of another, and what is kept of one
-        must never be taken for the other's."""
+        must never be taken for the other's.
+        """
         made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.made_at(self._meta.generation)}"
         return f"-{hashlib.sha256(os.fsencode(made)).hexdigest()[:12]}"
 
@@ -180,7 +181,8 @@ class EmbeddedStore:
 
     def _settle(self) -> GraphMeta:
         """Take the locks on the current generation. While a load finishes elsewhere the generation may be
-        replaced between reading its number and locking it; then it is read again."""
+        replaced between reading its number and locking it; then it is read again.
+        """
         for last_try in (False, False, True):
             meta = self.folder.meta()
             try:

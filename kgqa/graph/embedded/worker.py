@@ -115,8 +115,8 @@ class Server:
     def do_load(self, request: dict[str, Any]) -> bytes:
         import resource
 
-        from kgqa.graph.embedded.folder import GraphFolder
         from kgqa.graph.embedded.building import Journal, run_load
+        from kgqa.graph.embedded.folder import GraphFolder
 
         # of what is written to, not of addresses: threads and the engine reserve more of those than they use
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)

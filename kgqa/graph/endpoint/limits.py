@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kgqa.errors import PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.replies.json_results import decode_rows
 from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.replies.json_results import decode_rows
 from kgqa.model import Literal
 
 
@@ -40,7 +40,8 @@ UNKNOWN = ServerLimits()
 
 def read_limits(parts: Iterable[bytes]) -> ServerLimits:
     """The limits in a reply to a profile's `limits_query`: one row of seconds and rows; unbound or 0 is no limit.
-    Where it is something else, nothing is known."""
+    Where it is something else, nothing is known.
+    """
     try:
         (row,) = decode_rows(parts, max_rows=1)
         seconds, most = (_number(value.value) if isinstance(value, Literal) else math.inf for value in row)

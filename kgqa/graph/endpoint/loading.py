@@ -106,7 +106,8 @@ def count_in(store: EndpointStore, graph: str) -> int | None:
 
 def _count_before(store: EndpointStore, graph: str) -> int | None:
     """As `count_in`, but a graph that is not there is not asked about: once asked, Virtuoso takes it for empty when it
-    plans queries, also after the load, and then a count of a million triples takes it minutes."""
+    plans queries, also after the load, and then a count of a million triples takes it minutes.
+    """
     try:
         rows = store.select(render("named_graphs", limit=MANY_GRAPHS), fresh=True)
         if len(rows) < MANY_GRAPHS and not any(row[0] == Entity(graph) for row in rows):
@@ -256,7 +257,8 @@ def triple_of(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
 
 def batches(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
     """The lines in pieces of at most BATCH_TRIPLES and BATCH_BYTES, each with the place it begins at; a line that is
-    longer is a piece of its own."""
+    longer is a piece of its own.
+    """
     start = size = 0
     for place, line in enumerate(lines):
         if place > start and (place - start == BATCH_TRIPLES or size + len(line) > BATCH_BYTES):

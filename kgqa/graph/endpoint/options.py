@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from kgqa.cache import Cache
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore, check_address
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.store import is_address
 from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore, check_address
+from kgqa.graph.store import is_address
 from kgqa.settings import FILE_NAME, Settings
 from kgqa.words import clean
 

@@ -131,7 +131,8 @@ class ResultCache:
 
     def _flush(self) -> None:
         """One short transaction for many results: each by itself would cost more than the query it saves, and a long
-        one would keep other processes waiting."""
+        one would keep other processes waiting.
+        """
         assert self._connection is not None
         rows = [(key, at, len(packed), packed) for key, (at, packed) in self._waiting.items()]
         try:

@@ -11,18 +11,18 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.gate import NoPlace
-from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
-from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.fingerprint import RemoteFingerprint
-from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
 from kgqa.graph.endpoint.limits import ServerLimits
-from kgqa.graph.query.tokens import check_remote
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
-from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
-from kgqa.graph.query.update_guard import check_update
+from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
+from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.replies.verdict import broken_result, check_whole, judge
+from kgqa.graph.endpoint.requests.gate import NoPlace
+from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
 from kgqa.graph.endpoint.requests.watch import Watch
+from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
+from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.query.update_guard import check_update
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
 
 T = TypeVar("T")
 Reader = Callable[[Iterable[bytes], Mapping[str, str]], T]
@@ -276,7 +276,8 @@ class EndpointStore:
 
     def _asked(self, query: str, read: Reader[T], *, asks: bool, watch: Watch, keeps: bool) -> tuple[T, bytes | None]:
         """The result, and its body where that may be kept. Where the connection breaks or the answer is damaged, the query
-        is sent once more."""
+        is sent once more.
+        """
         while True:
             with self._transport.reply(query, asks=asks, watch=watch) as reply:
                 profile = self._transport.profile

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TextIO
 
 from kgqa.errors import InvalidTerm, StoreUnavailable
-from kgqa.graph.names.index import loose_keys
 from kgqa.graph.names.counting import Beginnings, WordCounts
+from kgqa.graph.names.index import loose_keys
+from kgqa.graph.names.reading import Name, count_names, read_names
 from kgqa.graph.names.server.names_graph import (
     KEY,
     LISTED_WORDS,
@@ -26,7 +27,6 @@ from kgqa.graph.names.server.names_graph import (
     name_node,
     names_graph_iri,
 )
-from kgqa.graph.names.reading import Name, count_names, read_names
 from kgqa.graph.names.text import NameTokens, key_number
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.store import Store

@@ -35,7 +35,34 @@ MAX_INITIALS = 5
 MAX_NAMESAKES = 200
 """Entities that one text may lead to: in all of Freebase hundreds of thousands have some initials."""
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
-_SMALL_WORDS = frozenset("a an and at by de del der des di du for from in la le of on or the to van von with".split())
+_SMALL_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "at",
+        "by",
+        "de",
+        "del",
+        "der",
+        "des",
+        "di",
+        "du",
+        "for",
+        "from",
+        "in",
+        "la",
+        "le",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+        "van",
+        "von",
+        "with",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +78,8 @@ class NameMatch:
 @dataclass(frozen=True, slots=True)
 class LooseMatch:
     """A name that is almost a text. `how`: `article` (Bible for The Bible), `bracket` (Alien for Alien (film)),
-    `comma` (Stockholm for Stockholm, Sweden), `squeezed` (superbowl for Super Bowl), `initials` (uk)."""
+    `comma` (Stockholm for Stockholm, Sweden), `squeezed` (superbowl for Super Bowl), `initials` (uk).
+    """
 
     match: NameMatch
     how: str
@@ -98,7 +126,8 @@ class Names(Protocol):
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
         """For each normalised text, the first MAX_NAMESAKES entities one of whose names it is but for a trifle, see
-        `LooseMatch`."""
+        `LooseMatch`.
+        """
         ...
 
     def initials_from(self, beginning: str, *, limit: int = 50) -> list[NameMatch]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.index import NameIndex, Names
-from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names.reading import Limit, count_names, no_question
+from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
-from kgqa.graph.names.server.index import RemoteNames
 from kgqa.model import Entity
 
 if TYPE_CHECKING:

@@ -27,9 +27,7 @@ def no_question() -> float:
     return SECONDS
 
 
-def read_names(
-    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question
-) -> Iterator[Name]:
+def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> Iterator[Name]:
     """All names of a graph, kind by kind. Of a graph without any the readable ends of its IRIs.
 
     Args:

@@ -120,7 +120,8 @@ def _refuse_fixing(solid: list[Token]) -> None:
 
 def _written(solid: list[Token]) -> tuple[set[str], set[str]]:
     """The IRIs in a query, and the texts of its literals, numbers and truth values. Left out: what STRSTARTS
-    compares with, a prefix and no term, and the mark of a mediator's type, which stands in a NOT EXISTS."""
+    compares with, a prefix and no term, and the mark of a mediator's type, which stands in a NOT EXISTS.
+    """
     iris: set[str] = set()
     texts: set[str] = set()
     words = [token.text.upper() for token in solid]
@@ -154,7 +155,8 @@ def _unescaped(text: str) -> str:
 
 def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
     """What a query that was run again is worth: `exact`, `restricted` (a model chose inner entities that stand
-    in it), `superset` (it returns the answers and more), or None: it misses an answer, which is a defect."""
+    in it), `superset` (it returns the answers and more), or None: it misses an answer, which is a defect.
+    """
     wanted, got = set(answers), set(returned)
     if wanted == got:
         return "restricted" if restricted else "exact"

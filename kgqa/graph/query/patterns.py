@@ -40,7 +40,8 @@ class MarkTest:
 @dataclass(frozen=True, slots=True)
 class Level:
     """One hop of a pattern: its edge, the tests its node must pass, the entities it is restricted to (none: any),
-    the walks that must lead to it as well, and the nodes that later hops need."""
+    the walks that must lead to it as well, and the nodes that later hops need.
+    """
 
     edge: Edge
     different: tuple[tuple[Node, Node], ...]
@@ -54,7 +55,8 @@ class Walk:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
     `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
     that must lead to the node at a place as well; the last three keep mediators out of the ends where a
-    relation leads to both mediators and entities."""
+    relation leads to both mediators and entities.
+    """
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -72,7 +74,8 @@ class Walk:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
-        the number of walks grows with every hop, that of distinct nodes does not."""
+        the number of walks grows with every hop, that of distinct nodes does not.
+        """
         levels = []
         values = dict(self.restricted)
         for index, edge in enumerate(self.edges, start=1):
@@ -87,13 +90,15 @@ class Walk:
     @cached_property
     def opened(self) -> tuple[Level, ...]:
         """The levels that need a sub-query, outermost first, which is the order of opening them. The last needs
-        none, nor does the first: what one relation of the topic leads to is distinct as it is."""
+        none, nor does the first: what one relation of the topic leads to is distinct as it is.
+        """
         return tuple(reversed(self.levels[1:-1]))
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
     """Whether `step` can go back over the edge that `previous` came by: the same relation the other way, or
-    the inverse relation the same way."""
+    the inverse relation the same way.
+    """
     if step.direction != previous.direction:
         return step.relation == previous.relation
     return inverse(previous.relation) == step.relation or inverse(step.relation) == previous.relation

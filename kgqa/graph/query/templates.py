@@ -1,5 +1,6 @@
 """Renders the SPARQL templates in queries/*.rq. Only typed RDF terms, variables, numbers and comments are ever
-put into a query: a plain string raises, so text from questions or labels cannot become SPARQL."""
+put into a query: a plain string raises, so text from questions or labels cannot become SPARQL.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def _is_our_data(kind: type) -> bool:
 
 class _Environment(ImmutableSandboxedEnvironment):
     """Sandboxed. Public attributes of kgqa's own dataclasses are data, so they need none of the sandbox's tests of
-    what kind of Python object they are; these were half of the time of rendering."""
+    what kind of Python object they are; these were half of the time of rendering.
+    """
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if _is_our_data(type(obj)) and attribute[0] != "_":

@@ -136,7 +136,8 @@ class MalformedLines:
 @dataclass(frozen=True, slots=True)
 class Block:
     """Canonical lines, each ending in ` .\\n`. They stand for the lines from `first` (counted from 0) to before
-    `end` of their file, of which malformed and empty ones are left out. `raw` is what was read."""
+    `end` of their file, of which malformed and empty ones are left out. `raw` is what was read.
+    """
 
     lines: list[bytes]
     first: int

@@ -32,7 +32,8 @@ class Readable(Protocol):
 
 class XmlWithFlatEntities:
     """An XML stream whose entities, if it declares any, are few, short and do not refer to each other, as the
-    abbreviations of namespaces in OWL files are. `read` raises ValueError otherwise."""
+    abbreviations of namespaces in OWL files are. `read` raises ValueError otherwise.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

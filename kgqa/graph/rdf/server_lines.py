@@ -29,7 +29,8 @@ Unfit = Callable[[bytes], str | None]
 @dataclass(frozen=True, slots=True)
 class Sendable:
     """Canonical N-Triples lines of a file, from its line `first` (counted from 0) to before `end`. `numbers` finds the
-    number of each in the file, from 1, while the file is being read. `bytes_done` are read of it so far."""
+    number of each in the file, from 1, while the file is being read. `bytes_done` are read of it so far.
+    """
 
     lines: list[bytes]
     first: int

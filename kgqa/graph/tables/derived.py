@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import MUCH_MORE
-from kgqa.graph.tables.labels import LABEL_BATCH, in_order, languages_of
-from kgqa.graph.tables.mediators import MediatorTable, mediator_table
 from kgqa.graph.names.index import Names
 from kgqa.graph.names.opening import open_names
 from kgqa.graph.names.reading import Limit, no_question
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, integer_of
+from kgqa.graph.tables.labels import LABEL_BATCH, in_order, languages_of
+from kgqa.graph.tables.mediators import MediatorTable, mediator_table
 from kgqa.graph.tables.whole_graph import WholeGraph
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
@@ -114,7 +114,8 @@ class Derived:
     @property
     def relations(self) -> dict[str, int]:
         """All relations of the graph and their number of edges, most frequent first; with 0 edges each those that the
-        graph declares, where it is too large to count them."""
+        graph declares, where it is too large to count them.
+        """
 
         def find() -> dict[str, int]:
             note = (

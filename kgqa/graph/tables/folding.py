@@ -1,5 +1,6 @@
 """Of steps that say the same, one candidate: a relation and the inverse of its reverse property, a claim and the
-statement that gives it. And no step for what says nothing: noise, and the way back out of a statement."""
+statement that gives it. And no step for what says nothing: noise, and the way back out of a statement.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from kgqa.schema import Schema
 @dataclass(frozen=True, slots=True)
 class StatementExit:
     """How a statement that a step entered may be left so that both steps say what a claim says: p:P36 and then ps:P36,
-    what wdt:P36 says."""
+    what wdt:P36 says.
+    """
 
     step: Step
     claim: str

@@ -38,7 +38,8 @@ def find_labels(
 
 def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) -> dict[Entity, tuple[str, ...]]:
     """The aliases of each entity that has any: those in the languages of the schema, in their order; where there are
-    none, those in any language."""
+    none, those in any language.
+    """
     found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank(e)}
     for texts in _asked(list(found), schema.alias, schema=schema, select=select):
         for node, names in texts.items():
@@ -50,8 +51,8 @@ def _asked(
     nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select
 ) -> list[dict[Entity, list[str]]]:
     """For each predicate the nodes that it names, with their names in order. One batch after the other: of several at
-    once Virtuoso has ended some as deadlocked."""
-
+    once Virtuoso has ended some as deadlocked.
+    """
     rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
     for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
         found = select(

@@ -67,6 +67,8 @@ class WholeGraph:
             rows += page.rows
             if len(page) < cut.cap:
                 if len(set(rows)) < len(rows):
-                    raise PartialResult("Its pages overlap. If the graph is being changed, try again when that is done.")
+                    raise PartialResult(
+                        "Its pages overlap. If the graph is being changed, try again when that is done."
+                    )
                 return Rows(cut.variables, rows)
         raise cut

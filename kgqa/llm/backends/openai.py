@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Heard, Message, Prompt
+from kgqa.llm.backends.chat_reply import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
     FIELD,
     JSON_TOKENS,
@@ -24,8 +24,7 @@ from kgqa.llm.backends.constraints import (
 )
 from kgqa.llm.backends.exchange import Patience, Trouble, exchange
 from kgqa.llm.backends.parameters import LIMITS, Parameters, refused_parameter
-from kgqa.llm.backends.chat_reply import UnreadableBody, message_of, read_body
-from kgqa.workers import Workers
+from kgqa.llm.client import Completion, Heard, Message, Prompt
 from kgqa.servers import (
     KEY_VARIABLE,
     OPENAI_KEY_VARIABLE,
@@ -36,6 +35,7 @@ from kgqa.servers import (
     usable_key,
 )
 from kgqa.words import clean
+from kgqa.workers import Workers
 
 _SHOWN = 300
 """Characters of what a server says that are shown."""

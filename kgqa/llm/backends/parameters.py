@@ -7,15 +7,15 @@ import threading
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from kgqa.llm.client import Sampling
 from kgqa.llm.backends.chat_reply import message_of
+from kgqa.llm.client import Sampling
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the limit of a reply's tokens, in the order they are tried."""
 
 # errors that name a parameter and mean the prompt, or a value that is too high
 _TOO_MUCH = re.compile(
-    r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.I
+    r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.IGNORECASE
 )
 _NOT_TAKEN = (
     r"(?:\b(?:unsupported|unavailable|unknown|unrecogni[sz]ed|unexpected|forbidden|invalid|illegal|extra|additional|"
@@ -103,12 +103,12 @@ def _complained_of(name: str, message: str) -> int | None:
     """Where the message names it as what is wrong."""
     word = re.escape(name)
     quoted = rf"(?<=['\"`]){word}(?=(?:\.[\w.]+)?['\"`])"
-    if re.search(_NOT_TAKEN, message, re.I) and (found := re.search(quoted, message)):
+    if re.search(_NOT_TAKEN, message, re.IGNORECASE) and (found := re.search(quoted, message)):
         return found.start()
     for pattern in (
         rf"{_NOT_TAKEN}{_FILLER}\W+({word})(?![\w-])",
         rf"(?<![\w-])({word}){_FILLER}{_VERBS}\W+{_NOT_TAKEN}",
     ):
-        if found := re.search(pattern, message, re.I):
+        if found := re.search(pattern, message, re.IGNORECASE):
             return found.start(1)
     return None

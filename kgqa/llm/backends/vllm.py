@@ -14,10 +14,10 @@ from typing import Any
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Heard, Prompt
+from kgqa.llm.backends.chat_reply import read_reply
 from kgqa.llm.backends.constraints import chosen
 from kgqa.llm.backends.gather import Gatherer
-from kgqa.llm.backends.chat_reply import read_reply
+from kgqa.llm.client import Completion, Heard, Prompt
 from kgqa.words import clean
 
 DEFAULT_MAX_TOKENS = 1024

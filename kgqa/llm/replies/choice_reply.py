@@ -142,7 +142,7 @@ def _json_option(value: Any, known: Options) -> str | None:
 
 
 def _undecided(value: Any) -> bool:
-    return value is None or isinstance(value, str) and bool(UNDECIDED.fullmatch(value[:LINE]) or not value.strip())
+    return value is None or (isinstance(value, str) and bool(UNDECIDED.fullmatch(value[:LINE]) or not value.strip()))
 
 
 def _others_quoted(piece: str, option: str, known: Options) -> bool:
@@ -152,10 +152,10 @@ def _others_quoted(piece: str, option: str, known: Options) -> bool:
 
 
 def _labelled(text: str, known: Options, labels: str, *, free: bool) -> Iterator[_Decision]:
-    for label in re.finditer(rf"\b(?:{labels})\b(?: \w+){{0,2}}?[*_`\"']* ?(:|=|\bis\b)", text, re.I):
+    for label in re.finditer(rf"\b(?:{labels})\b(?: \w+){{0,2}}?[*_`\"']* ?(:|=|\bis\b)", text, re.IGNORECASE):
         rest = text[label.end() : label.end() + LINE].lstrip(" \n*_`\"'")
         before = SENTENCE.split(text[max(0, label.start() - 80) : label.start()])[-1]
-        if rest.startswith(OBJECT) or label.group(1) == "is" and IF.search(before):
+        if rest.startswith(OBJECT) or (label.group(1) == "is" and IF.search(before)):
             continue
         decision = _statement(rest, known, label.start())
         line = rest.split("\n")[0]

@@ -23,28 +23,30 @@ _BETTER = (
 UNSURE = re.compile(
     r"\b(?:not (?:\w+ )?(?:sure|certain|clear|decided)|unsure|uncertain|unclear|maybe|perhaps|possibly|undecided|"
     r"(?:can ?not|can't|unable to) (?:decide|tell|determine|say|choose|judge)|hard to (?:say|tell)|depends?)\b",
-    re.I,
+    re.IGNORECASE,
 )
-BUT = re.compile(r"\b(?:but|however|although|though|or rather|except)\b", re.I)
-IF = re.compile(r"\b(?:if|unless|whether|while|not|never|neither|nor|cannot|hardly)\b|n't\b", re.I)
-PROVIDED = re.compile(r"[,;]? ?(?:only )?(?:if|unless|provided|assuming)\b", re.I)
+BUT = re.compile(r"\b(?:but|however|although|though|or rather|except)\b", re.IGNORECASE)
+IF = re.compile(r"\b(?:if|unless|whether|while|not|never|neither|nor|cannot|hardly)\b|n't\b", re.IGNORECASE)
+PROVIDED = re.compile(r"[,;]? ?(?:only )?(?:if|unless|provided|assuming)\b", re.IGNORECASE)
 NEGATIVE = re.compile(
     r"\b(?:no|not|never|neither|nor|cannot|without|wrong|incorrect|irrelevant|unrelated|worse|worst|less|reject\w*|"
     r"exclud\w+|eliminat\w+|discard\w*|rule[sd]? out|unlikely|than|over|unlike|insufficient)\b|n't\b",
-    re.I,
+    re.IGNORECASE,
 )
-DECIDES = re.compile(r"\b(?:better|best|prefer\w*|chosen|choose|correct|wins?|winner|closer|closest|stronger)\b", re.I)
-REASON = re.compile(r" ?(?:because|since|as it|due to)\b", re.I)
-INSTEAD = re.compile(r" ?(?:over|rather than|instead of)\b", re.I)
+DECIDES = re.compile(
+    r"\b(?:better|best|prefer\w*|chosen|choose|correct|wins?|winner|closer|closest|stronger)\b", re.IGNORECASE
+)
+REASON = re.compile(r" ?(?:because|since|as it|due to)\b", re.IGNORECASE)
+INSTEAD = re.compile(r" ?(?:over|rather than|instead of)\b", re.IGNORECASE)
 UNDECIDED = re.compile(
     r"\W*(?:(?:both|neither|either|none)(?: of (?:them|these|the \w+))?(?: (?:is|are) \w+)?|tie|equal(?:ly)?(?: \w+)?|"
     r"unknown|null|n/a|undecided|" + UNSURE.pattern + r")\W*",
-    re.I,
+    re.IGNORECASE,
 )
 GOES_ON = re.compile(r"[.:]? ?\d|\. ?[A-Z]\.")
 """After an option: "No. 1", "A. R. Rahman"."""
 _NOT = r"(?<!or )\b(?:not|non|never|isn't)(?:[^\w.!?;]|_)"  # "B does not. [A]" and "asks it or not\n[YES]" are none
-NOT_BEFORE = re.compile(rf"{_NOT}*$", re.I)
+NOT_BEFORE = re.compile(rf"{_NOT}*$", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 
 
@@ -56,12 +58,14 @@ class Options:
         names = sorted(self._named, key=len, reverse=True)
         words = "|".join(r"[ _-]{1,2}".join(map(re.escape, name.split())) for name in names) or r"(?!)"
         option = rf"(?<![\w-])(?<!not )(?<!not_)({words})(?!\w|-\w|'\w)"
-        self.marker = re.compile(rf"[\[{{]{_OPEN}(?:{_NOUN}[ :]{{1,2}})?{option}{_CLOSE}[\]}}]+[*_`\"')]*", re.I)
-        self.first = re.compile(rf"{_OPEN}(?:{_NOUN} )?{_OPEN}{option}({_CLOSE})", re.I)
-        self.joined = re.compile(rf"[ ,/|&]*(?:(?:and|or|but|also|vs\.?) ?)*{_OPEN}{option}", re.I)
-        self.chosen = re.compile(rf"{_CHOOSING}(?={self.first.pattern})", re.I)
-        self._negated = re.compile(rf"{_NOT}{{1,30}}(?:{words})(?!\w)", re.I)
-        self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.I)
+        self.marker = re.compile(
+            rf"[\[{{]{_OPEN}(?:{_NOUN}[ :]{{1,2}})?{option}{_CLOSE}[\]}}]+[*_`\"')]*", re.IGNORECASE
+        )
+        self.first = re.compile(rf"{_OPEN}(?:{_NOUN} )?{_OPEN}{option}({_CLOSE})", re.IGNORECASE)
+        self.joined = re.compile(rf"[ ,/|&]*(?:(?:and|or|but|also|vs\.?) ?)*{_OPEN}{option}", re.IGNORECASE)
+        self.chosen = re.compile(rf"{_CHOOSING}(?={self.first.pattern})", re.IGNORECASE)
+        self._negated = re.compile(rf"{_NOT}{{1,30}}(?:{words})(?!\w)", re.IGNORECASE)
+        self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.IGNORECASE)
 
     def without_negated(self, text: str) -> str:
         """Text in which an option with a "not" before it, that is not a part of it, is no option any more."""

@@ -25,7 +25,7 @@ _WIDE = {0xFF01 + i: 0x21 + i for i in range(94)}  # full-width forms, as Chines
 _WIDE |= {0x3010: "[", 0x3011: "]", 0x3001: ",", 0x3002: ". ", 0x2192: ">", 0x2212: "-"}
 _WIDE |= dict.fromkeys((0x201C, 0x201D, 0x201E), '"') | dict.fromkeys((0x2018, 0x2019), "'")
 
-_TAG = re.compile(r"<(/?)(?:final_?)?(?:answer|choice|verdict|output|result|selected)>", re.I)
+_TAG = re.compile(r"<(/?)(?:final_?)?(?:answer|choice|verdict|output|result|selected)>", re.IGNORECASE)
 _OPENER = re.compile(r"[\[{]")
 _MENDABLE = re.compile(r"""\{\s{0,50}["'`]?\w[^{}\[\]\n]{0,80}?:|\[\s{0,50}(?:["'{\[]|\d)""")
 _BRACKET = re.compile(r'[\[\]{}]|\\.|"', re.DOTALL)
@@ -197,7 +197,7 @@ def without_objects(text: str) -> tuple[str, list[tuple[int, Found]]]:
 
 def has_object(value: Any) -> bool:
     """Whether a value is an object or a list with at least one."""
-    return isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, dict) for each in value)
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
 def key_name(key: Any) -> str:

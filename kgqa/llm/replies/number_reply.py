@@ -31,24 +31,24 @@ _LABEL = re.compile(
     r"(?:^|\n|(?<=[.!?;] ))[^\n:]{0,60}"
     r"\b(?:answers?|final|select\w*|chosen|choices?|choose|pick\w*|rank\w*|order|output|"
     r"results?|best|top|indices|indexes|numbers|(?:most )?relevant|useful)\b[^\n:.\[\]]{0,40}(?::|=|\b(?:is|are)\b)",
-    re.I,
+    re.IGNORECASE,
 )
 _BRACKETS = re.compile(r"\[([^\[\]]{0,6000})\]")
-_RANGE = re.compile(r"\d+ ?(?:-|\u2013|\u2014|\.\.+|to\b|through\b) ?\d+", re.I)
-_PLURAL = re.compile(r"\W*\d+ (?:paths|relations|candidates|options|entities|items)\b", re.I)
+_RANGE = re.compile(r"\d+ ?(?:-|\u2013|\u2014|\.\.+|to\b|through\b) ?\d+", re.IGNORECASE)
+_PLURAL = re.compile(r"\W*\d+ (?:paths|relations|candidates|options|entities|items)\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\W*(?:none|nothing|n/a|null|empty(?: list)?|no (?:paths?|relations?|entit(?:y|ies)|candidates?))"
     r"(?: of (?:them|(?:the|these)(?: \w+){0,3}))?(?: (?:is|are) (?:relevant|useful|helpful|suitable))?\W*",
-    re.I,
+    re.IGNORECASE,
 )
-_CHOOSING = re.compile(r"\b(?:choose|pick|select|prefer|recommend|keep|is|are|=|:) ?[*_`\"'$\\]*$", re.I)
-_NOT = re.compile(r"\b(?:not|never|cannot|irrelevant|reject\w*|exclud\w+|discard\w*|ignor\w+)\b|n't\b", re.I)
+_CHOOSING = re.compile(r"\b(?:choose|pick|select|prefer|recommend|keep|is|are|=|:) ?[*_`\"'$\\]*$", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:not|never|cannot|irrelevant|reject\w*|exclud\w+|discard\w*|ignor\w+)\b|n't\b", re.IGNORECASE)
 _MARKS = "[*_`]{0,4}"
 _BULLET = rf"(?:[-*\u2022] ?)?{_MARKS}"
 _NAMED = re.compile(
     rf"{_BULLET}(?:\d{{1,9}}[.):] ?)?{_MARKS}(?:\[ ?|{_NOUN} #?\[?)(\d{{1,9}})\b|"
     rf"{_BULLET}\d{{1,9}}[.):] (\d{{1,9}})\W*$",
-    re.I | re.ASCII,
+    re.IGNORECASE | re.ASCII,
 )
 _NUMBERED = re.compile(rf"{_BULLET}\(?(\d{{1,9}}){_MARKS}[.):]", re.ASCII)
 _MARKUP = " *_`\"'$.,;!"
@@ -135,7 +135,7 @@ def _numbers(content: str) -> list[int | None] | None:
             numbers.append(int(token))
         elif re.fullmatch(r"\?|[+-]?[\d.]*\d[\d.]*(?:e[+-]?\d+)?%?", token, re.ASCII):
             numbers.append(None)
-        elif token and not re.fullmatch(_NOUN, token, re.I):
+        elif token and not re.fullmatch(_NOUN, token, re.IGNORECASE):
             return None
     return numbers or None
 

@@ -50,24 +50,26 @@ LONGEST_ANSWER = 500
 _SCORE_KEYS = ("scores", "ratings", "relevance scores")
 _SCORE_OF_ONE = ("score", "rating", "relevance", "value")
 _VALUE = r"([+-]?(?:\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?)(?: ?(%)| ?/ ?(\d{1,3})\b)?(?![\w.]\w|\w)"
-_SCORE = re.compile(_VALUE, re.I | re.ASCII)
+_SCORE = re.compile(_VALUE, re.IGNORECASE | re.ASCII)
 _MARKS = "[*_`]{0,4}"
 _ITEM = rf"(?:[-*\u2022] ?)?{_MARKS}(?:(?:path|relation|candidate|option|entity) )?#?[\[(]?(\d{{1,9}})"
 _VALUE_ENDS = r"(?= ?(?:$|[(,;:.|*_`\u2013\u2014-]|because|since))"
 _LINES = (
-    re.compile(rf"{_ITEM}\b[^\n]*?\bscore[*_`\"']* ?(?::|=|is|of)? ?[*_`\"']*{_VALUE}", re.I | re.ASCII),
+    re.compile(rf"{_ITEM}\b[^\n]*?\bscore[*_`\"']* ?(?::|=|is|of)? ?[*_`\"']*{_VALUE}", re.IGNORECASE | re.ASCII),
     re.compile(
         rf"{_ITEM}[\])]?{_MARKS}(?: ?(?:->|[:=)>|,-])|\.{_MARKS}(?= )|(?= [\d.]+$))[ *_`]{{0,4}}{_VALUE}{_VALUE_ENDS}",
-        re.I | re.ASCII,
+        re.IGNORECASE | re.ASCII,
     ),
-    re.compile(rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?{_MARKS}{_VALUE}[)\]*_`.]*$", re.I | re.ASCII),
+    re.compile(
+        rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?{_MARKS}{_VALUE}[)\]*_`.]*$", re.IGNORECASE | re.ASCII
+    ),
 )
-_PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.I | re.ASCII)
+_PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.IGNORECASE | re.ASCII)
 
 _ANSWER_KEYS = ("answers", "final answers", "final answer", "answer", "entities", "results", "result")
 _NAME_KEYS = ("answer", "name", "entity", "label", "text", "value", "id")
 _ANSWER_LABEL = re.compile(
-    r"(?:^|(?<=\n)|(?<=[.!?] ))[*_`#> ]{0,8}(?:the )?(?:final )?answers?(?: (?:is|are))?[*_` ]{0,4}[:=]", re.I
+    r"(?:^|(?<=\n)|(?<=[.!?] ))[*_`#> ]{0,8}(?:the )?(?:final )?answers?(?: (?:is|are))?[*_` ]{0,4}[:=]", re.IGNORECASE
 )
 _NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
 
@@ -149,7 +151,7 @@ def _scores_in_json(text: str, size: int) -> tuple[Scored | None, bool]:
         elif isinstance(value, list | dict):
             numbered = dict(_numbered(value))
             given.update(numbered)
-            mended = mended or bool(numbered) and found.repaired
+            mended = mended or (bool(numbered) and found.repaired)
     return given, mended
 
 
@@ -312,7 +314,7 @@ def _in_prose(text: str, as_given: str) -> _Item:
 
 _QUOTED = re.compile(r"""[\s*_]*(["'])([^"']*)\1[\s*_.,!]*""")
 _PLACE = re.compile(r"\W*\[\s*\d{1,5}\s*\]")
-_BETWEEN = re.compile(r"[\s,;&|()\[\]{}]+|\b(?:and|or)\b", re.I)
+_BETWEEN = re.compile(r"[\s,;&|()\[\]{}]+|\b(?:and|or)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan|\d+(?:-|\u2013|\u2014|\.\.+)\d+|to|through")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 

@@ -24,7 +24,7 @@ from kgqa.rank.embedding.sentence_models import BATCH, ModelFiles, TorchEncoder
 
 MINIMUM_COSINE = 0.9999
 MAX_PARAMETERS = 200_000_000
-MODEL_TYPES = frozenset("bert distilbert roberta xlm-roberta camembert mpnet electra albert".split())
+MODEL_TYPES = frozenset(["bert", "distilbert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "albert"])
 _CHECKED = (
     "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
     "PARASITE", "a text of too many words, " * 150,

@@ -76,7 +76,8 @@ class CachedEncoder:
 
     def encode_once(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts that are not worth keeping on disk: questions, and parts of them, which come again within a
-        run. The model's query prompt is put before them."""
+        run. The model's query prompt is put before them.
+        """
         memory = self._questions
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing:

@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.lexical import bm25
 from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.lexical import bm25
 
 Verdict = Literal["yes", "no", "unparsed"]
 Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]

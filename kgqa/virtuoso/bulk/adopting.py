@@ -72,7 +72,8 @@ def _settle_unfinished(folder: ServerFolder, database: Path) -> None:
 
 def _keep_own_password(folder: ServerFolder, database: Path) -> None:
     """Put the password of the folder's own database beside, before that of another one takes its place: nobody else
-    has it. While an adopted one is in use, the password file is not about our own."""
+    has it. While an adopted one is in use, the password file is not about our own.
+    """
     in_use = folder.database.resolve()
     if in_use == folder.own_database != database and in_use.exists() and folder.password_file.exists():
         folder.write_private(folder.own_password_file.name, folder.password() + "\n")

@@ -16,7 +16,8 @@ from kgqa.virtuoso.server.troubles import free_space
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place in a file: its number, the lines up to there, how many of its bytes they are, and the lines of all files
-    up to there."""
+    up to there.
+    """
 
     file: int
     line: int
@@ -27,7 +28,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A file of canonical N-Triples in the import folder. `reached` are the places it goes up to, one in each file that
-    has lines in it; the last one is where the chunk ends."""
+    has lines in it; the last one is where the chunk ends.
+    """
 
     number: int
     path: Path
@@ -70,7 +72,8 @@ def write_chunks(source: ServerFiles, *, number: int, lines: int, folder: Path, 
 
 class _Writer:
     """Writes chunks under a name of their own until they are whole: a server that still reads the chunk of an
-    interrupted load keeps the file it has open."""
+    interrupted load keeps the file it has open.
+    """
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
         self.lines = 0

@@ -1,5 +1,6 @@
 """Looks at database files before the server does: it makes a new database over whatever it does not recognise, and
-passes over a damaged log of changes in silence."""
+passes over a damaged log of changes in silence.
+"""
 
 from __future__ import annotations
 

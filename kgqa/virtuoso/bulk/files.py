@@ -16,16 +16,16 @@ from itertools import islice
 from pathlib import Path
 
 from kgqa.errors import LoadError, ServerError
+from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
-from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.rdf.server_lines import ServerFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
 from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
-from kgqa.virtuoso.bulk.load_journal import NAME, LoadJournal, forget, only_load
 from kgqa.virtuoso.bulk.journal import sentence
+from kgqa.virtuoso.bulk.load_journal import NAME, LoadJournal, forget, only_load
 from kgqa.virtuoso.bulk.load_token import new_token
 from kgqa.virtuoso.bulk.refused import refused_lines, unfit
 from kgqa.virtuoso.server.server import Server

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.virtuoso.server.folder import ServerFolder
 from kgqa.lock_files import held
+from kgqa.virtuoso.server.folder import ServerFolder
 from kgqa.virtuoso.server.processes import alive, name_of
 from kgqa.words import clean, sentence
 
@@ -105,7 +105,8 @@ def advice(lost: Mapping[str, str]) -> str:
 
 def left_to_do(folder: ServerFolder, lost: Mapping[str, str]) -> str:
     """`advice`, and the same of loads that make their files themselves: between two groups nothing is lost, and yet
-    half of the graph is missing. Of those, nothing is said while one is going on."""
+    half of the graph is missing. Of those, nothing is said while one is going on.
+    """
     if not lost and not any((folder.path / f"{name}.json").exists() for name in GO_ON):
         return ""  # the lock is not touched without need
     going_on = held(folder.path / LOAD_LOCK)

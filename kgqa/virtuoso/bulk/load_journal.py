@@ -15,9 +15,9 @@ from typing import Any
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf.files import FileJob
 from kgqa.graph.store import OnError
+from kgqa.lock_files import only_one
 from kgqa.virtuoso.bulk import journal
 from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.lock_files import only_one
 
 NAME = "graph-load"
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.errors import KgqaError, ServerError
+from kgqa.lock_files import only_one
 from kgqa.virtuoso.bulk import journal
 from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.lock_files import only_one
 from kgqa.virtuoso.server.session import Session
 from kgqa.virtuoso.server.troubles import free_bytes, free_space
 from kgqa.words import clean, sentence
@@ -98,7 +98,7 @@ def _only_load(folder: ServerFolder) -> Iterator[None]:
         raise ServerError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}")
     with only_one(folder.path / "loading.lock") as only:
         entry = folder.journal()
-        if not only or entry is not None and journal.loader_runs(entry):
+        if not only or (entry is not None and journal.loader_runs(entry)):
             raise ServerError("Another load into this server is running. Wait until it is done: kgqa virtuoso status")
         yield
 
@@ -155,7 +155,8 @@ def _run(
 
 def _abandon(session: Session) -> dict[str, str]:
     """After a load that failed: keep what is loaded; gives the files that have to be loaded again, as far as the
-    server can still be asked. If it cannot, its next start finds out."""
+    server can still be asked. If it cannot, its next start finds out.
+    """
     try:
         session.sql("checkpoint")
         lost = journal.settle(session.folder, done_files(session))

@@ -1,5 +1,6 @@
 """The names of a graph in the server's full-text index: the graph of names that linking and search use is made beside it,
-and removed again."""
+and removed again.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from pathlib import Path
 from kgqa.errors import ServerError
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.building import build_names_graph
-from kgqa.graph.names.server.names_graph import NamesFacts, facts_query, is_names_graph, outdated_graphs, read_facts
 from kgqa.graph.names.reading import count_names
+from kgqa.graph.names.server.names_graph import NamesFacts, facts_query, is_names_graph, outdated_graphs, read_facts
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import Schema
-from kgqa.virtuoso.server.server import Server
 from kgqa.virtuoso.bulk.text_index import forget_names
+from kgqa.virtuoso.server.server import Server
 
 MOST_GRAPHS = 1_000_000
 

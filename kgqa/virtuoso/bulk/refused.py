@@ -1,5 +1,6 @@
 """Lines that the server's loader does not take as they are: those it would change, known by their form, and those it
-refuses, found by halves, because it gives up a whole file for one of them."""
+refuses, found by halves, because it gives up a whole file for one of them.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError, LoadError
-from kgqa.virtuoso.freebase.dump.layout import FILES_PER_GROUP, LINES_PER_CHUNK, MAX_FILES, Layout, chunk_file, chunk_files
+from kgqa.virtuoso.freebase.dump.layout import (
+    FILES_PER_GROUP,
+    LINES_PER_CHUNK,
+    MAX_FILES,
+    Layout,
+    chunk_file,
+    chunk_files,
+)
 from kgqa.virtuoso.freebase.dump.reader import Place
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
@@ -38,7 +45,8 @@ class Advance:
 @dataclass(frozen=True, slots=True)
 class Group:
     """A cleaned group: its chunk files (none if they were not wanted), its counts, and the place to read the next group
-    from, None where the dump ends with this one."""
+    from, None where the dump ends with this one.
+    """
 
     number: int
     files: tuple[Path, ...]

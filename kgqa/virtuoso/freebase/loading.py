@@ -14,20 +14,20 @@ from typing import Any, Literal
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
-from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.loading import writable_graph
+from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
+from kgqa.virtuoso.bulk.load_journal import only_load
+from kgqa.virtuoso.bulk.name_graph import index_graph
+from kgqa.virtuoso.bulk.refused import refused_lines
 from kgqa.virtuoso.freebase.cleaning import Advance, Cleaner, Group
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
-from kgqa.virtuoso.bulk.load_journal import only_load
-from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.bulk.refused import refused_lines
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, sentence
 
@@ -43,7 +43,8 @@ INDEX_QUERY_SECONDS = 600.0
 @dataclass(frozen=True, slots=True)
 class Step:
     """How far a load is: what is being done, bytes of the dump read from its beginning, groups that are on disk, lines
-    judged of the group being cleaned."""
+    judged of the group being cleaned.
+    """
 
     stage: Literal["waiting", "cleaning", "loading", "indexing"]
     bytes_read: int
@@ -54,7 +55,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class FreebaseReport:
     """What came of a load: the counts of all lines, the triples now in the graph, the names and aliases among them,
-    and seconds by stage (`cleaning` and `loading` overlap) and in `total`."""
+    and seconds by stage (`cleaning` and `loading` overlap) and in `total`.
+    """
 
     graph_iri: str
     tally: Tally

@@ -46,7 +46,8 @@ class SqlAddress:
 
 def quote(value: Parameter) -> str:
     """A value as an SQL expression. Text with anything but plain characters travels in base64, so that neither the
-    client, which looks for semicolons, macros and shell escapes, nor the server can take it for something else."""
+    client, which looks for semicolons, macros and shell escapes, nor the server can take it for something else.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, (int, float)):

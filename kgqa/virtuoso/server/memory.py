@@ -15,7 +15,8 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """`bytes` for the page buffers, as many `buffers`, of which `dirty` may wait to be written; `query_bytes` for
-    hash tables and sorts of all queries together."""
+    hash tables and sorts of all queries together.
+    """
 
     bytes: int
     buffers: int

@@ -59,7 +59,7 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
 
 
 def _is_virtuoso(path: Path) -> bool:
-    """unixODBC has an `isql` too; only Virtuoso's has its name inside."""
+    """UnixODBC has an `isql` too; only Virtuoso's has its name inside."""
     try:
         return b"OpenLink Virtuoso" in path.read_bytes()
     except OSError:

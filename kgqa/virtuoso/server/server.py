@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from kgqa.errors import ServerError
 from kgqa.virtuoso.bulk import journal
 from kgqa.virtuoso.bulk.adopting import Adoption
+from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress, done_files, load_files
 from kgqa.virtuoso.server.folder import ServerFolder, default_folder
 from kgqa.virtuoso.server.isql import Parameter
-from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress, done_files, load_files
 from kgqa.virtuoso.server.session import Session
 from kgqa.virtuoso.server.state import Status, state_of
 
@@ -224,7 +224,8 @@ class Server:
 
     def index_names(self, graph_iri: str, predicates: Sequence[str]) -> None:
         """Put the literals of these predicates into the full-text index, so that `bif:contains` finds them; what is
-        loaded later is added when this is called again."""
+        loaded later is added when this is called again.
+        """
         from kgqa.virtuoso.bulk.text_index import index_names
 
         index_names(self.sql, graph_iri, predicates)

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from kgqa.errors import ServerError
+from kgqa.lock_files import only_one
 from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.server.configuration import render
 from kgqa.virtuoso.bulk.database import check_database, check_no_changes
+from kgqa.virtuoso.bulk.loading import done_files
+from kgqa.virtuoso.server.configuration import render
 from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.server.isql import SqlAddress, run_sql
 from kgqa.virtuoso.server.launching import Say, end_process, launch, shut_down, wait_for_end, wait_until_online
-from kgqa.virtuoso.bulk.loading import done_files
-from kgqa.lock_files import only_one
 from kgqa.virtuoso.server.processes import free_port, listen_error, listener
 from kgqa.virtuoso.server.programs import client_program, server_program
 from kgqa.virtuoso.server.session import Session
@@ -160,7 +160,8 @@ def _check_space(folder: ServerFolder) -> None:
 
 def _make_database(folder: ServerFolder, record: ServerRecord) -> None:
     """Let the server make its database on loopback ports nobody knows, and set its passwords there: it comes with
-    dba/dba and, made at the first start of its HTTP server, dav/dav."""
+    dba/dba and, made at the first start of its HTTP server, dav/dav.
+    """
     password = new_password()
     folder.making.touch(mode=0o600)
     try:
@@ -177,7 +178,8 @@ def _make_database(folder: ServerFolder, record: ServerRecord) -> None:
 @contextmanager
 def hidden_server(folder: ServerFolder, record: ServerRecord, *, password: str = "dba") -> Iterator[SqlAddress]:
     """The server on free loopback ports, with little memory, for as long as the block lasts; ended at its end,
-    however the block ends."""
+    however the block ends.
+    """
     hidden = replace(record, sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001)
     ini = folder.write_private("first.ini", render(folder, hidden))
     process = launch(folder, ini)
@@ -192,7 +194,8 @@ def hidden_server(folder: ServerFolder, record: ServerRecord, *, password: str =
 
 def secure(address: SqlAddress, password: str) -> None:
     """Replace the passwords a new database comes with, and take away all HTTP paths but those of SPARQL, and the rule
-    that every literal goes into the full-text index: `index_names` says which do."""
+    that every literal goes into the full-text index: `index_names` says which do.
+    """
     run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
     close_paths(address)
     run_sql(address, "DB.DBA.RDF_OBJ_FT_RULE_DEL(?, ?, ?)", ("", "", "ALL"))
@@ -201,7 +204,8 @@ def secure(address: SqlAddress, password: str) -> None:
 
 def discard_unfinished(folder: ServerFolder) -> None:
     """Remove a database whose making was interrupted: nobody knows its password, and there is nothing in it. Where a
-    database was adopted, files and password are that one's, and stay."""
+    database was adopted, files and password are that one's, and stay.
+    """
     if folder.record().database:
         folder.making.unlink(missing_ok=True)
         return

@@ -23,7 +23,8 @@ LOG_TAIL_BYTES = 200_000
 @dataclass(frozen=True, slots=True)
 class Status:
     """`disk_bytes` counts the database and everything in the server's folder; `triples` only where it was asked for;
-    `message` is what to know and to do, empty when there is nothing."""
+    `message` is what to know and to do, empty when there is nothing.
+    """
 
     state: State
     url: str

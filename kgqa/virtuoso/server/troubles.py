@@ -25,7 +25,7 @@ _LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection 
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
 _TELLING = re.compile(
     r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|broken|produced by|last closed|exiting|invalid|signal",
-    re.I,
+    re.IGNORECASE,
 )
 
 
@@ -42,7 +42,7 @@ class Trouble:
 TROUBLES = (
     Trouble(
         "disk",
-        re.compile(r"out of (?:disk|seg)|disk full|no space left|Can't write", re.I),
+        re.compile(r"out of (?:disk|seg)|disk full|no space left|Can't write", re.IGNORECASE),
         "The disk is full.",
         "Make room there, then start the server: it goes back to its last checkpoint.",
     ),
@@ -84,7 +84,7 @@ TROUBLES = (
     ),
     Trouble(
         "memory",
-        re.compile(r"(?:cannot|unable to|failed to) allocate|out of memory", re.I),
+        re.compile(r"(?:cannot|unable to|failed to) allocate|out of memory", re.IGNORECASE),
         "There is not enough memory.",
         "Give the server less: kgqa virtuoso start --memory-share 0.25",
     ),
@@ -98,7 +98,8 @@ TROUBLES = (
     Trouble(
         "damage",
         re.compile(
-            r"GPF|corrupt|invalid blob|non-blob page|past end of|structure inconsistent|bad (?:page|parent)", re.I
+            r"GPF|corrupt|invalid blob|non-blob page|past end of|structure inconsistent|bad (?:page|parent)",
+            re.IGNORECASE,
         ),
         "The database file is damaged.",
         "Take a copy of it that is whole, or load the data anew into another folder: --folder /path",
@@ -143,7 +144,8 @@ def _explained(trouble: Trouble | None, lines: str, place: Path | None) -> str:
 
 def last_error(log: str, *, place: Path | None = None) -> str:
     """What the last run of a server died of, where an error is the last thing that it wrote; else empty. What it wrote
-    before of other things, such as of a client's wrong password, is not why it died."""
+    before of other things, such as of a client's wrong password, is not why it died.
+    """
     lines = [line for line in since_last_start(log).splitlines() if _is_content(line)]
     end = len(lines)
     while end and _FAREWELL.search(lines[end - 1]):

@@ -30,7 +30,8 @@ def replace_dav_password(address: SqlAddress) -> None:
 
 def close_paths(address: SqlAddress) -> None:
     """Take away every HTTP path but those of SPARQL: the server brings a proxy and other services along, which it
-    offers to everybody. Some of them come back at the next start, those without rights of their own."""
+    offers to everybody. Some of them come back at the next start, those without rights of their own.
+    """
     paths = run_sql(address, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH")
     for host, listens_on, path in paths:
         if path not in SPARQL_PATHS:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from kgqa.evaluation.datasets import reading
 from kgqa.evaluation.datasets.questions import QuestionFileError
+from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
 FRAMES = ("webqsp", "tog-webqsp", "qald10")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
 from kgqa.evaluation.datasets.queries import freebase_topics
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "cwq") -> Iterator[GoldQuestion]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
 from kgqa.evaluation.datasets.queries import WIKIDATA, wikidata_topics
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 _NOTHING = ("", "n/a", "na", "none")
 _MARKS = str.maketrans("", "", "{}<>")

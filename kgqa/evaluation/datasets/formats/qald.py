@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
 from kgqa.evaluation.datasets.queries import wikidata_topics
-from kgqa.evaluation.datasets.reading import XSD, Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import XSD, Record
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:

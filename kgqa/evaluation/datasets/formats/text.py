@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 ALIASES_FILE = "id_aliases.json"
 _HOPS = re.compile(r"([1-9])hop")

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
 from kgqa.evaluation.datasets.formats import grailqa, webqsp
-from kgqa.evaluation.datasets.queries import WIKIDATA
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.formats.webquestions import page_name
+from kgqa.evaluation.datasets.queries import WIKIDATA
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 Make = Callable[[Record, int], GoldQuestion]
 WIKIDATA_COPY = "tog-qald"

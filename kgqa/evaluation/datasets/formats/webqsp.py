@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.reading import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.datasets.reading import Record
 
 _LISP = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 _PAGE = "/view/en/"

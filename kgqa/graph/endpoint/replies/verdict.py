@@ -11,7 +11,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import (
+    LoginRefused,
+    PartialResult,
+    QueryRejected,
+    RowCapMet,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+)
 from kgqa.graph.endpoint.profiles import Profile, Signs, signs
 from kgqa.graph.query.tokens import tokens
 from kgqa.graph.store import Rows
@@ -26,7 +34,7 @@ LOGIN = "Set or correct endpoint.user, and the password in KGQA_ENDPOINT_PASSWOR
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
-_AGGREGATES = frozenset("COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT".split())
+_AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 
 
 def judge(
@@ -74,7 +82,8 @@ def judge_update(
 
 def broken_result(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
     """The error of a body that is no whole result, seen by its last bytes: servers that run out of time while they are
-    sending say so there."""
+    sending say so there.
+    """
     text = tail.decode("utf-8", "replace").lower()
     if any(sign in text for sign in signs(profile).late_texts):
         return StoreTimeout("The server ran out of time while it was sending. Nothing of it is used. Ask for less.")
@@ -155,9 +164,11 @@ def check_whole(
     count = len(rows)
     said = [headers[name].strip() for name in signs(profile).short_headers & headers.keys()] if headers else []
     known = {*profile.row_caps, *caps, *(int(cap) for cap in said if re.fullmatch(r"[0-9]{1,15}", cap))}
-    if (count and count in known or said) and not outer_limit(query) == count:
+    if ((count and count in known) or said) and not outer_limit(query) == count:
         raise RowCapMet(
-            f"The server cut the result at its row cap, {count:,} rows. {RAISE_CAP}", variables=rows.variables, cap=count
+            f"The server cut the result at its row cap, {count:,} rows. {RAISE_CAP}",
+            variables=rows.variables,
+            cap=count,
         )
     if count == 0 and aggregates_all(query):
         raise StoreTimeout("The server gave no row for a count, which it does when it ran out of time. Ask for less.")

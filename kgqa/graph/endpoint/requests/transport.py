@@ -17,15 +17,15 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kgqa.errors import DamagedResult, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.limits import UNKNOWN, ServerLimits, read_limits, refused_limit
+from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.endpoint.replies.verdict import judge, judge_update, may_pass
 from kgqa.graph.endpoint.requests.failures import failure_of, never_sent, turned_away, worth_another_try
 from kgqa.graph.endpoint.requests.gate import Gate, NoPlace
 from kgqa.graph.endpoint.requests.login import Login
-from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.query.templates import render
-from kgqa.graph.endpoint.requests.wording import Request, Requests
-from kgqa.graph.endpoint.limits import UNKNOWN, ServerLimits, read_limits, refused_limit
-from kgqa.graph.endpoint.replies.verdict import judge, judge_update, may_pass
 from kgqa.graph.endpoint.requests.watch import Watch, watched_pools, watching
+from kgqa.graph.endpoint.requests.wording import Request, Requests
+from kgqa.graph.query.templates import render
 
 PART_BYTES = 1 << 16
 MAX_ERROR_BYTES = 1 << 16
@@ -74,7 +74,8 @@ class Reply:
 
 class BrokenOff(StoreUnavailable):
     """The connection ended in the middle of an answer. Neither query nor graph is to blame for that, so it must not be
-    taken for a result that is too large: another try may bring all of it."""
+    taken for a result that is too large: another try may bring all of it.
+    """
 
 
 class Transport:
@@ -219,12 +220,13 @@ class Transport:
 
     def responds(self, seconds: float) -> bool:
         """Whether the server has replied to anything in the last `seconds`, or does so now to a small query: one try,
-        beside the places of queries. One that answers one query after the other may have no time for it."""
+        beside the places of queries. One that answers one query after the other may have no time for it.
+        """
         from http.client import HTTPException
 
         from urllib3.exceptions import HTTPError
 
-        if self._gate.held or self.concurrency == 1 and not self.has_place:
+        if self._gate.held or (self.concurrency == 1 and not self.has_place):
             return True  # it wants to be left alone, or takes one request at a time and has one: that one will tell
         started = time.monotonic()
         if self._replied > started - seconds:
@@ -315,7 +317,8 @@ class Transport:
 
     def _parts(self, response: Any, watch: Watch) -> Iterator[bytes]:
         """The body as it comes. What arrives after the deadline is not trusted even if it looks whole: a server that
-        was told the deadline may have cut it."""
+        was told the deadline may have cut it.
+        """
         from urllib3.exceptions import DecodeError, HTTPError
 
         try:

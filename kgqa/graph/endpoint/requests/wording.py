@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kgqa.version import __version__
 from kgqa.graph.endpoint.profiles import Profile
+from kgqa.version import __version__
 from kgqa.words import clean
 
 LONGEST_GET = 1_500

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.names.server.names_graph import entity_of
 from kgqa.graph.names.memory import Remembered
+from kgqa.graph.names.server.names_graph import entity_of
 from kgqa.graph.names.text import LONGEST_TOLD, NameTokens, pattern
 from kgqa.graph.store import Row, only_count
 from kgqa.model import Entity, Literal

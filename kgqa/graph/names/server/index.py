@@ -14,14 +14,14 @@ from typing import Any
 
 from kgqa.errors import QueryRejected
 from kgqa.graph.names.index import MAX_INITIALS, MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
-from kgqa.graph.names.server.names_graph import TEXTS, NamesFacts
+from kgqa.graph.names.reading import Limit
+from kgqa.graph.names.server.full_text import ENTITY_BATCH, EntityName, ServerNames, keys_of_name
 from kgqa.graph.names.server.hits import ENOUGH_HITS, Hit, NameHits
 from kgqa.graph.names.server.keyed import Keyed, KeyedEntities
-from kgqa.graph.names.reading import Limit
+from kgqa.graph.names.server.names_graph import TEXTS, NamesFacts
 from kgqa.graph.names.server.scores import NameScores
-from kgqa.graph.names.server.full_text import ENTITY_BATCH, EntityName, ServerNames, keys_of_name
-from kgqa.graph.names.text import MAX_TOKENS, NameTokens
 from kgqa.graph.names.server.vocabulary import MAX_BEGUN, Vocabulary
+from kgqa.graph.names.text import MAX_TOKENS, NameTokens
 from kgqa.graph.store import Row, Store
 from kgqa.model import Entity
 from kgqa.schema import Schema

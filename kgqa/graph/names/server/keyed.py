@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa.graph.names.index import MAX_INITIALS, MAX_NAMESAKES
-from kgqa.graph.names.server.names_graph import KEY, TEXTS, entity_of
-from kgqa.graph.names.server.hits import MAX_HITS, NameHits, Select
 from kgqa.graph.names.memory import Remembered
-from kgqa.graph.names.text import NameTokens, key_number
+from kgqa.graph.names.server.hits import MAX_HITS, NameHits, Select
+from kgqa.graph.names.server.names_graph import KEY, TEXTS, entity_of
 from kgqa.graph.names.server.vocabulary import Vocabulary
+from kgqa.graph.names.text import NameTokens, key_number
 from kgqa.graph.store import Row
 from kgqa.model import Entity, Literal
 

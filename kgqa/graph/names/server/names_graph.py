@@ -43,7 +43,8 @@ LISTED_WORDS = {1: 20_000, 2: 5_000, 3: 1_000, 4: 1_000}
 @dataclass(frozen=True, slots=True)
 class NamesFacts:
     """What a graph of names says of itself: `triples` that gave names when it was made, `names` that are not empty,
-    `tokens` of all their words, the most words of one, `longest`, and whose names they are: the IRIs of `graphs`."""
+    `tokens` of all their words, the most words of one, `longest`, and whose names they are: the IRIs of `graphs`.
+    """
 
     triples: int
     names: int

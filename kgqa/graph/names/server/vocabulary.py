@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 
-from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, beginning_node, count_of
-from kgqa.graph.names.server.hits import Select
 from kgqa.graph.names.memory import Remembered
+from kgqa.graph.names.server.hits import Select
+from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, beginning_node, count_of
 from kgqa.graph.names.text import MAX_TOKENS, NameTokens, key_number
 from kgqa.model import Entity, Literal
 
@@ -51,7 +51,8 @@ class Vocabulary:
 
     def tokens_from(self, beginning: str, tokens: NameTokens) -> list[str]:
         """Tokens and wildcards that stand for all words that begin so, or, where those are very many, for the most
-        frequent ones."""
+        frequent ones.
+        """
         words = list(self.words_from(beginning))
         start = beginning[:LONGEST_LISTED]
         complete = len(self._listed(beginning)) < LISTED_WORDS[len(start)]

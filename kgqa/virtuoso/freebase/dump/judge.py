@@ -48,7 +48,8 @@ _bare_object = re.compile(rb"([^ \t\"<]+?)(%s)" % _END, re.DOTALL).fullmatch
 
 class Verdict(NamedTuple):
     """What becomes of a line: `kept` is the line to write, without a newline, or None with the `reason` it is dropped
-    for; `repair` says what was mended in a kept line."""
+    for; `repair` says what was mended in a kept line.
+    """
 
     kept: bytes | None = None
     reason: str = ""

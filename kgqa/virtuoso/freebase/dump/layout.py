@@ -24,7 +24,8 @@ LINES_PER_CHUNK = 10_000_000
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Sizes in lines of the dump, before cleaning. `lines_per_chunk` is what was asked for; a file may hold a little
-    less, because parts are alike."""
+    less, because parts are alike.
+    """
 
     lines_per_chunk: int = LINES_PER_CHUNK
 
