@@ -12,6 +12,7 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace import Trace

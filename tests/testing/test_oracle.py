@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa.rank.tournaments.chooser import EntityGroup
 from kgqa.testing.oracle import NoisyOracle
-from tests.rank.test_tournament import pool_of
+from tests.rank.tournaments.test_listwise import pool_of
 
 POOL = pool_of(10)
 BEST, SECOND, LAST = POOL[0], POOL[1], POOL[9]
