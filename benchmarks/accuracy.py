@@ -39,7 +39,7 @@ from kgqa.evaluation.metrics.measures import (
     summarise,
 )
 from kgqa.evaluation.runs.asking import ask_all
-from kgqa.graph.embedded.building import file_job
+from kgqa.graph.embedded.bulk_load import file_job
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.methods.ask import open_resources

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
+from kgqa.graph.call_pool import Item, Result, SideBySide
 from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.names.index import Names
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import Restrictions, TypeTest, Walk, returns, walk_of
 from kgqa.graph.query.templates import Variable, render
-from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
-from kgqa.graph.tables import derived
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.folding import StatementExit, fold_steps
+from kgqa.graph.tables.graph_tables import Derived
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
 from kgqa.graph.tables.mediators import MediatorTable, end_tests
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
@@ -96,7 +96,7 @@ class KnowledgeGraph:
             self.view,
             find_labels=self.labels,
             cache=cache,
-            timeout=max(timeout, derived.TIMEOUT),
+            timeout=max(timeout, graph_tables.TIMEOUT),
             scan=scan,
             most_scanned=most_scanned,
         )

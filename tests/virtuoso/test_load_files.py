@@ -21,7 +21,7 @@ from kgqa.graph.embedded.loading import load_files as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import ServerFiles, unsendable
+from kgqa.graph.rdf.upload import ServerFiles, unsendable
 from kgqa.virtuoso.bulk.chunks import write_chunks
 from kgqa.virtuoso.bulk.files import discard_interrupted, load_files
 from kgqa.virtuoso.server.server import Server

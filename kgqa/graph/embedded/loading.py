@@ -18,11 +18,11 @@ import numpy as np
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, cannot_write, fingerprint
-from kgqa.graph.embedded.process import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
+from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
 if TYPE_CHECKING:
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
 _OURS = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
@@ -112,7 +112,7 @@ def load_files(
         StoreBusy: another load is running. StoreUnavailable: no permission, or not a graph's folder.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
-    from kgqa.graph.embedded.building import Journal, file_job
+    from kgqa.graph.embedded.bulk_load import Journal, file_job
 
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
@@ -192,7 +192,7 @@ def discard_interrupted(path: Path) -> bool:
 
 def _finish(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
     """Tidy up after a load that was killed when it had been published, before its journal was removed; gives that."""
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
     if base is None or not folder.journal_is_done():
         return None
@@ -300,7 +300,7 @@ def _run_worker(
 
 def _discard(folder: GraphFolder) -> None:
     """Remove what a load has made so far. What is published stays, whatever the journal says."""
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
     with suppress(LoadError):
         folder.remove_generation(Journal.read(folder).generation)

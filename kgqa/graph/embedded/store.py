@@ -17,10 +17,10 @@ import numpy as np
 from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.embedded.loading import create_empty, load_files
-from kgqa.graph.embedded.process import Worker, WorkerKilled
-from kgqa.graph.embedded.results import decode_tsv
-from kgqa.graph.query.dialects import in_standard_sparql
+from kgqa.graph.embedded.tsv import decode_tsv
+from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
 from kgqa.graph.query.tokens import prepare
+from kgqa.graph.query.virtuoso_dialect import in_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,

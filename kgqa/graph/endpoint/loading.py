@@ -20,7 +20,7 @@ from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import Sendable, ServerFiles, unsendable
+from kgqa.graph.rdf.upload import Sendable, ServerFiles, unsendable
 from kgqa.graph.store import LoadReport, OnError, Progress, Store, only_count
 from kgqa.model import Entity, Literal
 from kgqa.words import clean

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import ServerFiles
+from kgqa.graph.rdf.upload import ServerFiles
 from kgqa.virtuoso.server.troubles import free_space
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import unsendable
+from kgqa.graph.rdf.upload import unsendable
 from kgqa.virtuoso.server.server import Server
 
 MOST_REFUSED = 100

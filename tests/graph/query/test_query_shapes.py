@@ -14,7 +14,7 @@ from kgqa.graph.query.patterns import MarkTest, TypeTest, walk_of
 from kgqa.graph.query.shapes import Shapes
 from kgqa.graph.query.templates import Comment, _environment, render, render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
-from tests.graph.test_queries import FULL
+from tests.graph.query.test_templates import FULL
 
 ENTITIES = st.sampled_from([Entity(f"http://e/{letter}") for letter in "abcd"] + [Entity("urn:uuid:0")])
 STEPS = st.builds(Step, st.sampled_from(["http://e/a", "http://e/r", "http://e/s"]), st.sampled_from(["out", "in"]))

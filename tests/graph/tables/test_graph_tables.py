@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.replies.verdict import check_whole
 from kgqa.graph.endpoint.requests.transport import BrokenOff
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables.graph_tables import Derived
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace

@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 def journal(folder: Path, file: Path, *, done: bool = True) -> None:
     """Put a journal of a load of `file` into the folder, of the generation that is published."""
-    from kgqa.graph.embedded.building import Journal, file_job
+    from kgqa.graph.embedded.bulk_load import Journal, file_job
 
     generation = GraphFolder(folder).meta().generation
     job = file_job(file)

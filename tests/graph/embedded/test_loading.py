@@ -504,7 +504,7 @@ class TestInterrupted:
     def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
         """The journal stands in the middle of a file: what came before is not fed again, the result is the same."""
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph.embedded import building as loading, store as embedded, folder as f\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
             "import os\n"
             "loading.SEGMENT_LINES = 20_000\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
@@ -584,7 +584,7 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded import building as loading, process
+from kgqa.graph.embedded import bulk_load as loading, worker_client as process
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.graph.side_by_side import SideBySide
+from kgqa.graph.call_pool import SideBySide
 
 
 @pytest.fixture

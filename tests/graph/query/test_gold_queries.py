@@ -20,7 +20,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.store import Store
 from kgqa.model import Entity
 
-DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" / "data")
 FAST = DATA / "freebase_fast"
 FAST_FILES = [FAST / "kg.nt.gz"]
 WIKIDATA = DATA / "wikidata"

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
-from tests.graph.test_rdf_lines import QUADS
+from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
+from tests.graph.rdf.test_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
 # the quick check knows the form of an IRI, not that a port is a number
