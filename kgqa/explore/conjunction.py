@@ -22,7 +22,7 @@ def join_topics(
     ranked: Sequence[Candidate],
     partners: Mapping[Entity, Sequence[Candidate]],
     *,
-    meetings: Meetings,
+    meetings: JoinFinder,
     trace: Trace,
     alternatives: int = 1,
 ) -> list[Candidate]:
@@ -64,7 +64,7 @@ def _joined(
     candidate: Candidate,
     others: Sequence[Entity],
     partners: Mapping[Entity, Sequence[Candidate]],
-    meetings: Meetings,
+    meetings: JoinFinder,
     alternatives: int,
 ) -> list[Candidate]:
     """A path with a join for each other topic that it meets; of the first such topic with each of several partners."""
@@ -92,7 +92,7 @@ def _may_meet(here: _Ends, there: _Ends) -> bool:
     return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
 
 
-class Meetings:
+class JoinFinder:
     """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
     answered in time, so that a meeting may have been missed.
     """

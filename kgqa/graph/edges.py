@@ -10,7 +10,7 @@ from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank_node
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
-CallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+CallCallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
 """Runs a function for each of some items, perhaps side by side, see `CallPool.map`."""
 WIDENINGS = (1, 10, 100)
 """How many times as many edges as are wanted are asked for, one after the other, where too many are noise."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.settings import Settings
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.explore.linking import Mention, find_mentions, link
-from kgqa.explore.mentions import Lookup
-from kgqa.explore.spans import derived, keys_of, misspelt, same_word, words_of
+from kgqa.explore.name_lookup import NameLookup
+from kgqa.explore.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -196,8 +196,8 @@ WORDS = [
 def test_words_compared(word, name, same, formed, wrong):
     word, name = word.lower(), name.lower()
     assert same_word(word, name) is same and same_word(name, word) is same
-    assert (derived(word, name) and not same) is formed
-    assert (misspelt(word, name) and not same and not formed) is wrong
+    assert (is_derived(word, name) and not same) is formed
+    assert (is_misspelling(word, name) and not same and not formed) is wrong
 
 
 def test_words_of_a_text_know_their_place():
@@ -229,7 +229,7 @@ ALIGNED = [
 
 @pytest.mark.parametrize(("question", "name", "span", "whole"), ALIGNED)
 def test_where_a_name_stands_best(graph, question, name, span, whole):
-    found = Lookup(question, graph.names).align(keys_of(name))
+    found = NameLookup(question, graph.names).align(word_keys(name))
     assert (found and (found.start, found.end)) == span
     if found:
         assert 0 < found.share <= 1 and (found.share == 1) is whole and found.covered > 0

@@ -13,7 +13,7 @@ from itertools import combinations, islice, product
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
-from kgqa.explore.beam import BeamSettings, cost
+from kgqa.explore.beam import BeamSettings, path_cost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
 
@@ -159,7 +159,7 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
         for parent in frontier:
             for step in search.steps(parent):
                 path = parent.then(step)
-                hops = cost(graph, path, settings)
+                hops = path_cost(graph, path, settings)
                 if hops > settings.depth:
                     continue
                 yield path
