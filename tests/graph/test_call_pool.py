@@ -8,16 +8,16 @@ import time
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.graph.side_by_side import SideBySide
+from kgqa.graph.call_pool import CallPool
 
 
 @pytest.fixture
 def of():
-    """`of(most) -> SideBySide`; closed at the end of the test."""
+    """`of(most) -> CallPool`; closed at the end of the test."""
     opened = []
 
     def of(most):
-        opened.append(SideBySide(lambda: most))
+        opened.append(CallPool(lambda: most))
         return opened[-1]
 
     yield of
@@ -59,20 +59,20 @@ def until(condition, seconds=5.0):
 
 @pytest.mark.parametrize("most", [0, 1, 3, 8])
 def test_results_come_in_order(of, most):
-    assert of(most).each(Busy(), range(20)) == [-number for number in range(20)]
-    assert of(most).each(Busy(), []) == []
+    assert of(most).map(Busy(), range(20)) == [-number for number in range(20)]
+    assert of(most).map(Busy(), []) == []
 
 
 @pytest.mark.parametrize("most", [1, 4])
 def test_so_many_are_under_way_and_no_more(of, most):
     busy = Busy(lambda busy: until(lambda: busy.most >= most, 0.5))
-    of(most).each(busy, range(12))
+    of(most).map(busy, range(12))
     assert busy.most == most
 
 
 def test_several_questions_share_the_helpers(of):
-    side_by_side, busy = of(4), Busy(lambda busy: time.sleep(0.01))
-    threads = [threading.Thread(target=side_by_side.each, args=(busy, range(10))) for _ in range(3)]
+    calls, busy = of(4), Busy(lambda busy: time.sleep(0.01))
+    threads = [threading.Thread(target=calls.map, args=(busy, range(10))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -87,7 +87,7 @@ def test_a_tolerated_error_stands_in_the_place_of_its_result(of, most):
             raise StoreTimeout("too late")
         return number
 
-    first, second, third, fourth = of(most).each(late, range(4), tolerated=(StoreTimeout,))
+    first, second, third, fourth = of(most).map(late, range(4), tolerated=(StoreTimeout,))
     assert (first, second, fourth) == (0, 1, 3) and isinstance(third, StoreTimeout)
 
 
@@ -102,7 +102,7 @@ def test_the_first_error_in_order_is_raised_and_nothing_new_begins(of, most):
         raise StoreUnavailable(f"gone {number}")
 
     with pytest.raises(StoreUnavailable, match="gone 0"):
-        of(most).each(fail, range(100))
+        of(most).map(fail, range(100))
     assert len(begun) <= most
 
 
@@ -120,13 +120,13 @@ def test_ctrl_c_waits_for_nobody(of):
     started = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            of(3).each(wait, range(10))
+            of(3).map(wait, range(10))
         assert time.monotonic() - started < 10
     finally:
         go.set()
 
 
 def test_calls_may_make_such_calls_themselves(of):
-    side_by_side = of(3)
-    found = side_by_side.each(lambda number: sum(side_by_side.each(lambda each: each, range(number))), range(12))
+    calls = of(3)
+    found = calls.map(lambda number: sum(calls.map(lambda each: each, range(number))), range(12))
     assert found == [sum(range(number)) for number in range(12)]

@@ -10,7 +10,7 @@ import pytest
 
 from kgqa.errors import KgqaError, LoadError
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import discard_interrupted, load_files
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from tests.conftest import SOAK
 from tests.kill_at_write import kill_at
@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 def journal(folder: Path, file: Path, *, done: bool = True) -> None:
     """Put a journal of a load of `file` into the folder, of the generation that is published."""
-    from kgqa.graph.embedded.building import Journal, file_job
+    from kgqa.graph.embedded.bulk_load import Journal, file_job
 
     generation = GraphFolder(folder).meta().generation
     job = file_job(file)
@@ -45,7 +45,7 @@ class TestPublishedButNotTidiedUp:
     @pytest.fixture
     def graph(self, tmp_path) -> Path:
         (tmp_path / "new.nt").write_text(NEW + "\n")
-        load_files(tmp_path / "g", [tmp_path / "new.nt"])
+        load_graph(tmp_path / "g", [tmp_path / "new.nt"])
         journal(tmp_path / "g", tmp_path / "new.nt")
         return tmp_path / "g"
 
@@ -59,28 +59,28 @@ class TestPublishedButNotTidiedUp:
 
     def test_resume_says_what_is_there(self, graph):
         before = fingerprint(graph)
-        report = load_files(graph, resume=True)
+        report = load_graph(graph, resume=True)
         assert (report.fingerprint, report.triples, report.lines, report.added) == (before, 1, 1, None)
         assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
 
     def test_a_resume_that_fails_keeps_the_graph(self, graph, tmp_path):
         (tmp_path / "new.nt").write_text("damaged\n")
         try:
-            load_files(graph, resume=True)
+            load_graph(graph, resume=True)
         except LoadError:
             pass
         assert subjects(graph) == {"3"}
 
     def test_another_load_goes_on(self, graph, tmp_path):
         (tmp_path / "old.nt").write_text(OLD + "\n")
-        assert load_files(graph, [tmp_path / "old.nt"]).triples == 2
+        assert load_graph(graph, [tmp_path / "old.nt"]).triples == 2
         assert subjects(graph) == {"1", "3"}
         assert [item.name for item in sorted(graph.glob("gen-*"))] == ["gen-2"]
 
     def test_a_journal_that_is_of_the_current_generation_and_not_done_destroys_nothing(self, graph, tmp_path):
         (tmp_path / "bad.nt").write_text("damaged\n")
         journal(graph, tmp_path / "bad.nt", done=False)
-        for how in (lambda: load_files(graph, resume=True), lambda: discard_interrupted(graph)):
+        for how in (lambda: load_graph(graph, resume=True), lambda: discard_interrupted(graph)):
             try:
                 how()
             except KgqaError:
@@ -95,7 +95,7 @@ def killed_loads(tmp_path: Path, *, into_graph: bool):
     folder, base = tmp_path / "g", tmp_path / "base"
     base.mkdir()
     if into_graph:
-        load_files(base, [tmp_path / "old.nt"])
+        load_graph(base, [tmp_path / "old.nt"])
     some = (37,) if into_graph else (16,)
     for number in range(1, ENOUGH) if SOAK else some:
         shutil.copytree(base, folder)
@@ -113,7 +113,7 @@ def test_killed_at_a_write(tmp_path, into_graph, then):
     before, after = ({"1"}, {"1", "3"}) if into_graph else (set(), {"3"})
     expected = tmp_path / "expected"
     (tmp_path / "all.nt").write_text("".join(f"{line}\n" for line in ([OLD] if into_graph else []) + [NEW]))
-    load_files(expected, [tmp_path / "all.nt"])
+    load_graph(expected, [tmp_path / "all.nt"])
     for number, folder in killed_loads(tmp_path, into_graph=into_graph):
         published = (folder / "graph.json").exists()
         now = subjects(folder) if published else set()
@@ -123,10 +123,10 @@ def test_killed_at_a_write(tmp_path, into_graph, then):
             assert (subjects(folder) if published else set()) == now, number
         else:
             try:
-                load_files(folder, resume=True)
+                load_graph(folder, resume=True)
             except LoadError as error:  # killed before the load was noted, or after everything was done
                 assert "nothing to resume" in str(error), number
-                load_files(folder, [tmp_path / "new.nt"])
+                load_graph(folder, [tmp_path / "new.nt"])
             assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number
         left = {item.name.partition("-")[0] for item in folder.iterdir()}
         assert left <= {"gen", "graph.json", "write.lock"}, number

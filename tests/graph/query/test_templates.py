@@ -13,13 +13,13 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.patterns import Edge, MarkTest, TypeTest, Walk
+from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_term
 from kgqa.graph.query.tokens import prepare
 from kgqa.model import Entity, Literal
 
 A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")
-WALK = Walk(
+WALK = PathPattern(
     nodes=(A, Variable("e1"), Variable("answer")),
     edges=(
         Edge(A, R, Variable("e1")),
@@ -30,7 +30,7 @@ WALK = Walk(
     not_typed=(TypeTest(Entity("http://e/type"), B),),
     not_marked=(MarkTest(Entity("http://e/type"), Entity("http://e/marker"), Literal("true")),),
 )
-START = Walk(nodes=(A,), edges=())
+START = PathPattern(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
     "any_triple": [{}],

@@ -19,10 +19,10 @@ from kgqa.graph.names.opening import open_names
 from kgqa.graph.names.reading import Limit, no_question
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Row, Rows, Store, integer_of
-from kgqa.graph.tables.labels import LABEL_BATCH, in_order, languages_of
+from kgqa.graph.store import Row, Rows, Store, count_value
+from kgqa.graph.tables.labels import LABEL_BATCH, languages_of, names_by_node
 from kgqa.graph.tables.mediators import MediatorTable, mediator_table
-from kgqa.graph.tables.whole_graph import WholeGraph
+from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Value, from_json, to_json
 from kgqa.schema import Schema
 
@@ -39,7 +39,7 @@ VERSION = 2
 """Goes up when what is derived changes its shape, so that what is in a cache is not misread."""
 
 
-class Derived:
+class GraphTables:
     """Tables of one graph under one schema, each made when it is first asked for. Thread-safe.
 
     Where the graph is too large for a query over all of it, a table holds what the schema says by itself, and
@@ -86,8 +86,8 @@ class Derived:
         return self.store.select(render(name, view=self.view, **values), timeout=self._timeout)
 
     @property
-    def _whole(self) -> WholeGraph:
-        return self._once("whole", lambda: WholeGraph(self.select, may_scan=self._may_scan_now))
+    def _whole(self) -> WholeGraphQueries:
+        return self._once("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
 
     def _may_scan_now(self) -> bool:
         if not self._may_scan or self._most_scanned is None:
@@ -128,7 +128,7 @@ class Derived:
                     name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
                 )
                 return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-            counts = ((row[0].iri, integer_of(row[1])) for row in rows if isinstance(row[0], Entity))
+            counts = ((row[0].iri, count_value(row[1])) for row in rows if isinstance(row[0], Entity))
             return dict(sorted(counts, key=lambda item: (-item[1], item[0])))
 
         return self._kept("relations", find, lambda data: {str(name): int(count) for name, count in data.items()})
@@ -302,7 +302,7 @@ class Derived:
                 except (StoreTimeout, PartialResult):
                     self._whole.notes[note] = "declared_labels"  # nothing is lost by it but time
                     continue
-                for node, names in in_order(rows, self.schema).items():
+                for node, names in names_by_node(rows, self.schema).items():
                     found.setdefault(node, names[0])
         return found
 

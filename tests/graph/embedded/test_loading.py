@@ -18,7 +18,7 @@ import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_store
 
@@ -158,7 +158,7 @@ class TestTheSameFileTwice:
         folder = load(file)
         first = meta(folder)
         assert first.triples == count
-        report = load_files(folder, [file])
+        report = load_graph(folder, [file])
         again = meta(folder)
         assert (again.fingerprint, again.triples, report.added) == (first.fingerprint, first.triples, 0)
         everything = _everything(folder)
@@ -192,7 +192,7 @@ class TestMalformed:
         bad = tmp_path / "bad.nt"
         bad.write_text("\n".join([*NUMBER[:9], "this is no line", *NUMBER[9:]]) + "\n")
         with pytest.raises(LoadError, match=r"bad\.nt, line 10: .*Nothing of this load was kept.*--on-error skip"):
-            load_files(folder, [bad])
+            load_graph(folder, [bad])
         assert meta(folder) == before and triples(folder) == old
         assert sorted(p.name for p in folder.iterdir()) == ["gen-1", "graph.json", "write.lock"]
         load(NUMBER, into=folder)  # and it can be loaded into
@@ -202,7 +202,7 @@ class TestMalformed:
         bad = tmp_path / "bad.nt"
         bad.write_text(NUMBER[0] + "\nnonsense\n")
         with pytest.raises(LoadError):
-            load_files(tmp_path / "g", [bad])
+            load_graph(tmp_path / "g", [bad])
         with pytest.raises(StoreUnavailable) as caught:
             open_store(tmp_path / "g")
         assert not isinstance(caught.value, StoreIncomplete)
@@ -211,7 +211,7 @@ class TestMalformed:
         bad = tmp_path / "bad.nt"
         bad.write_text("nonsense\n")
         with pytest.raises(LoadError, match=r"bad\.nt, line 1"):
-            load_files(tmp_path / "g", [numbers, bad])
+            load_graph(tmp_path / "g", [numbers, bad])
         with pytest.raises(StoreUnavailable):
             open_store(tmp_path / "g")
 
@@ -219,7 +219,7 @@ class TestMalformed:
         first, second = tmp_path / "one.nt", tmp_path / "two.nq"
         first.write_text("\n".join([NUMBER[0], "bad", NUMBER[1], "", "# comment", "worse .", NUMBER[2]]))
         second.write_bytes(b"\xff\n" + NUMBER[3].encode() + b"\n")
-        report = load_files(tmp_path / "g", [first, second], on_error="skip")
+        report = load_graph(tmp_path / "g", [first, second], on_error="skip")
         assert (report.files, report.lines, report.malformed, report.added, report.triples) == (2, 9, 3, 4, 4)
         assert [(e.file, e.line) for e in report.examples] == [("one.nt", 2), ("one.nt", 6), ("two.nq", 1)]
         assert all(e.message for e in report.examples)
@@ -228,7 +228,7 @@ class TestMalformed:
     def test_many_bad_lines_give_a_few_examples(self, tmp_path):
         bad = tmp_path / "bad.nt"
         bad.write_text("nonsense\n" * 5000 + NUMBER[0] + "\n")
-        report = load_files(tmp_path / "g", [bad], on_error="skip")
+        report = load_graph(tmp_path / "g", [bad], on_error="skip")
         assert report.malformed == 5000 and report.triples == 1
         assert 0 < len(report.examples) <= 100
 
@@ -244,7 +244,7 @@ class TestMalformed:
     def test_what_only_the_engine_refuses_takes_no_good_line_with_it(self, tmp_path, load, refused):
         file = tmp_path / "sly.nt"
         file.write_text("\n".join([*NUMBER[:10], refused, *NUMBER[10:20], "bad", *NUMBER[20:]]) + "\n")
-        report = load_files(tmp_path / "g", [file], on_error="skip")
+        report = load_graph(tmp_path / "g", [file], on_error="skip")
         assert [(e.file, e.line) for e in report.examples] == [("sly.nt", 11), ("sly.nt", 22)]
         assert (report.malformed, report.lines, report.triples) == (2, 52, 50)
         assert report.fingerprint == meta(load(NUMBER)).fingerprint
@@ -254,13 +254,13 @@ class TestMalformed:
         file = tmp_path / "sly.nt"
         file.write_text("\n".join([*NUMBER[:10], '<http://a:b/> <http://e/c> "x" .', *NUMBER[10:]]) + "\n")
         with pytest.raises(LoadError, match=r"sly\.nt, line 11: "):
-            load_files(tmp_path / "g", [file])
+            load_graph(tmp_path / "g", [file])
         assert not (tmp_path / "g" / "graph.json").exists()
 
     def test_refused_line_in_a_compressed_file(self, tmp_path, load):
         file = tmp_path / "sly.nt.gz"
         file.write_bytes(gzip.compress("\n".join([*NUMBER, '<http://a:b/> <http://e/c> "x" .', ""]).encode()))
-        report = load_files(tmp_path / "g", [file], on_error="skip")
+        report = load_graph(tmp_path / "g", [file], on_error="skip")
         assert [e.line for e in report.examples] == [51] and report.triples == 50
 
     @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ class TestMalformed:
         file.write_text(text)
         where = rf", line {line}" if line else ""
         with pytest.raises(LoadError, match=rf"broken\.{ending}{where}.*Nothing of this load was kept"):
-            load_files(tmp_path / "g", [file], on_error="skip")
+            load_graph(tmp_path / "g", [file], on_error="skip")
         assert not (tmp_path / "g" / "graph.json").exists()
 
     @pytest.mark.parametrize("kind, size", [("gz", 50), ("gz", 60_000), ("bz2", 50), ("xz", 50)])
@@ -293,7 +293,7 @@ class TestMalformed:
         file = tmp_path / f"cut.nt.{kind}"
         file.write_bytes(whole[: len(whole) * 2 // 3])
         with pytest.raises(LoadError, match=rf"cut\.nt\.{kind} is cut short or damaged"):
-            load_files(folder, [file], on_error="skip")
+            load_graph(folder, [file], on_error="skip")
         assert meta(folder) == before and len(triples(folder)) == before.triples
 
     @pytest.mark.parametrize("kind", ["gz", "xz"])
@@ -301,7 +301,7 @@ class TestMalformed:
         file = tmp_path / f"plain.nt.{kind}"
         file.write_text(NUMBER[0] + "\n")
         with pytest.raises(LoadError, match=rf"plain\.nt\.{kind} "):
-            load_files(tmp_path / "g", [file])
+            load_graph(tmp_path / "g", [file])
 
     def test_damaged_in_the_middle(self, tmp_path):
         data = bytearray(
@@ -311,23 +311,23 @@ class TestMalformed:
         file = tmp_path / "damaged.nt.gz"
         file.write_bytes(bytes(data))
         with pytest.raises(LoadError, match="damaged.nt.gz"):
-            load_files(tmp_path / "g", [file])
+            load_graph(tmp_path / "g", [file])
 
     def test_missing_file_and_folder_as_file(self, tmp_path):
         with pytest.raises(LoadError, match=r"nothing\.nt cannot be read"):
-            load_files(tmp_path / "g", [tmp_path / "nothing.nt"])
+            load_graph(tmp_path / "g", [tmp_path / "nothing.nt"])
         (tmp_path / "folder.nt").mkdir()
         with pytest.raises(LoadError, match=r"folder\.nt cannot be read"):
-            load_files(tmp_path / "g", [tmp_path / "folder.nt"])
+            load_graph(tmp_path / "g", [tmp_path / "folder.nt"])
         with pytest.raises(LoadError, match="no file to load"):
-            load_files(tmp_path / "g", [])
+            load_graph(tmp_path / "g", [])
         assert not (tmp_path / "g").exists()
 
 
 class TestReport:
     def test_added_and_total(self, tmp_path, load, numbers):
         folder = load(NUMBER[:20])
-        report = load_files(folder, [numbers])
+        report = load_graph(folder, [numbers])
         assert (report.lines, report.added, report.triples, report.malformed) == (50, 30, 50, 0)
         assert report.fingerprint == meta(folder).fingerprint
         assert report.seconds > 0
@@ -345,7 +345,7 @@ class TestReport:
         more = tmp_path / "more.ttl"
         more.write_text("@prefix : <http://e/> .\n" + "".join(f":x{n} :p :y{n} .\n" for n in range(40_000)))
         seen = []
-        report = load_files(tmp_path / "g", [file, more], progress=seen.append)
+        report = load_graph(tmp_path / "g", [file, more], progress=seen.append)
         assert report.triples == 100_000
         assert seen
         lines = [progress.lines for progress in seen]
@@ -362,8 +362,8 @@ class TestReport:
             raise RuntimeError("from the caller")
 
         with pytest.raises(RuntimeError, match="from the caller"):
-            load_files(tmp_path / "g", [file], progress=fail)
-        report = load_files(tmp_path / "g", resume=True)
+            load_graph(tmp_path / "g", [file], progress=fail)
+        report = load_graph(tmp_path / "g", resume=True)
         assert report.triples == 60_000
 
     def test_through_an_open_store(self, load, numbers):
@@ -387,7 +387,7 @@ def tell(self, *args, **options):
     print(self.pid, flush=True)
 embedded.Worker.__init__ = tell
 try:
-    embedded.load_files(Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]],
+    embedded.load_graph(Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]],
                         progress=lambda p: print(p.stage, p.lines, flush=True))
 except KgqaError as error:
     print(type(error).__name__, error, flush=True)
@@ -407,7 +407,7 @@ def big(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def expected(big, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "g"
-    load_files(folder, [big])
+    load_graph(folder, [big])
     return meta(folder)
 
 
@@ -447,18 +447,18 @@ class TestInterrupted:
         with pytest.raises(StoreIncomplete, match="interrupted before it was complete.*--resume"):
             open_store(folder)
         with pytest.raises(LoadError, match="earlier load .* was interrupted.*--resume.*--restart"):
-            load_files(folder, [big])
-        report = load_files(folder, resume=True)
+            load_graph(folder, [big])
+        report = load_graph(folder, resume=True)
         assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
         with EmbeddedStore(folder, workers=1) as store:
             assert int(store.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == expected.triples
         with pytest.raises(LoadError, match="nothing to resume"):
-            load_files(folder, resume=True)
+            load_graph(folder, resume=True)
 
     def test_restart(self, tmp_path, interrupted, big, expected):
         folder = tmp_path / "g"
         interrupted(folder, "parent")
-        report = load_files(folder, [big], restart=True)
+        report = load_graph(folder, [big], restart=True)
         assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
         assert not (folder / "loading.json").exists()
 
@@ -468,13 +468,13 @@ class TestInterrupted:
         interrupted(folder, "worker")
         assert meta(folder) == before
         assert len(triples(folder)) == 50
-        report = load_files(folder, resume=True)
+        report = load_graph(folder, resume=True)
         assert report.triples == len({*NUMBER}) + 100_001
 
     def test_throwing_it_away_for_another_file(self, load, interrupted, numbers, expected):
         folder = load(NUMBER[:2])
         interrupted(folder, "parent")
-        report = load_files(folder, [numbers], restart=True)
+        report = load_graph(folder, [numbers], restart=True)
         assert (report.added, report.triples) == (48, 50)
         assert [p.name for p in folder.iterdir() if p.name.startswith("gen-")] == ["gen-2"]
         assert len(triples(folder)) == 50
@@ -486,7 +486,7 @@ class TestInterrupted:
         with open(mine, "a") as file:
             file.write(NUMBER[0] + "\n")
         with pytest.raises(LoadError, match=r"mine\.nt has changed since the interrupted load.*--restart"):
-            load_files(tmp_path / "g", resume=True)
+            load_graph(tmp_path / "g", resume=True)
         with pytest.raises(StoreIncomplete):  # still there to be restarted
             open_store(tmp_path / "g")
 
@@ -495,8 +495,8 @@ class TestInterrupted:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            load_files(tmp_path / "g", [big], progress=interrupt, schema="rdfs", settings={"walks": "free"})
-        load_files(tmp_path / "g", resume=True)
+            load_graph(tmp_path / "g", [big], progress=interrupt, schema="rdfs", settings={"walks": "free"})
+        load_graph(tmp_path / "g", resume=True)
         after = meta(tmp_path / "g")
         assert after.fingerprint == expected.fingerprint
         assert (after.schema, after.settings) == ("rdfs", {"walks": "free"})
@@ -504,11 +504,11 @@ class TestInterrupted:
     def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
         """The journal stands in the middle of a file: what came before is not fed again, the result is the same."""
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph.embedded import building as loading, store as embedded, folder as f\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
             "import os\n"
             "loading.SEGMENT_LINES = 20_000\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
-            "g = f.GraphFolder(path); path.mkdir(); g.prepare_generation(1, None)\n"
+            "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1, None)\n"
             "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)]); journal.save(g)\n"
             "save = loading.Journal.save\n"
             "def stop(self, folder):\n"
@@ -522,7 +522,7 @@ class TestInterrupted:
         assert process.returncode == 9
         done = (tmp_path / "g" / "loading.json").read_text()
         assert '"lines_done": 0' not in done
-        report = load_files(tmp_path / "g", resume=True)
+        report = load_graph(tmp_path / "g", resume=True)
         assert (report.fingerprint, report.triples, report.lines) == (expected.fingerprint, expected.triples, 100_001)
         with EmbeddedStore(tmp_path / "g", workers=1) as store:
             assert int(store.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == expected.triples
@@ -532,8 +532,8 @@ class TestInterrupted:
         interrupted(folder, "parent")
         (folder / "loading.json").write_text('{"generation": 1')
         with pytest.raises(LoadError, match=r"loading\.json is damaged.*--restart"):
-            load_files(folder, resume=True)
-        load_files(folder, [big], restart=True)
+            load_graph(folder, resume=True)
+        load_graph(folder, [big], restart=True)
 
     def test_ctrl_c_can_be_resumed(self, tmp_path, python, big, expected, wait_until, users_of):
         parent = python(LOAD, tmp_path / "g", big)
@@ -542,7 +542,7 @@ class TestInterrupted:
         parent.send_signal(signal.SIGINT)
         assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
         assert wait_until(lambda: not users_of(tmp_path / "g") and _can_lock(tmp_path / "g"))
-        assert load_files(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
+        assert load_graph(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
 
 
 class TestTwoAtOnce:
@@ -552,23 +552,23 @@ class TestTwoAtOnce:
         first.stdout.readline()
         assert first.stdout.readline().startswith("loading")
         with pytest.raises(StoreBusy, match=rf"Another process \({first.pid}\) is writing to .*Wait until it is done"):
-            load_files(folder, [numbers])
+            load_graph(folder, [numbers])
         with pytest.raises(StoreBusy, match="is writing to"):
-            load_files(folder, resume=True)
+            load_graph(folder, resume=True)
         assert len(triples(folder)) == 3  # reading goes on
         assert "Error" not in first.communicate(timeout=60)[0]
-        assert load_files(folder, [numbers]).triples == 50 + 100_001
+        assert load_graph(folder, [numbers]).triples == 50 + 100_001
 
     def test_readers_come_and_go_while_loads_are_published(self, load, python, numbers, tmp_path):
         """Whoever opens a graph at any moment gets one of its generations, never an error."""
         folder = load(NUMBER[:1])
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph.embedded.store import load_files\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded.store import load_graph\n"
             "print('on', flush=True)\n"
             "for n in range(8):\n"
             "    file = Path(sys.argv[2]) / f'{n}.nt'\n"
             "    file.write_text(f'<http://e/x> <http://e/n> <http://e/{n}> .\\n')\n"
-            "    load_files(Path(sys.argv[1]), [file])\n"
+            "    load_graph(Path(sys.argv[1]), [file])\n"
         )
         writer = python(script, folder, tmp_path)
         writer.stdout.readline()
@@ -584,8 +584,8 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded import building as loading, process
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded import bulk_load as loading, worker_client as process
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])
 os.setgid(65534)
@@ -595,12 +595,12 @@ def attempt(do):
         print("done", do(), flush=True)
     except KgqaError as error:
         print(type(error).__name__, error, flush=True)
-attempt(lambda: load_files(base / "g", [base / "numbers.nt"]))
-attempt(lambda: load_files(base / "new", [base / "numbers.nt"]))
+attempt(lambda: load_graph(base / "g", [base / "numbers.nt"]))
+attempt(lambda: load_graph(base / "new", [base / "numbers.nt"]))
 attempt(lambda: EmbeddedStore(base / "g", writable=True))
 attempt(lambda: EmbeddedStore(base / "created", create=True))
 attempt(lambda: EmbeddedStore(base / "secret"))
-attempt(lambda: load_files(base / "g", [base / "secret.nt"]))
+attempt(lambda: load_graph(base / "g", [base / "secret.nt"]))
 if os.access(sys.executable, os.X_OK):
     attempt(lambda: len(EmbeddedStore(base / "g", workers=1).select("SELECT * { ?s ?p ?o }")))
 """
@@ -638,4 +638,4 @@ def test_no_permission(load, python, public):
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.nt")
     with pytest.raises(LoadError, match="no ordinary file"):
-        load_files(tmp_path / "g", [tmp_path / "pipe.nt"])
+        load_graph(tmp_path / "g", [tmp_path / "pipe.nt"])

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
-from kgqa.graph.rdf.files import Block, FileJob, LineSource, MalformedLines, line_source
+from kgqa.graph.rdf.files import Block, FileJob, LineSource, MalformedLines, open_lines
 from kgqa.graph.store import Progress
 from kgqa.words import clean
 
@@ -27,7 +27,7 @@ Unfit = Callable[[bytes], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Sendable:
+class UploadBlock:
     """Canonical N-Triples lines of a file, from its line `first` (counted from 0) to before `end`. `numbers` finds the
     number of each in the file, from 1, while the file is being read. `bytes_done` are read of it so far.
     """
@@ -39,7 +39,7 @@ class Sendable:
     numbers: Callable[[], list[int]]
 
 
-class ServerFiles:
+class UploadFiles:
     """Reads the files of a load into one graph of a server.
 
     Args:
@@ -81,20 +81,20 @@ class ServerFiles:
         for number in range(len(self.jobs)):
             self._check_file(number)
 
-    def blocks(self, number: int) -> Iterator[Sendable]:
+    def blocks(self, number: int) -> Iterator[UploadBlock]:
         """What may be sent of a file, from its first line on; the blocks are the same every time. Only after `check`.
 
         Raises:
             LoadError: the file cannot be read any more.
         """
         job = self.jobs[number]
-        with line_source(job, self._staging, self._reading(job)) as source:
+        with open_lines(job, self._staging, self._reading(job)) as source:
             for block in source.blocks(lambda line, message: None):
                 if number in self.doubtful and not _is_valid(block.lines):
                     block = _judged_singly(block, source, [])
                 unfit, lines = self._fit(block, source)
                 numbers = partial(_numbers_without, block, source, {line for line, _ in unfit})
-                yield Sendable(lines, block.first, block.end, source.bytes_done, numbers)
+                yield UploadBlock(lines, block.first, block.end, source.bytes_done, numbers)
 
     def find(self, wanted: Collection[bytes], numbers: Iterable[int]) -> dict[bytes, tuple[str, int]]:
         """Where canonical lines stand in the files of these numbers: file and line from 1. Reads the files anew."""
@@ -109,7 +109,7 @@ class ServerFiles:
     def _check_file(self, number: int) -> None:
         job = self.jobs[number]
         bad: list[tuple[int, str]] = []
-        with line_source(job, self._staging, self._reading(job)) as source:
+        with open_lines(job, self._staging, self._reading(job)) as source:
             for block in source.blocks(lambda line, message: bad.append((line, message))):
                 if not _is_valid(block.lines):
                     self.doubtful.add(number)
@@ -167,7 +167,7 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
 _NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*+\\(?:u0000|U00000000)").search
 
 
-def unsendable(line: bytes) -> str | None:
+def upload_problem(line: bytes) -> str | None:
     """Why a line cannot be sent: an IRI of it is longer than servers keep, or a character of it ends texts there."""
     if _NUL(line):
         return "the character NUL, which servers take for the end of the text"

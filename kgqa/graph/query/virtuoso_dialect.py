@@ -15,7 +15,7 @@ _INFIX = {"OR": "||", "AND": "&&"}
 _DATE_ONLY = re.compile(r"""(["'])\d{4}(-\d\d(-\d\d)?)?\1""")
 
 
-def in_standard_sparql(sparql: str) -> str:
+def to_standard_sparql(sparql: str) -> str:
     """The query without what only Virtuoso knows; unchanged if there is nothing of it.
 
     - the prefixes it knows without a declaration (rdf, rdfs, owl, skos, xsd) are resolved;

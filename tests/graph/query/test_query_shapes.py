@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query import shapes as query_shapes
-from kgqa.graph.query.patterns import MarkTest, TypeTest, walk_of
+from kgqa.graph.query.patterns import MarkTest, TypeTest, path_pattern
 from kgqa.graph.query.shapes import Shapes
 from kgqa.graph.query.templates import Comment, _environment, render, render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
-from tests.graph.test_queries import FULL
+from tests.graph.query.test_templates import FULL
 
 ENTITIES = st.sampled_from([Entity(f"http://e/{letter}") for letter in "abcd"] + [Entity("urn:uuid:0")])
 STEPS = st.builds(Step, st.sampled_from(["http://e/a", "http://e/r", "http://e/s"]), st.sampled_from(["out", "in"]))
@@ -25,13 +25,13 @@ RULES = st.sampled_from(["free", "topic-not-end", "topic-never", "no-return"])
 @st.composite
 def walks(draw):
     path, rule = draw(PATHS), draw(RULES)
-    walk = walk_of(path, rule, inverse={"http://e/r": "http://e/s"}.get)
+    walk = path_pattern(path, rule, inverse={"http://e/r": "http://e/s"}.get)
     if len(path.steps) > 1 and draw(st.booleans()):
         walk = replace(walk, restricted=((1, tuple(draw(st.lists(ENTITIES, min_size=1, max_size=3)))),))
     if draw(st.booleans()):
         end = walk.nodes[-1]
         walk = replace(
-            walk, joins=((len(path.steps), walk_of(draw(PATHS), rule, inverse={}.get, end=end, prefix="j1_")),)
+            walk, joins=((len(path.steps), path_pattern(draw(PATHS), rule, inverse={}.get, end=end, prefix="j1_")),)
         )
     if draw(st.booleans()):
         texts = st.sampled_from([Literal("g."), Literal("true"), Literal('"')])

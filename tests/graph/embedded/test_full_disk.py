@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import KgqaError, LoadError, StoreUnavailable
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
@@ -48,12 +48,12 @@ def test_a_full_disk(disk, tmp_path, into_graph):
     many.write_text("".join(f'<http://e/{n}> <http://e/p> "value {n}" .\n' for n in range(2000)))
     folder = disk / f"g{into_graph}"
     if into_graph:
-        load_files(folder, [one])
+        load_graph(folder, [one])
     for kilobytes in FREE_KB:
         leave(disk, kilobytes)
         try:
             try:
-                load_files(folder, [many])
+                load_graph(folder, [many])
             except (LoadError, StoreUnavailable) as error:
                 assert "no space left on the disk of" in str(error) and "Make room" in str(error), kilobytes
             else:
@@ -65,7 +65,7 @@ def test_a_full_disk(disk, tmp_path, into_graph):
             assert not into_graph or count(folder) == 1
         finally:
             (disk / "filler").unlink()
-    assert load_files(folder, [many]).triples == 2000 + into_graph
+    assert load_graph(folder, [many]).triples == 2000 + into_graph
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["", "quiet"])
@@ -109,7 +109,7 @@ def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
 
 def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):
     (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-    load_files(tmp_path / "g", [tmp_path / "one.nt"])
+    load_graph(tmp_path / "g", [tmp_path / "one.nt"])
     kgqa = Path(sys.executable).with_name("kgqa")
     for command in (
         f"graph info --graph {tmp_path / 'g'}",
@@ -128,7 +128,7 @@ class TestNamesThatAreNoUtf8:
     def test_a_file_is_loaded_and_named(self, tmp_path):
         file = tmp_path / f"{self.NAME}.nt"
         file.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-        assert load_files(tmp_path / "g", [file]).triples == 1
+        assert load_graph(tmp_path / "g", [file]).triples == 1
         with EmbeddedStore(tmp_path / "g", workers=1) as store:
             assert store.meta.files[0]["path"] == str(file)
 
@@ -150,5 +150,5 @@ class TestNamesThatAreNoUtf8:
     def test_a_graph_needs_another_name(self, tmp_path):
         (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
         with pytest.raises(KgqaError, match="not UTF-8.*another name"):
-            load_files(tmp_path / self.NAME, [tmp_path / "one.nt"])
+            load_graph(tmp_path / self.NAME, [tmp_path / "one.nt"])
         assert [item.name for item in tmp_path.iterdir()] == ["one.nt"]

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import StoreError
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.store import Store
 from kgqa.model import Entity
 
-DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" / "data")
 FAST = DATA / "freebase_fast"
 FAST_FILES = [FAST / "kg.nt.gz"]
 WIKIDATA = DATA / "wikidata"
@@ -52,7 +52,7 @@ def wikidata_questions() -> list[dict]:
 @pytest.fixture(scope="session")
 def fast(tmp_path_factory):
     folder = tmp_path_factory.mktemp("freebase_fast") / "g"
-    report = load_files(folder, [FAST / "kg.nt.gz"])
+    report = load_graph(folder, [FAST / "kg.nt.gz"])
     assert report.malformed == 0 and report.triples == 214_593
     with EmbeddedStore(folder) as store:
         yield store
@@ -122,7 +122,7 @@ def check_wikidata(store: Store, *, exceptions: Collection[str] = ()) -> None:
 
 
 def test_wikidata(tmp_path):
-    load_files(tmp_path / "g", WIKIDATA_FILES)
+    load_graph(tmp_path / "g", WIKIDATA_FILES)
     with EmbeddedStore(tmp_path / "g") as store:
         check_wikidata(store)
 

@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.folder import GraphFolder, write_json
 from kgqa.graph.embedded.records import read_journal_record
-from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, line_source, staged_file
+from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
 from kgqa.graph.rdf.lines import hashes
 from kgqa.graph.store import OnError
 
@@ -108,7 +108,7 @@ class _Load:
         def reading(bytes_done: int, lines: int) -> None:
             self._tell(job, bytes_done, self.lines + lines, "reading")
 
-        with line_source(job, staging, reading) as source:
+        with open_lines(job, staging, reading) as source:
             before = self.lines, self.malformed.mark(), len(self.hashes)
             try:
                 self._feed(source, strict=False)

@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.replies.verdict import check_whole
 from kgqa.graph.endpoint.requests.transport import BrokenOff
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace
@@ -90,10 +90,10 @@ def test_what_is_kept_wrongly_is_made_anew(opened, tmp_path, name, wrong):
     store, cache = opened(LINES), Cache(tmp_path / "c")
 
     def all_of(graph):
-        return graph.relations, graph.mediators, graph.inverses, graph.relation_labels, graph.derived.types
+        return graph.relations, graph.mediators, graph.inverses, graph.relation_labels, graph.tables.types
 
     right = all_of(KnowledgeGraph(store, SCHEMA, cache=cache))
-    (file,) = KnowledgeGraph(store, SCHEMA, cache=cache).derived.folder.glob(f"{name}*.json")
+    (file,) = KnowledgeGraph(store, SCHEMA, cache=cache).tables.folder.glob(f"{name}*.json")
     kept = file.read_text()
     file.write_text(wrong)
     assert all_of(KnowledgeGraph(store, SCHEMA, cache=cache)) == right
@@ -102,17 +102,21 @@ def test_what_is_kept_wrongly_is_made_anew(opened, tmp_path, name, wrong):
 
 def test_types_by_range_and_domain(opened):
     graph = KnowledgeGraph(opened(LINES), SCHEMA)
-    assert graph.leads_to_type(Step("http://e/knows")) == "http://e/Person"
-    assert graph.leads_to_type(Step("http://e/knows", "in")) is None
+    assert graph.target_type(Step("http://e/knows")) == "http://e/Person"
+    assert graph.target_type(Step("http://e/knows", "in")) is None
 
 
 def test_ends_are_described_where_no_type_is_declared(opened):
     films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
     graph = KnowledgeGraph(opened(films), SCHEMA)
-    assert graph.described_by(Step("http://e/by")) == ("http://e/by",)
-    assert set(graph.described_by(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
+    assert graph.describing_relations(Step("http://e/by")) == ("http://e/by",)
+    assert set(graph.describing_relations(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
     typed = KnowledgeGraph(opened(LINES), SCHEMA)
-    assert typed.described_by(Step("http://e/knows")) == typed.described_by(Step("http://e/knows", "in")) == ()
+    assert (
+        typed.describing_relations(Step("http://e/knows"))
+        == typed.describing_relations(Step("http://e/knows", "in"))
+        == ()
+    )
 
 
 def test_a_mediator_known_by_its_iri_is_found_as_an_object(opened):
@@ -200,14 +204,14 @@ class TestTooLarge:
         assert list(graph.relations)[:4] == [f"{PROP}{name}" for name in ("P36", "P39", "P214", "direct/P36")]
         assert len(graph.relations) == 12 and set(graph.relations.values()) == {0}
         assert graph.relation_labels[f"{PROP}qualifier/P36"] == "capital"
-        assert graph.is_noise(f"{PROP}direct/P214") and not graph.derived.counted
+        assert graph.is_noise(f"{PROP}direct/P214") and not graph.tables.counted
         (note,) = graph.notes
         assert "too large to count its relations" in note
         kept = [file for file in (tmp_path / "c").rglob("*") if file.is_file()]
         assert kept == []
         steps = graph.next_steps(_from(f"{WD}Q17")).steps
         assert steps == (Step(f"{PROP}P39"), Step(f"{PROP}direct/P36"))
-        assert graph.on_mediator(_from(f"{WD}Q17").then(steps[0]))
+        assert graph.ends_on_mediators(_from(f"{WD}Q17").then(steps[0]))
         assert store.refused == []
 
     def test_labels_as_relations_come_up(self, opened):
@@ -238,7 +242,7 @@ class TestTooLarge:
     def test_no_scan_is_tried_of_more_triples_than_wanted(self, opened, most, scans):
         graph = KnowledgeGraph(opened(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
         graph.prepare()
-        assert graph.derived.counted == scans and bool(graph.notes) != scans
+        assert graph.tables.counted == scans and bool(graph.notes) != scans
 
     @pytest.mark.parametrize("large", [True, False])
     def test_triples_that_were_not_counted_in_time_are_not_many_for_that(self, opened, large):
@@ -246,7 +250,7 @@ class TestTooLarge:
         store.triples, store.large = None, large
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=100)
         graph.prepare()
-        assert graph.derived.counted != large and bool(graph.notes) == large
+        assert graph.tables.counted != large and bool(graph.notes) == large
 
     def test_freebase_by_ranges_and_names(self, opened, tmp_path):
         store, cache = opened(FREEBASE_LINES), Cache(tmp_path / "c")
@@ -264,9 +268,9 @@ class TestTooLarge:
     def test_notes_end_with_the_version_they_were_made_for(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
             graph = KnowledgeGraph(store, SCHEMA, most_scanned=7)
-            assert graph.derived.counted and graph.notes == ()
+            assert graph.tables.counted and graph.notes == ()
             store.update("INSERT DATA { " + " ".join(MORE) + " }")
-            assert not graph.derived.counted and graph.notes
+            assert not graph.tables.counted and graph.notes
             store.update("DELETE DATA { " + " ".join(MORE) + " }")
             assert "http://e/knows" in graph.relations and graph.notes == ()
 
@@ -289,7 +293,7 @@ class Capped:
 
 def tables(graph) -> dict:
     """Everything that is derived from a whole graph."""
-    derived = graph.derived
+    derived = graph.tables
     names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
     return {name: getattr(derived, name) for name in names} | {"notes": graph.notes}
 
@@ -347,7 +351,7 @@ class TestCutShort:
 
     def test_a_real_store_out_of_time(self, opened, tmp_path):
         lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
-        derived = Derived(
+        derived = GraphTables(
             opened(lines),
             bundled_schema("wikidata"),
             (),
@@ -361,10 +365,10 @@ class TestCutShort:
 
 
 def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
-    def on(identity: str) -> Derived:
+    def on(identity: str) -> GraphTables:
         store = Large(opened(LINES), "no such query")
         store.identity = identity
-        return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).derived
+        return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
 
     assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder
 

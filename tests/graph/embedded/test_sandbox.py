@@ -11,9 +11,9 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded.process import Worker
+from kgqa.graph.embedded.worker_client import Worker
 
-PROBE = "import sys; from kgqa.graph.embedded.confine import deny_network; sys.exit(0 if deny_network() else 3)"
+PROBE = "import sys; from kgqa.graph.embedded.sandbox import deny_network; sys.exit(0 if deny_network() else 3)"
 
 
 def test_it_can_be_done_here():
@@ -70,7 +70,7 @@ def test_without_the_fence_the_engine_does_connect(listener):
 def test_other_work_goes_on():
     code = (
         "import socket, subprocess, tempfile\n"
-        "from kgqa.graph.embedded.confine import deny_network\n"
+        "from kgqa.graph.embedded.sandbox import deny_network\n"
         "assert deny_network() and deny_network()\n"
         "tempfile.TemporaryFile().write(b'x')\n"
         "assert subprocess.run(['true']).returncode == 0\n"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kgqa.graph.endpoint.store import EndpointStore
-from tests.graph import test_gold_queries as gold
+from tests.graph.query import test_gold_queries as gold
 from tests.virtuoso_server import copied, running_server
 
 pytestmark = gold.pytestmark

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class SideBySide:
+class CallPool:
     """Runs calls on the thread of the caller and on helpers, which all questions about a graph share: however many
     questions are asked, no more than `most() - 1` calls are added to those that they make themselves. Thread-safe.
 
@@ -31,7 +31,7 @@ class SideBySide:
         self._count = 0
         self._under_way = 0
 
-    def each(
+    def map(
         self,
         function: Callable[[Item], Result],
         items: Iterable[Item],

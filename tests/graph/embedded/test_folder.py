@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_store
 
@@ -79,7 +79,7 @@ class TestFingerprint:
 def original(tmp_path_factory):
     folder = tmp_path_factory.mktemp("original")
     (folder / "data.nt").write_text("\n".join(LINES[:2]) + "\n")
-    load_files(folder / "g", [folder / "data.nt"])
+    load_graph(folder / "g", [folder / "data.nt"])
     return folder / "g"
 
 
@@ -101,7 +101,7 @@ class TestNoGraph:
         with pytest.raises(StoreUnavailable, match="is a file, not a graph folder"):
             open_store(file)
         with pytest.raises(StoreUnavailable, match="is a file"):
-            load_files(file, [file])
+            load_graph(file, [file])
         assert file.read_text() == LINES[0]
 
     def test_folder_with_other_files(self, tmp_path):
@@ -111,7 +111,7 @@ class TestNoGraph:
         data = tmp_path.parent / f"{tmp_path.name}.nt"
         data.write_text(LINES[0] + "\n")
         with pytest.raises(StoreUnavailable, match="has other files in it"):
-            load_files(tmp_path, [data])
+            load_graph(tmp_path, [data])
         assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
     def test_empty_folder_can_be_loaded_into(self, tmp_path, load):
@@ -250,6 +250,6 @@ def test_amend_keeps_the_rest(load):
     folder = GraphFolder(load(LINES[:2], schema="rdfs", settings={"walks": "free"}))
     before = folder.meta()
     assert isinstance(before, GraphMeta) and before.schema == "rdfs" and before.settings == {"walks": "free"}
-    assert folder.amend(stale=True).stale
+    assert folder.update_meta(stale=True).stale
     after = folder.meta()
     assert after.stale and after.fingerprint == before.fingerprint and after.settings == before.settings

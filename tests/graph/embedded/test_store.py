@@ -22,7 +22,7 @@ from kgqa.errors import (
     StoreUnavailable,
 )
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
@@ -45,7 +45,7 @@ QUICK = "SELECT ?o { <http://e/a> <http://e/p> ?o }"
 def folder(tmp_path_factory) -> Path:
     base = tmp_path_factory.mktemp("embedded")
     (base / "data.nt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    load_files(base / "g", [base / "data.nt"])
+    load_graph(base / "g", [base / "data.nt"])
     return base / "g"
 
 
@@ -115,7 +115,7 @@ class TestAnswers:
 
     def test_web_address(self):
         with open_store("http://127.0.0.1:1/sparql") as store:
-            assert isinstance(store, EndpointStore) and store.place == "http://127.0.0.1:1/sparql"
+            assert isinstance(store, EndpointStore) and store.location == "http://127.0.0.1:1/sparql"
         with pytest.raises(SettingsError, match="has to be named"):
             open_store("http://127.0.0.1:1/sparql", writable=True)
 
@@ -530,13 +530,13 @@ class TestUpdates:
         folder = store.folder.path
         script = (
             "import sys; from pathlib import Path; from kgqa.errors import KgqaError\n"
-            "from kgqa.graph.embedded.store import EmbeddedStore, load_files\n"
+            "from kgqa.graph.embedded.store import EmbeddedStore, load_graph\n"
             "def attempt(do):\n"
             "    try: do(); print('done')\n"
             "    except KgqaError as error: print(type(error).__name__, error)\n"
             "attempt(lambda: EmbeddedStore(Path(sys.argv[1])))\n"
             "attempt(lambda: EmbeddedStore(Path(sys.argv[1]), writable=True))\n"
-            "attempt(lambda: load_files(Path(sys.argv[1]), [Path(sys.argv[2])]))\n"
+            "attempt(lambda: load_graph(Path(sys.argv[1]), [Path(sys.argv[2])]))\n"
         )
         data = folder.parent / "lines1.nq"
         out, errors = python(script, folder, data).communicate(timeout=30)
@@ -567,7 +567,7 @@ class TestUpdates:
             with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
                 reader.fingerprint
         with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
-            load_files(folder, [folder.parent / "lines1.nq"])
+            load_graph(folder, [folder.parent / "lines1.nq"])
         EmbeddedStore(folder, writable=True).close()
         with EmbeddedStore(folder, workers=1) as reader:
             assert reader.fingerprint not in ("", before)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import LoadError
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.rdf.limits import MAX_JSON_DEPTH, ShallowJson
 from kgqa.graph.rdf.lines import MAX_LINE_BYTES, blocks
 
@@ -27,7 +27,7 @@ TRIX = (
 
 def load(tmp_path: Path, name: str, content: str, **options) -> int:
     (tmp_path / name).write_text(content)
-    return load_files(tmp_path / "g", [tmp_path / name], **options).triples
+    return load_graph(tmp_path / "g", [tmp_path / name], **options).triples
 
 
 def deep(levels: int) -> str:
@@ -112,4 +112,4 @@ def test_the_loading_process_is_limited(tmp_path):
     with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
         load(tmp_path, "big.nt", big, memory=80 << 20)
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # the caller is not
-    assert load_files(tmp_path / "g", resume=True).triples == 40_000, "what was done by then is not lost"
+    assert load_graph(tmp_path / "g", resume=True).triples == 40_000, "what was done by then is not lost"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import KgqaError, QueryRejected
-from kgqa.graph.query.tokens import check_local, decode_codepoints, expand_prefixes, prepare, shorten_iris, tokens
+from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, forbid_fetching, prepare, shorten_iris, tokens
 
 NS = "http://rdf.freebase.com/ns/"
 DECLARED = f"PREFIX ns: <{NS}> PREFIX : <http://e/> "
@@ -202,7 +202,7 @@ class TestFetching:
         ],
     )
     def test_not_where_it_is_only_text(self, text):
-        check_local(text)
+        forbid_fetching(text)
         prepare(text)
         prepareQuery(text)
 
@@ -342,13 +342,13 @@ def graph():
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    from kgqa.graph.embedded.loading import load_files
+    from kgqa.graph.embedded.loading import load_graph
     from kgqa.graph.embedded.store import EmbeddedStore
 
     folder = tmp_path_factory.mktemp("shared")
     file = folder / "graph.ttl"
     file.write_text(GRAPH)
-    load_files(folder / "graph", [file])
+    load_graph(folder / "graph", [file])
     with EmbeddedStore(folder / "graph", workers=1) as store:
         yield store
 

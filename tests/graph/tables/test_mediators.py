@@ -33,10 +33,10 @@ class TestMediators:
     )
     def test_extent(self, graph, relation, extent):
         assert graph.mediators.extent(step(relation)) == extent
-        assert graph.on_mediator(path("m.ann", relation)) == (extent == "all")
+        assert graph.ends_on_mediators(path("m.ann", relation)) == (extent == "all")
 
     def test_the_topic_itself_is_no_mediator(self, graph):
-        assert not graph.on_mediator(RelationPath(ent("m.wedding")))
+        assert not graph.ends_on_mediators(RelationPath(ent("m.wedding")))
 
     def test_are_walked_through(self, graph):
         assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
@@ -114,7 +114,7 @@ class TestNamesDoNotCount:
     @pytest.mark.parametrize("which", PATHS, ids=str)
     def test_same_ends_steps_and_mediators(self, named, nameless, which):
         assert set(named.ends(which).values) == set(nameless.ends(which).values)
-        assert named.on_mediator(which) == nameless.on_mediator(which)
+        assert named.ends_on_mediators(which) == nameless.ends_on_mediators(which)
         assert named.next_steps(which) == nameless.next_steps(which)
         assert set(named.run_exported(named.answer_query(which))) == set(
             nameless.run_exported(nameless.answer_query(which))

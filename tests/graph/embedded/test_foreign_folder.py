@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, StoreUnavailable
-from kgqa.graph.embedded.loading import discard_interrupted, load_files
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_graph
 from tests.conftest import SOAK
@@ -43,7 +43,7 @@ MAX_EXAMPLES = 100 if SOAK else 8
 def make(folder: Path, name: str = "one") -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     (folder.parent / "facts.nt").write_text(NAME.format(name))
-    load_files(folder, [folder.parent / "facts.nt"], schema="rdfs")
+    load_graph(folder, [folder.parent / "facts.nt"], schema="rdfs")
     return folder
 
 
@@ -69,7 +69,7 @@ def untouched(tmp_path: Path) -> bool:
 @pytest.mark.parametrize("generation", ["1/../../../victim", "../../victim", -1, True, 1.0, 10**30, None, [2]])
 def test_a_generation_is_a_number(copy, tmp_path, generation):
     (copy / "loading.json").write_text(json.dumps({**JOURNAL, "generation": generation}))
-    for how in (lambda: load_files(copy, resume=True), lambda: discard_interrupted(copy)):
+    for how in (lambda: load_graph(copy, resume=True), lambda: discard_interrupted(copy)):
         try:
             how()
         except KgqaError as error:
@@ -92,8 +92,8 @@ def test_links_out_of_a_folder_are_not_written_through(copy, tmp_path, place):
     link.symlink_to(tmp_path / "victim" / ("" if place.startswith("gen") and "." not in place else "letter"))
     (tmp_path / "a" / "more.nt").write_text(NAME.format("more"))
     for how in (
-        lambda: load_files(copy, [tmp_path / "a" / "more.nt"]),
-        lambda: load_files(copy, resume=True),
+        lambda: load_graph(copy, [tmp_path / "a" / "more.nt"]),
+        lambda: load_graph(copy, resume=True),
         lambda: discard_interrupted(copy),
         lambda: EmbeddedStore(copy, writable=True).close(),
     ):

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import LONGEST_IRI_BYTES, ServerFiles, split_graph, unsendable
-from tests.graph.test_rdf_lines import QUADS
+from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, split_graph, upload_problem
+from tests.graph.rdf.test_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
 # the quick check knows the form of an IRI, not that a port is a number
@@ -20,19 +20,19 @@ DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
 
 @pytest.fixture
 def reading(tmp_path):
-    """`reading(text, ending="nt", on_error="skip") -> ServerFiles` on one file, for the graph urn:mine."""
+    """`reading(text, ending="nt", on_error="skip") -> UploadFiles` on one file, for the graph urn:mine."""
 
-    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=unsendable) -> ServerFiles:
+    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=upload_problem) -> UploadFiles:
         file = tmp_path / f"data.{ending}"
         file.write_text(text, encoding="utf-8")
-        return ServerFiles(
+        return UploadFiles(
             [file_job(file)], "urn:mine", staging=tmp_path, malformed=MalformedLines(on_error), unfit=unfit
         )
 
     return reading
 
 
-def sent(source: ServerFiles) -> tuple[list[str], list[int]]:
+def sent(source: UploadFiles) -> tuple[list[str], list[int]]:
     """The lines that may be sent, and their numbers."""
     blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
     return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
@@ -120,4 +120,4 @@ def test_what_is_staged_is_read_once(reading, tmp_path: Path):
     [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)],
 )
 def test_nul_is_not_sent(text, sent):
-    assert (unsendable(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent
+    assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgqa.errors import QueryRejected
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
 from tests.conftest import SOAK
 
@@ -108,7 +108,7 @@ REFUSED = [
 def passes(update: str) -> str | None:
     """What would be sent, None where it is refused: as the store does it."""
     try:
-        update = check_remote(update)
+        update = prepare_for_server(update)
         check_update(update, OWN)
     except QueryRejected as error:
         assert str(error).isprintable()
