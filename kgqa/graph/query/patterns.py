@@ -112,7 +112,7 @@ def path_pattern(
     *,
     inverse: Callable[[str], str | None],
     final: bool = True,
-    end: Variable | None = None,
+    end: Node | None = None,
     prefix: str = "e",
 ) -> PathPattern:
     """The pattern of a path under a walk rule, node by node:
