@@ -19,7 +19,7 @@ from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
-from kgqa.graph.query.tokens import prepare
+from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
@@ -179,7 +179,7 @@ class EmbeddedStore:
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_BYTES:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
-        return prepare(query)
+        return prepare_for_engine(query)
 
     def _settle(self) -> GraphMeta:
         """Take the locks on the current generation. While a load finishes elsewhere the generation may be
