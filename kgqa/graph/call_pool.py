@@ -59,7 +59,7 @@ class CallPool:
                 return False
             try:
                 future.set_result(function(item))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - kept for the caller
                 if not isinstance(error, tolerated):
                     waiting.clear()
                 future.set_exception(error)

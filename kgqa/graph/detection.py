@@ -13,7 +13,7 @@ from kgqa.words import clean
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """Return the bundled schema that fits a store: the one with the largest share of its `detect` predicates present."""
+    """Return the bundled schema that fits a store: that with the largest share of its `detect` predicates present."""
     graphs = tuple(Entity(iri) for iri in view)
     best, best_share = None, 0.0
     for name in BUNDLED:
@@ -31,7 +31,7 @@ NAMES_GRAPHS = "urn:kgqa:names:"
 
 
 def default_view(store: Store) -> tuple[str, ...]:
-    """Return the graphs to query where the user names none: the default graph, or all named graphs if that is empty.
+    """Return the graphs to query if the user names none: the default graph, or all named graphs if that is empty.
 
     On a server whose default graph includes its own system graphs (Virtuoso), this is the only named graph with data.
 
@@ -54,10 +54,8 @@ def default_view(store: Store) -> tuple[str, ...]:
             f"{store.location} has no graph yet. Load one: kgqa graph load FILE --into {store.location} --graph-iri IRI"
         )
     if len(found) > 1:
-        raise StoreUnavailable(
-            f"{store.location} has {len(found)} graphs. Choose one with --graph-iri: {', '.join(map(clean, found[:10]))}"
-            + (", ..." if len(found) > 10 else "")
-        )
+        names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
+        raise StoreUnavailable(f"{store.location} has {len(found)} graphs. Choose one with --graph-iri: {names}")
     return found
 
 

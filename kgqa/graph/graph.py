@@ -326,7 +326,7 @@ class KnowledgeGraph:
 
     @property
     def names(self) -> Names:
-        """The index of names. Within a question, its queries and those that build it are within the question's budget."""
+        """The index of names. Within a question, its queries and those that build it count for the budget."""
         if self._trace is None:
             return self.tables.names
         if self._names is None:

@@ -24,8 +24,8 @@ from kgqa.schema import (
 from kgqa.settings import Settings
 
 MOST_SCANNED = 20_000_000
-"""The size up to which a server's graph is scanned, in triples. Virtuoso takes 10 s to scan 5 million for the slowest of
-these queries, and stops queries after 60 s."""
+"""The size up to which a server's graph is scanned, in triples. Virtuoso takes 10 s for the slowest of these queries on
+5 million triples, and stops queries after 60 s."""
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:

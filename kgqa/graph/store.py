@@ -41,7 +41,7 @@ def count_value(value: Value | None) -> int:
     if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
         found = clean(str(value if text is None else text))[:60]
         raise StoreUnavailable(
-            f"The server answered a count with {found!r}, which is not a whole number. Check that it is a SPARQL 1.1 server."
+            f"The server answered a count with {found!r}, which is not a whole number. Check that it speaks SPARQL 1.1."
         )
     return int(text)
 

@@ -95,8 +95,8 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
 def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers instead of naming them.
 
-    Not allowed: the IRI or text of an answer in any notation, topics excepted; and the selected variable anywhere but in
-    triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
+    Not allowed: the IRI or text of an answer in any notation, topics excepted; and the selected variable anywhere but
+    in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
 
     Raises:
         AnswerInQuery: the query names an answer, or binds the variable.

@@ -65,8 +65,8 @@ class PathPattern:
     """The pattern of a relation path.
 
     `nodes` runs from the topic to the end, `different` holds pairs of nodes that must differ, `restricted` the only
-    entities that some inner nodes may be, and `joins` the patterns of other paths, each with the index of the node it must
-    lead to. The last three fields keep mediators out of the ends of a relation that leads to mediators and entities.
+    entities that some inner nodes may be, and `joins` the patterns of other paths, each with the index of the node it
+    must lead to. The last three fields keep mediators out of the ends of relations that lead to both.
     """
 
     nodes: tuple[Node, ...]

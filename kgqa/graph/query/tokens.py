@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
 
-_BASE = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
 _WORD = _BASE + "_0-9"
 _CHARS = _WORD + "\u00b7\u0300-\u036f\u203f-\u2040-"
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
@@ -50,7 +53,7 @@ class Token:
 
 
 def decode_codepoints(sparql: str) -> str:
-    """Resolve `\\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
+    r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
 
     Comes before the checks, which would miss a keyword written with escapes.
     """
@@ -78,8 +81,8 @@ def expand_prefixes(sparql: str) -> str:
     """Replace every prefixed name by its full IRI.
 
     The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the
-    standard allows and Freebase uses throughout. Names with an undeclared prefix, or one declared relative to a BASE, are
-    left to the engine.
+    standard allows and Freebase uses throughout. Names with an undeclared prefix, or one declared relative to a BASE,
+    are left to the engine.
     """
     prefixes: dict[str, str] = {}
     out: list[str] = []
@@ -232,7 +235,7 @@ def shorten_iris(sparql: str) -> str:
         if token.kind == "iri" and (match := split.fullmatch(token.text)):
             spaces[match[1]] = spaces.get(match[1], 0) + 1
     names = (f"ns{index or ''}" for index in range(len(spaces)))
-    prefixes = {space: name for space, name in zip((s for s, n in spaces.items() if n > 1), names)}
+    prefixes = dict(zip((s for s, n in spaces.items() if n > 1), names))
     out = []
     for token in items:
         match = split.fullmatch(token.text) if token.kind == "iri" else None

@@ -1,7 +1,7 @@
 """A guard that lets a SPARQL update write only to one graph, and refuses it when in doubt.
 
-A server may parse an update differently, so only unambiguous updates pass. Plain data is checked by a regular expression
-(a parser takes seconds for some hundred triples), anything else by rdflib's parser.
+A server may parse an update differently, so only unambiguous updates pass. Plain data is checked by a regular
+expression (a parser takes seconds for some hundred triples), anything else by rdflib's parser.
 """
 
 from __future__ import annotations

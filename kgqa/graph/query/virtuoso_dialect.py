@@ -6,6 +6,7 @@ Applied only to queries that the embedded engine refused, so standard queries st
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from kgqa.graph.query.tokens import Token, tokens
 from kgqa.schema import STANDARD_PREFIXES
@@ -26,7 +27,7 @@ def to_standard_sparql(sparql: str) -> str:
     items = [_resolved(token) for token in tokens(sparql)]
     solid = [index for index, token in enumerate(items) if token.kind not in ("space", "comment")]
     texts = [token.text for token in items]
-    following = dict(zip(solid, solid[1:]))
+    following = dict(pairwise(solid))
     casts = [i for i in solid if items[i].text == f"<{_XSD}datetime>" and texts[following.get(i, i)] == "("]
     for index in casts:
         texts[index] = "STR"

@@ -36,7 +36,7 @@ def find_labels(
 
 
 def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) -> dict[Entity, tuple[str, ...]]:
-    """Return the aliases of each entity that has any: in the schema's languages and their order, else in any language."""
+    """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
     found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank_node(e)}
     for texts in _look_up(list(found), schema.alias, schema=schema, select=select):
         for node, names in texts.items():

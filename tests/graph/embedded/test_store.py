@@ -116,7 +116,7 @@ class TestAnswers:
     def test_web_address(self):
         with open_store("http://127.0.0.1:1/sparql") as store:
             assert isinstance(store, EndpointStore) and store.location == "http://127.0.0.1:1/sparql"
-        with pytest.raises(SettingsError, match="has to be named"):
+        with pytest.raises(SettingsError, match="needs the IRI of the graph"):
             open_store("http://127.0.0.1:1/sparql", writable=True)
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ class TestTimeout:
         store.select(QUICK)
         (worker,) = store.worker_pids()
         started = time.monotonic()
-        with pytest.raises(StoreTimeout, match="ended after .* s.*--timeout"):
+        with pytest.raises(StoreTimeout, match="stopped after .* s.*--timeout"):
             store.select(SLOW, timeout=0.5)
         assert time.monotonic() - started < 10
         assert not running(worker)
@@ -564,9 +564,9 @@ class TestUpdates:
         assert wait_until(lambda: not users_of(folder))
         time.sleep(0.1)
         with EmbeddedStore(folder, workers=1) as reader:
-            with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
+            with pytest.raises(StoreUnavailable, match="not closed properly.*Open it for writing once"):
                 reader.fingerprint
-        with pytest.raises(StoreUnavailable, match="not closed properly.*Open it once for writing"):
+        with pytest.raises(StoreUnavailable, match="not closed properly.*Open it for writing once"):
             load_graph(folder, [folder.parent / "lines1.nq"])
         EmbeddedStore(folder, writable=True).close()
         with EmbeddedStore(folder, workers=1) as reader:
