@@ -15,6 +15,8 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from tests.conftest import SOAK
 from tests.kill_at_write import kill_at
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = "<http://e/1> <http://e/p> <http://e/2> .", "<http://e/3> <http://e/p> <http://e/4> ."
 ENOUGH = 200
 """More changes than a load makes."""

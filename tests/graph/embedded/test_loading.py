@@ -57,6 +57,7 @@ def numbers(tmp_path) -> Path:
     return file
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestFormats:
     def test_all_give_the_same_graph(self, tmp_path, turtle, load):
         quads = list(ox.parse(path=str(turtle), format=ox.RdfFormat.TURTLE))
@@ -138,6 +139,7 @@ TRIX = (
 HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", ""]\n' for n in range(12))
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestTheSameFileTwice:
     @pytest.mark.parametrize(
         "ending, text, count",
@@ -185,6 +187,7 @@ def _everything(folder: Path) -> list[tuple]:
         return [*store.select(ALL), *store.select("SELECT * { GRAPH ?g { ?s ?p ?o } }")]
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestMalformed:
     def test_fail_keeps_the_old_graph(self, tmp_path, load, turtle):
         folder = load(turtle)
@@ -439,6 +442,7 @@ def _can_lock(folder: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 class TestInterrupted:
     @pytest.mark.parametrize("who", ["worker", "parent"])
     def test_first_load(self, tmp_path, interrupted, big, expected, who):
@@ -545,6 +549,7 @@ class TestInterrupted:
         assert load_graph(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
 
 
+@pytest.mark.slow
 class TestTwoAtOnce:
     def test_the_second_is_told(self, tmp_path, python, big, numbers, load):
         folder = load(NUMBER[:3])

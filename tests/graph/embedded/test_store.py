@@ -229,6 +229,7 @@ class TestTimeout:
             assert len(users_of(folder) - {os.getpid()}) <= 2
 
 
+@pytest.mark.slow
 class TestKilledWorker:
     def test_idle(self, store, wait_until):
         store.select(QUICK)
@@ -288,7 +289,7 @@ class TestKilledWorker:
         os.kill(busy(), by_itself)
         thread.join(10)
         assert isinstance(errors[0], StoreCrashed) and f"{-by_itself}" in str(errors[0])
-        assert "not tried again" in str(errors[0])
+        assert "not retried" in str(errors[0])
 
     def test_an_update_is_not_tried_again(self, opened, wait_until):
         store = opened(LINES, writable=True)
@@ -423,6 +424,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 class TestParent:
     def test_ctrl_c_leaves_no_worker_behind(self, folder, python, wait_until):
         parent = python(PARENT, folder, "read", "interrupt", SLOW)
@@ -554,6 +556,7 @@ class TestUpdates:
             store.load([tmp_path / "x.nt"])
         assert len(store.select(ALL)) == len(LINES)
 
+    @pytest.mark.slow
     def test_crash_between_update_and_close(self, load, python, users_of, wait_until):
         folder = load(LINES)
         before = GraphFolder(folder).meta().fingerprint

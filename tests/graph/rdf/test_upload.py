@@ -90,7 +90,7 @@ def test_iris_that_servers_cut_are_malformed(reading):
 ])  # fmt: skip
 def test_a_triple_of_another_graph_is_an_error_even_where_bad_lines_are_left_out(reading, ending, text, line):
     with pytest.raises(
-        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*only <urn:mine>.*--graph-iri urn:other"
+        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*for <urn:mine>.*--graph-iri urn:other"
     ):
         reading(text, ending=ending).check()
 
