@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
-from kgqa.cli.eval.names_first import index_names
 from kgqa.cli.options import (
     JSON,
     asking_options,
@@ -23,6 +22,7 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
+from kgqa.evaluation.runs.name_index import index_names
 
 EXIT_NOT_ANSWERED = 3
 _OBJECT = re.compile(r'\{\s*("|\}$)')

@@ -18,7 +18,7 @@ METRICS = ("hit@1", "f1", "em")
 def gold_question(source: str, ident: str) -> GoldQuestion:
     """Raises UsageError where the data set has no question of this id."""
     from kgqa.evaluation.datasets.registry import dataset_questions
-    from kgqa.evaluation.runs.run_questions import distinct
+    from kgqa.evaluation.runs.plan import distinct
     from kgqa.words import clean
 
     questions = {question.id: question for question in distinct(dataset_questions(source))}

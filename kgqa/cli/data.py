@@ -9,8 +9,8 @@ import click
 from kgqa.cli.options import JSON
 
 if TYPE_CHECKING:
+    from kgqa.evaluation.datasets.catalogue import Published, PublishedFile
     from kgqa.evaluation.datasets.checking import Check
-    from kgqa.evaluation.datasets.published import Published, PublishedFile
 
 
 @click.group("data")
@@ -28,8 +28,8 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import SettingsError
+    from kgqa.evaluation.datasets.catalogue import published
     from kgqa.evaluation.datasets.checking import inventory
-    from kgqa.evaluation.datasets.published import published
 
     known = published()
     if unknown := [name for name in names if name not in known]:

@@ -20,8 +20,8 @@ from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
 
 TALKATIVE = """
 import sys
-from kgqa.cli.eval import names_first
-names_first.SAID_AFTER = 0.2
+from kgqa.evaluation.runs import name_index
+name_index.SAID_AFTER = 0.2
 from kgqa.cli.main import main
 main(sys.argv[1:])
 """

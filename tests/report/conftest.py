@@ -14,9 +14,9 @@ from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
 from kgqa.evaluation.runs.manifest import Plan, manifest_of
 from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.run_files import Run
 from kgqa.evaluation.runs.run_folder import begun
 from kgqa.evaluation.runs.runner import answered
-from kgqa.evaluation.runs.runs import Run
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for

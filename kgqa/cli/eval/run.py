@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgqa.cli.eval.names_first import index_names
 from kgqa.cli.eval.show import Bar, estimate, show, way
 from kgqa.cli.options import say
+from kgqa.evaluation.runs.name_index import index_names
 from kgqa.lock_files import held, only_one
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.evaluation.runs.manifest import Plan
+    from kgqa.evaluation.runs.run_files import Run
     from kgqa.evaluation.runs.run_folder import RunFolder
     from kgqa.evaluation.runs.runner import Progress, Stop
-    from kgqa.evaluation.runs.runs import Run
     from kgqa.methods.resources import Resources
     from kgqa.settings import Settings
 
@@ -45,7 +45,7 @@ def begin(
 ) -> int:
     """Begin one run after the other; with `or_go_on` a run that is there already, and the same, is gone on with."""
     from kgqa.evaluation.runs.manifest import Plan
-    from kgqa.evaluation.runs.run_questions import chosen_questions
+    from kgqa.evaluation.runs.plan import chosen_questions
 
     plan = Plan(
         dataset=dataset,
@@ -93,7 +93,7 @@ def _alone(whole: Path) -> Iterator[None]:
     Raises:
         RunError: another process does, or it cannot be made.
     """
-    from kgqa.evaluation.runs.runs import LOCK, RunError
+    from kgqa.evaluation.runs.run_files import LOCK, RunError
 
     with ExitStack() as holding:
         try:
@@ -113,7 +113,7 @@ def is_there(out: Path, plan: Plan, settings: Settings) -> bool:
         RunError: it has one that was begun with something else.
     """
     from kgqa.evaluation.runs.manifest import differences
-    from kgqa.evaluation.runs.runs import MANIFEST, RunError, open_run
+    from kgqa.evaluation.runs.run_files import MANIFEST, RunError, open_run
 
     if not (out / MANIFEST).exists():
         return False
@@ -144,8 +144,8 @@ def _finish_begin(whole: Path, *, trust: bool = False) -> None:
     Raises:
         RunError: they are not this user's, or cannot be begun.
     """
+    from kgqa.evaluation.runs.run_files import BATCH, pending_runs
     from kgqa.evaluation.runs.run_folder import finish_begin
-    from kgqa.evaluation.runs.runs import BATCH, pending_runs
 
     if (whole / BATCH).exists():
         with _alone(whole):
@@ -157,7 +157,7 @@ def _finish_begin(whole: Path, *, trust: bool = False) -> None:
 def _check_own(run: Run, trust: bool, path: Path, file: str) -> None:
     """Raises RunError where nobody knows that this user began a run, and nobody says that it can be trusted."""
     from kgqa.evaluation.runs.manifest import is_own
-    from kgqa.evaluation.runs.runs import RunError
+    from kgqa.evaluation.runs.run_files import RunError
     from kgqa.settings import resolve
 
     if not trust and not is_own(run.manifest, resolve()):
@@ -226,7 +226,7 @@ def new_run(plan: Plan, settings: Settings, out: Path, chosen: Chosen, *, only_t
 
 def go_on(path: Path, retry: Sequence[str], trust: bool, options: dict[str, Any], as_json: bool) -> int:
     """Go on with every run of a folder that is not done."""
-    from kgqa.evaluation.runs.runs import LOCK, RunError, open_runs
+    from kgqa.evaluation.runs.run_files import LOCK, RunError, open_runs
 
     path = Path(path)
     _finish_begin(path, trust=trust)
@@ -264,9 +264,9 @@ def old_run(
 
     from kgqa.evaluation.runs.manifest import check_same, gone_on_with, plan_of, remember_own, settings_of
     from kgqa.evaluation.runs.outages import outage_class
+    from kgqa.evaluation.runs.plan import chosen_questions
+    from kgqa.evaluation.runs.run_files import MANIFEST
     from kgqa.evaluation.runs.run_folder import gone_on
-    from kgqa.evaluation.runs.run_questions import chosen_questions
-    from kgqa.evaluation.runs.runs import MANIFEST
     from kgqa.methods.ask import open_resources
 
     with gone_on(path) as (folder, run):
@@ -303,7 +303,7 @@ def old_run(
 
 def _spent(path: Path) -> float:
     """USD that a run has cost so far."""
-    from kgqa.evaluation.runs.runs import open_run
+    from kgqa.evaluation.runs.run_files import open_run
 
     run = open_run(path)
     return run.manifest.get("forgotten_cost", 0.0) + sum(map(_cost, run.records()))
@@ -342,8 +342,8 @@ def _run(
     from kgqa.errors import StoreError
     from kgqa.evaluation.datasets.gold_names import with_names
     from kgqa.evaluation.datasets.questions import spread
+    from kgqa.evaluation.runs.run_files import MANIFEST, Run, open_run
     from kgqa.evaluation.runs.runner import Progress, Stop, run_questions
-    from kgqa.evaluation.runs.runs import MANIFEST, Run, open_run
 
     progress = Progress(total=len(questions))
     for record in Run(folder.path, {}).records():
@@ -408,7 +408,7 @@ def _run(
 
 def _write_metrics(folder: RunFolder, run: Run) -> None:
     from kgqa.evaluation.analysis.aggregate import summary_of
-    from kgqa.evaluation.runs.runs import METRICS
+    from kgqa.evaluation.runs.run_files import METRICS
 
     folder.write(METRICS, summary_of(run.records()))
 

@@ -82,7 +82,7 @@ def command(
     from kgqa.cli.eval import score_print
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
-    from kgqa.evaluation.runs.runs import PREDICTIONS
+    from kgqa.evaluation.runs.run_files import PREDICTIONS
     from kgqa.words import clean
 
     questions = _questions(dataset) if dataset else None
@@ -127,7 +127,7 @@ def _questions(source: str) -> list[Any]:
 def _judged(
     here: Any, there: Any, judges: tuple[str, ...], options: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    from kgqa.evaluation.judges.files import judge_against, judge_published
+    from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
     from kgqa.llm.models import open_models
     from kgqa.llm.prompts import Prompts
     from kgqa.trace import Budget, Trace

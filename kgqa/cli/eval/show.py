@@ -11,8 +11,8 @@ from kgqa.cli.options import say, verbosity
 from kgqa.words import clean_line
 
 if TYPE_CHECKING:
+    from kgqa.evaluation.runs.run_files import Run
     from kgqa.evaluation.runs.runner import Progress
-    from kgqa.evaluation.runs.runs import Run
 
 SHOWN = ("hit@1", "f1", "em")
 
@@ -88,8 +88,8 @@ def show(runs: Sequence[Run], as_json: bool) -> None:
 
 def show_status(path: Path, as_json: bool) -> int:
     from kgqa.answer_json import json_text
+    from kgqa.evaluation.runs.run_files import LOCK, open_runs
     from kgqa.evaluation.runs.runner import Progress
-    from kgqa.evaluation.runs.runs import LOCK, open_runs
     from kgqa.lock_files import held
 
     found = []

@@ -53,7 +53,7 @@ def command(
     from kgqa.errors import KgqaError, SettingsError
     from kgqa.evaluation.published.thesis_tables import Cell, as_text, cell_of, read_models, tables
     from kgqa.evaluation.runs.manifest import Plan
-    from kgqa.evaluation.runs.run_questions import chosen_questions
+    from kgqa.evaluation.runs.plan import chosen_questions
 
     table = tables()[number]
     places = read_models(models_file) if models_file else {}

@@ -59,7 +59,7 @@ def fictionalise(
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.fictional.fictionalise import check_free
     from kgqa.evaluation.fictional.fictionalise import fictionalise as rewired
-    from kgqa.evaluation.fictional.world import QUESTIONS, world_folder
+    from kgqa.evaluation.fictional.invented_world import QUESTIONS, world_folder
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.settings import resolve

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
-from kgqa.evaluation.datasets.published import PublishedFile, published
+from kgqa.evaluation.datasets.catalogue import PublishedFile, published
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
 from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.sampling import Ids

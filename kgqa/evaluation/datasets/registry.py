@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kgqa.errors import SettingsError
+from kgqa.evaluation.datasets.catalogue import PublishedFile, published
 from kgqa.evaluation.datasets.formats import (
     cwq,
     grailqa,
@@ -25,7 +26,6 @@ from kgqa.evaluation.datasets.formats import (
     webqsp,
     webquestions,
 )
-from kgqa.evaluation.datasets.published import PublishedFile, published
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.plugins import plugin, plugin_names
 

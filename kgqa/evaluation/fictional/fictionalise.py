@@ -20,9 +20,17 @@ from kgqa.cache import Cache
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.fictional.facts import Facts, FictionError, Progress, read_facts, write_facts
-from kgqa.evaluation.fictional.golds import Asked, asked_of, fictional_row, keys_of, run, true_keys, true_names_among
-from kgqa.evaluation.fictional.mending import Mender
+from kgqa.evaluation.fictional.gold_queries import (
+    Asked,
+    asked_of,
+    fictional_row,
+    keys_of,
+    run,
+    true_keys,
+    true_names_among,
+)
 from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
+from kgqa.evaluation.fictional.repair import Mender
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
 from kgqa.evaluation.fictional.units import take_apart
 from kgqa.graph.embedded.folder import GraphFolder

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from kgqa.evaluation.judges.judging import NOTHING
+from kgqa.evaluation.judges.ratings import NOTHING
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import QuestionModels

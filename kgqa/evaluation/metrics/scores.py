@@ -10,7 +10,7 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
-from kgqa.evaluation.metrics.texts import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
+from kgqa.evaluation.metrics.text_metrics import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 
 SET_METRICS = ("hit@1", "hit@any", "precision", "recall", "f1", "em", "mrr")

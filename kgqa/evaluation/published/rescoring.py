@@ -19,7 +19,7 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, TEXT_METRICS, gold_texts, score_record
-from kgqa.evaluation.metrics.texts import tog_clean, tog_match, tog_suspect
+from kgqa.evaluation.metrics.text_metrics import tog_clean, tog_match, tog_suspect
 from kgqa.evaluation.published.predictions import Published, Readings
 from kgqa.words import normalise
 

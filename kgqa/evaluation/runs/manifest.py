@@ -19,7 +19,7 @@ from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import READERS
 from kgqa.evaluation.runs.asking import Topics
-from kgqa.evaluation.runs.runs import FORMAT, Run, RunError
+from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model import to_json

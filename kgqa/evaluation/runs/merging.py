@@ -10,9 +10,9 @@ from typing import Any
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.runs.manifest import OF_THE_MACHINE, without_address
 from kgqa.evaluation.runs.outages import outage_class, tolerable
+from kgqa.evaluation.runs.plan import part_of
+from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
 from kgqa.evaluation.runs.run_folder import begun
-from kgqa.evaluation.runs.run_questions import part_of
-from kgqa.evaluation.runs.runs import METRICS, Run, RunError, open_run
 
 OWN = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",

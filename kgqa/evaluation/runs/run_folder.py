@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.runs.records import Record, record_object
-from kgqa.evaluation.runs.runs import (
+from kgqa.evaluation.runs.run_files import (
     BATCH,
     FORMAT,
     LOCK,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import KgqaError
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
 from kgqa.evaluation.datasets.questions import QuestionFileError
 from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
@@ -175,18 +175,18 @@ def test_a_line_of_simplequestions_that_is_none(line, written):
 
 def test_sizes_are_bounded(monkeypatch, written):
     record = {"ID": "1", "question": "a" * 5000}
-    monkeypatch.setattr(reading, "_CHUNK", 100)
-    monkeypatch.setattr(reading, "MAX_RECORD_CHARS", 2000)
+    monkeypatch.setattr(record_stream, "_CHUNK", 100)
+    monkeypatch.setattr(record_stream, "MAX_RECORD_CHARS", 2000)
     assert "record 2: no JSON, or longer than 2,000 characters" in said(
         "cwq", written([{"ID": "0", "question": "q"}, record])
     )
     assert "longer than 2,000 characters" in said("simplequestions", written("a" * 5000, "q.txt"))
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3000)
+    monkeypatch.setattr(record_stream, "MAX_FILE_BYTES", 3000)
     assert "more than 3,000 bytes" in said("cwq", written([{"ID": "1", "question": "a"}] * 500))
 
 
 def test_too_many_answers(monkeypatch, written):
-    monkeypatch.setattr(reading, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(fields, "MAX_ANSWERS", 2)
     answers = [{"answer": f"a{n}", "answer_id": f"m.{n}", "aliases": []} for n in range(3)]
     assert "more than 2 answers" in said("cwq", written([{"ID": "1", "question": "a", "answers": answers}]))
 
@@ -233,8 +233,8 @@ def test_anything_may_stand_anywhere(name, data, tmp_path_factory):
 @given(st.lists(st.dictionaries(st.text(max_size=4), _VALUES, max_size=3), min_size=1, max_size=6), st.integers(1, 60))
 def test_records_come_whole_wherever_the_pieces_end(tmp_path_factory, records, chunk):
     file = tmp_path_factory.getbasetemp() / "pieces.json"
-    before = reading._CHUNK
-    reading._CHUNK = chunk
+    before = record_stream._CHUNK
+    record_stream._CHUNK = chunk
     try:
         for text, within in (
             (json.dumps(records), ()),
@@ -242,9 +242,9 @@ def test_records_come_whole_wherever_the_pieces_end(tmp_path_factory, records, c
             ("\n".join(map(json.dumps, records)), ()),
         ):
             file.write_text(text)
-            assert json.dumps(list(reading.json_records(file, within=within))) == json.dumps(records)
+            assert json.dumps(list(record_stream.json_records(file, within=within))) == json.dumps(records)
     finally:
-        reading._CHUNK = before
+        record_stream._CHUNK = before
 
 
 def test_every_reader_gives_its_questions_one_by_one(tmp_path):

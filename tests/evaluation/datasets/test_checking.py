@@ -11,8 +11,8 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets import checking
+from kgqa.evaluation.datasets.catalogue import Published, PublishedFile, published
 from kgqa.evaluation.datasets.checking import check, inventory
-from kgqa.evaluation.datasets.published import Published, PublishedFile, published
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
 CWQ = FIXTURES / "ComplexWebQuestions_dev.json"

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets.published import published
-from kgqa.evaluation.datasets.queries import freebase_topics, wikidata_topics
+from kgqa.evaluation.datasets.catalogue import published
+from kgqa.evaluation.datasets.query_topics import freebase_topics, wikidata_topics
 from kgqa.evaluation.datasets.questions import QuestionFileError, read_questions
 from kgqa.evaluation.datasets.registry import DEMO, READERS, dataset_names, dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys

@@ -11,8 +11,8 @@ from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
 from kgqa.evaluation.fictional.facts import FictionError, read_facts
 from kgqa.evaluation.fictional.fictionalise import fictionalise
-from kgqa.evaluation.fictional.golds import asked_of
-from kgqa.evaluation.fictional.world import QUESTIONS, invent, world_folder
+from kgqa.evaluation.fictional.gold_queries import asked_of
+from kgqa.evaluation.fictional.invented_world import QUESTIONS, invent, world_folder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import NAME, degrees, line

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
@@ -20,21 +20,21 @@ def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
     Raises:
         QuestionFileError: it cannot be read, or a record is none of this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
 
 def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
     value = record.get("answer")
     items = value if isinstance(value, list) else [] if value is None else [value]
-    answers = reading.answers_of([GoldAnswer("", _text(item)) for item in items])
+    answers = fields.answers_of([GoldAnswer("", _text(item)) for item in items])
     return GoldQuestion(
-        text=reading.needed(record, "question"),
-        id=reading.text_of(record, "qid") or str(number),
+        text=fields.needed(record, "question"),
+        id=fields.text_of(record, "qid") or str(number),
         dataset=dataset,
         number=number,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
-        level=reading.text_of(record, "level"),
+        support="" if answers else fields.NO_GOLD,
+        level=fields.text_of(record, "level"),
         row=record,
     )
 

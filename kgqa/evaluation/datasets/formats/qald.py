@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.queries import wikidata_topics
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import XSD, Record
+from kgqa.evaluation.datasets.query_topics import wikidata_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import XSD, Record
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
@@ -22,7 +22,7 @@ def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterat
     Raises:
         QuestionFileError: it cannot be read, or a record is none of this format.
     """
-    return reading.questions_in(
+    return record_stream.questions_in(
         file, dataset, lambda record, number: _question(record, number, dataset, language), within=("questions",)
     )
 
@@ -31,31 +31,31 @@ def _question(record: Record, number: int, dataset: str, language: str) -> GoldQ
     query = record.get("query") or {}
     if not isinstance(query, dict):
         raise ValueError('"query" must be an object')
-    sparql = reading.text_of(query, "sparql")
-    results = reading.objects_of(record, "answers")
-    answers = reading.answers_of([answer for result in results for answer in result_answers(result)])
+    sparql = fields.text_of(query, "sparql")
+    results = fields.objects_of(record, "answers")
+    answers = fields.answers_of([answer for result in results for answer in result_answers(result)])
     topics = wikidata_topics(sparql)
     asks = any("boolean" in result for result in results)
     return GoldQuestion(
         text=_wording(record, language),
-        id=reading.ident(record, "id"),
+        id=fields.ident(record, "id"),
         dataset=dataset,
         number=number,
         topics=topics,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
         kind="ask" if asks else "aggregation" if record.get("aggregation") in (True, "true") else "",
-        row=reading.row_with(record, sparql, topics),
+        row=fields.row_with(record, sparql, topics),
     )
 
 
 def _wording(record: Record, language: str) -> str:
-    wordings = reading.objects_of(record, "question")
-    wordings.sort(key=lambda wording: reading.text_of(wording, "language") != language)
+    wordings = fields.objects_of(record, "question")
+    wordings.sort(key=lambda wording: fields.text_of(wording, "language") != language)
     if not wordings:
         raise ValueError('"question" must hold the question in some language')
-    return reading.needed(wordings[0], "string")
+    return fields.needed(wordings[0], "string")
 
 
 def result_answers(result: Record) -> Iterator[GoldAnswer]:
@@ -72,14 +72,14 @@ def result_answers(result: Record) -> Iterator[GoldAnswer]:
     head, body = result.get("head") or {}, result.get("results") or {}
     if not isinstance(head, dict) or not isinstance(body, dict):
         raise ValueError('"answers" must be a result of SPARQL')
-    names = reading.texts_of(head, "vars")
-    for binding in reading.objects_of(body, "bindings"):
+    names = fields.texts_of(head, "vars")
+    for binding in fields.objects_of(body, "bindings"):
         name = next((name for name in names if name in binding), next(iter(binding), ""))
         term = binding.get(name)
         if not isinstance(term, dict):
             raise ValueError('"bindings" must hold terms')
-        value = reading.text_of(term, "value")
-        if reading.text_of(term, "type") == "uri":
+        value = fields.text_of(term, "value")
+        if fields.text_of(term, "type") == "uri":
             yield GoldAnswer(value, "")
         else:
-            yield GoldAnswer("", value, reading.text_of(term, "datatype"))
+            yield GoldAnswer("", value, fields.text_of(term, "datatype"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, QuestionFileError
 
 _SPLITS = ("train", "valid", "test")
@@ -21,12 +21,12 @@ def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]
     """
     split = next((f"{name}_" for name in _SPLITS if name in file.name.lower()), "")
     number = -1
-    for number, (line_number, line) in enumerate(reading.lines(file)):
+    for number, (line_number, line) in enumerate(record_stream.lines(file)):
         try:
             yield _question(line, number, dataset, f"{split}{number}")
         except ValueError as error:
             what = f"{error}, so this is not the format of {dataset}"
-            raise reading.broken(file, line_number, what, "line") from None
+            raise record_stream.broken(file, line_number, what, "line") from None
     if number < 0:
         raise QuestionFileError(f"{file} has no question in it.")
 
@@ -35,7 +35,7 @@ def _question(line: str, number: int, dataset: str, ident: str) -> GoldQuestion:
     cells = [cell.strip() for cell in line.split("\t")]
     if len(cells) < 4 or not cells[3]:
         raise ValueError("four cells are needed: subject, relation, object and question, with tabs between them")
-    subject, value = reading.freebase_id(cells[0]), reading.freebase_id(cells[2])
+    subject, value = fields.freebase_id(cells[0]), fields.freebase_id(cells[2])
     relation = cells[1]
     for start in _SITES:
         relation = relation.removeprefix(start)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 ALIASES_FILE = "id_aliases.json"
 _HOPS = re.compile(r"([1-9])hop")
@@ -26,7 +26,7 @@ def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestio
     Raises:
         QuestionFileError: it cannot be read, or a record is none of this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
+    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
 
 
 def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
@@ -38,7 +38,7 @@ def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQue
     aliases: Mapping[str, tuple[str, ...]] = {}
     if (beside := file.with_name(ALIASES_FILE)).is_file():
         aliases = _aliases(beside)
-    return reading.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, aliases))
+    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, aliases))
 
 
 def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
@@ -48,42 +48,41 @@ def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]
     Raises:
         QuestionFileError: it cannot be read, or a record is none of this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
 
 
 def _hotpotqa(record: Record, number: int, dataset: str, aliases: Mapping[str, tuple[str, ...]]) -> GoldQuestion:
     passages = [_passage(item) for item in _pairs(record, "context")]
     titles = {title for title, _ in _pairs(record, "supporting_facts")}
     supporting = [place for place, passage in enumerate(passages) if passage["title"] in titles]
-    names = aliases.get(reading.text_of(record, "answer_id"), ())
+    names = aliases.get(fields.text_of(record, "answer_id"), ())
     return _question(
         record,
         number,
         dataset,
-        id=reading.ident(record, "_id", "id"),
+        id=fields.ident(record, "_id", "id"),
         aliases=names,
         row=_row(record, passages, supporting) | {"supporting_titles": sorted(titles)},
-        kind=reading.text_of(record, "type"),
-        level=reading.text_of(record, "level"),
+        kind=fields.text_of(record, "type"),
+        level=fields.text_of(record, "level"),
     )
 
 
 def _musique(record: Record, number: int, dataset: str) -> GoldQuestion:
-    paragraphs = reading.objects_of(record, "paragraphs")
+    paragraphs = fields.objects_of(record, "paragraphs")
     passages = [
-        {"title": reading.text_of(item, "title"), "text": reading.text_of(item, "paragraph_text")}
-        for item in paragraphs
+        {"title": fields.text_of(item, "title"), "text": fields.text_of(item, "paragraph_text")} for item in paragraphs
     ]
     supporting = [place for place, item in enumerate(paragraphs) if item.get("is_supporting") is True]
-    ident = reading.ident(record, "id")
+    ident = fields.ident(record, "id")
     match = _HOPS.match(ident)
-    steps = reading.objects_of(record, "question_decomposition")
+    steps = fields.objects_of(record, "question_decomposition")
     return _question(
         record,
         number,
         dataset,
         id=ident,
-        aliases=reading.texts_of(record, "answer_aliases"),
+        aliases=fields.texts_of(record, "answer_aliases"),
         row=_row(record, passages, supporting),
         kind=ident.partition("__")[0] if match else "",
         hops=int(match[1]) if match else len(steps) or None,
@@ -94,10 +93,10 @@ def _musique(record: Record, number: int, dataset: str) -> GoldQuestion:
 def _question(
     record: Record, number: int, dataset: str, *, aliases: Sequence[str], unanswerable: bool = False, **known: Any
 ) -> GoldQuestion:
-    answer = "" if unanswerable else reading.text_of(record, "answer")
-    answers = (GoldAnswer("", answer, "", reading.distinct(aliases)),) if answer else ()
-    support = "" if answers else reading.NO_GOLD
-    text = reading.needed(record, "question")
+    answer = "" if unanswerable else fields.text_of(record, "answer")
+    answers = (GoldAnswer("", answer, "", fields.distinct(aliases)),) if answer else ()
+    support = "" if answers else fields.NO_GOLD
+    text = fields.needed(record, "question")
     return GoldQuestion(text=text, dataset=dataset, number=number, answers=answers, support=support, **known)
 
 
@@ -128,12 +127,12 @@ def _passage(pair: tuple[str, Any]) -> dict[str, str]:
 def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
     """The other names of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
     found = {}
-    for number, record in enumerate(reading.json_records(file)):
+    for number, record in enumerate(record_stream.json_records(file)):
         try:
             if not isinstance(record, dict):
                 raise ValueError("an object is expected")
-            names = [*reading.texts_of(record, "aliases"), *reading.texts_of(record, "demonyms")]
-            found[reading.needed(record, "Q_id")] = reading.distinct(names)
+            names = [*fields.texts_of(record, "aliases"), *fields.texts_of(record, "demonyms")]
+            found[fields.needed(record, "Q_id")] = fields.distinct(names)
         except ValueError as error:
-            raise reading.broken(file, number + 1, str(error)) from None
+            raise record_stream.broken(file, number + 1, str(error)) from None
     return found

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 _LISP = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 _PAGE = "/view/en/"
@@ -25,21 +25,19 @@ def read(file: Path, dataset: str = "webquestions") -> Iterator[GoldQuestion]:
         QuestionFileError: it cannot be read, or a record is none of this format.
     """
     start = next((s for word, s in (("test", "WebQTest-"), ("train", "WebQTrn-")) if word in file.name.lower()), "")
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset, start))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset, start))
 
 
 def _question(record: Record, number: int, dataset: str, start: str) -> GoldQuestion:
-    answers = reading.answers_of(
-        [GoldAnswer("", name) for name in descriptions(reading.text_of(record, "targetValue"))]
-    )
+    answers = fields.answers_of([GoldAnswer("", name) for name in descriptions(fields.text_of(record, "targetValue"))])
     return GoldQuestion(
-        text=reading.needed(record, "utterance"),
+        text=fields.needed(record, "utterance"),
         id=f"{start}{number}",
         dataset=dataset,
         number=number,
-        topic_names=page_name(reading.text_of(record, "url")),
+        topic_names=page_name(fields.text_of(record, "url")),
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         row=record,
     )
 

@@ -1,4 +1,4 @@
-"""What is known of the data sets as they are published (published.toml)."""
+"""What is known of the data sets as they are published (catalogue.toml)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Published:
 @cache
 def published() -> Mapping[str, Published]:
     """All of them by the name that sources give them."""
-    text = files("kgqa.evaluation.datasets").joinpath("published.toml").read_text(encoding="utf-8")
+    text = files("kgqa.evaluation.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
     found = {}
     for name, table in tomllib.loads(text).items():
         known = tuple(PublishedFile(**file) for file in table.pop("files"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.judges.judging import (
+from kgqa.evaluation.judges.ratings import (
     DIMENSIONS,
     HIGHEST,
     Judged,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.manifest import Plan
-from kgqa.evaluation.runs.runs import RunError
+from kgqa.evaluation.runs.run_files import RunError
 
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
+from kgqa.evaluation.runs.run_files import MANIFEST, PREDICTIONS, RunError, open_run, open_runs
 from kgqa.evaluation.runs.run_folder import begun, gone_on
-from kgqa.evaluation.runs.runs import MANIFEST, PREDICTIONS, RunError, open_run, open_runs
 
 MANIFEST_OF = {"format": 1, "method": "top"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kgqa.evaluation.datasets.reading import distinct
+from kgqa.evaluation.datasets.fields import distinct
 from kgqa.graph.query.tokens import tokens
 
 FREEBASE = "http://rdf.freebase.com/ns/"

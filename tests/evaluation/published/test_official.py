@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.scores import reading_keys, score_record
-from kgqa.evaluation.published.official import cwq_precision_at_1, grailqa_scores, webqsp_scores
+from kgqa.evaluation.published.official_scorers import cwq_precision_at_1, grailqa_scores, webqsp_scores
 
 
 def keys(text: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.metrics.texts import (
+from kgqa.evaluation.metrics.text_metrics import (
     lcs_length,
     rouge_l,
     sub_em,

@@ -15,7 +15,7 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
-from kgqa.evaluation.fictional.golds import answer_objects, asked_of
+from kgqa.evaluation.fictional.gold_queries import answer_objects, asked_of
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term

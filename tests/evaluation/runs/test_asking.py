@@ -19,7 +19,7 @@ from kgqa.methods.ask import open_resources
 from kgqa.settings import resolve
 
 DEMO = Path(str(files("kgqa.demo")))
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from kgqa.errors import StoreTimeout
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs import outages, runner
+from kgqa.evaluation.runs.run_files import open_run
 from kgqa.evaluation.runs.run_folder import begun
 from kgqa.evaluation.runs.runner import Progress, Stop, run_questions
-from kgqa.evaluation.runs.runs import open_run
 from kgqa.model import Answer, Entity, Event, Named, Usage
 from kgqa.settings import resolve
 

@@ -79,7 +79,7 @@ def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, 
 
     from kgqa.evaluation.datasets.questions import iter_questions, read_questions
     from kgqa.evaluation.datasets.sampling import Ids, sample, sample_of
-    from kgqa.evaluation.runs.run_questions import distinct
+    from kgqa.evaluation.runs.plan import distinct
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
     file.write_text(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from kgqa.evaluation.judges.judging import DIMENSIONS, Judged, Kind, judge_correct, rate, summary_of_ratings
 from kgqa.evaluation.judges.pairwise import DIMENSIONS as COMPARED
 from kgqa.evaluation.judges.pairwise import Pair, elo_ratings, judge_pairs, win_rate
+from kgqa.evaluation.judges.ratings import DIMENSIONS, Judged, Kind, judge_correct, rate, summary_of_ratings
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
 from kgqa.evaluation.published.predictions import Published, Readings

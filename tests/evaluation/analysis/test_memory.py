@@ -9,7 +9,7 @@ from kgqa.cache import Cache
 from kgqa.evaluation.analysis.memory import memory_of
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions, spread
 from kgqa.evaluation.fictional.fictionalise import fictionalise
-from kgqa.evaluation.fictional.world import QUESTIONS, world_folder
+from kgqa.evaluation.fictional.invented_world import QUESTIONS, world_folder
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.records import record_of
 from kgqa.graph.opening import open_graph

@@ -15,7 +15,7 @@ from kgqa.evaluation.judges.pairwise import (
     win_probability,
     win_rate,
 )
-from tests.evaluation.test_judging import Bench, shown
+from tests.evaluation.judges.test_judging import Bench, shown
 
 
 @pytest.fixture

@@ -1,0 +1,130 @@
+"""Typed fields of the records of a question file: texts, ids, lists, gold answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NO_GOLD = "no_gold"
+"""What `support` says of a question whose file has no gold answer for it."""
+NOT_SCORED = "not_scored"
+"""What `support` says of a question that the data set's own scorer leaves out."""
+
+_MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
+T = TypeVar("T")
+Record = Mapping[str, Any]
+"""One JSON object of a question file."""
+
+
+def text_of(record: Record, key: str) -> str:
+    """A text of a record, stripped; empty where it is absent or null. Numbers count as their text.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    value = record.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(f'"{key}" must be a text')
+    return str(value).strip()
+
+
+def needed(record: Record, *keys: str) -> str:
+    """The first of these texts that is not empty; no numbers here.
+
+    Raises:
+        ValueError: all are empty.
+    """
+    for key in keys:
+        if isinstance(record.get(key), str) and (text := record[key].strip()):
+            return text
+    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be a text that is not empty")
+
+
+def ident(record: Record, *keys: str) -> str:
+    """The first of these ids, which may be texts or numbers, that is not empty.
+
+    Raises:
+        ValueError: all are empty.
+    """
+    for key in keys:
+        if text := text_of(record, key):
+            return text
+    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be an id")
+
+
+def objects_of(record: Record, key: str) -> list[Record]:
+    """A list of objects of a record; [] where it is absent or null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return _list_of(record, key, dict, "objects")
+
+
+def texts_of(record: Record, key: str) -> list[str]:
+    """A list of texts of a record, as `objects_of`; nulls among them are left out."""
+    value = record.get(key)
+    if isinstance(value, list):
+        record = {key: [item for item in value if item is not None]}
+    return _list_of(record, key, str, "texts")
+
+
+def _list_of(record: Record, key: str, kind: type[T], said: str) -> list[T]:
+    value = record.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f'"{key}" must be a list of {said}')
+    return value
+
+
+def distinct(items: Iterator[T] | Sequence[T]) -> tuple[T, ...]:
+    """Each item once, in order of first appearance."""
+    return tuple(dict.fromkeys(items))
+
+
+def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[GoldAnswer, ...]:
+    """Gold answers, each once; those without id and name say nothing and are left out.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    found = distinct([item for item in items if item.id or item.name])
+    if len(found) > MAX_ANSWERS:
+        raise ValueError(f"more than {MAX_ANSWERS:,} answers")
+    return found
+
+
+def freebase_id(text: str) -> str:
+    """The short id that an id of Freebase is in all spellings (`m.0abc`, `/m/0abc`, `ns:m.0abc`, its address), or ''."""
+    text = text.strip().removeprefix("http://").removeprefix("https://")
+    for start in ("rdf.freebase.com/ns/", "www.freebase.com/", "fb:", "ns:", "/"):
+        text = text.removeprefix(start)
+    text = text.replace("/", ".", 1) if text[:2] in ("m/", "g/") else text
+    return text if _MID.match(text) else ""
+
+
+def entity_or_value(argument: str, name: str = "", aliases: Sequence[str] = ()) -> GoldAnswer:
+    """An answer by the id of an entity, or by the text of a value where it is none."""
+    ident = freebase_id(argument)
+    return GoldAnswer(ident, name if ident else name or argument, "", distinct(aliases))
+
+
+def typed_value(text: str) -> GoldAnswer:
+    """A value that may be written with its datatype: `1969^^http://www.w3.org/2001/XMLSchema#gYear`."""
+    value, _, datatype = text.partition("^^")
+    datatype = datatype.strip("<>")
+    if datatype.startswith("xsd:"):
+        datatype = XSD + datatype.removeprefix("xsd:")
+    return GoldAnswer("", value.strip('"'), datatype if "://" in datatype else "")
+
+
+def row_with(record: Record, sparql: str, topics: Sequence[str]) -> dict[str, Any]:
+    """The record with the keys from which gold paths are read, whatever it calls them itself."""
+    return {**record, "sparql": sparql, "topic_entities": [{"id": topic} for topic in topics]}
