@@ -1,4 +1,4 @@
-"""One question of a data set, asked by `kgqa ask` and set beside its gold answer."""
+"""A question of a data set asked by `kgqa ask`, with its gold answer and scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.model import Answer
 
-MOST_SHOWN = 10
+MOST_GOLD = 10
 METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
-    """Raises UsageError where the data set has no question of this id."""
+    """Find a question by id; raise UsageError if there is none."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.plan import distinct
     from kgqa.words import clean
@@ -26,12 +26,12 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
         return questions[ident]
     near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
     raise click.UsageError(
-        f"{source} has no question {ident!r}; it has {len(questions):,}, such as {clean(', '.join(near))}."
+        f"{source} has no question {ident!r}. Similar ids of its {len(questions):,} questions: {clean(', '.join(near))}"
     )
 
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
-    """The gold answers and the scores, for the object of an answer."""
+    """Return gold answers and scores, to be added to an answer object."""
     from kgqa.answer_json import answer_object
     from kgqa.evaluation.metrics.scores import score_record
 
@@ -41,7 +41,7 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
 
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:
-    """The same for a person."""
+    """Format gold answers and scores for people."""
     from kgqa.words import clean
 
     found = gold_object(answer, question)
@@ -51,7 +51,7 @@ def gold_text(answer: Answer, question: GoldQuestion) -> str:
             clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
             for each in reading
         ]
-        more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
-        lines.append(f"  gold   {', '.join(names[:MOST_SHOWN]) or 'no answer'}{more}")
+        more = f" and {len(names) - MOST_GOLD:,} more" if len(names) > MOST_GOLD else ""
+        lines.append(f"  gold   {', '.join(names[:MOST_GOLD]) or 'no answer'}{more}")
     scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
-    return "\n".join([*lines, f"  score  {scores or 'none: there is no gold answer'}"])
+    return "\n".join([*lines, f"  score  {scores or 'none (no gold answer)'}"])

@@ -1,4 +1,4 @@
-"""What is known of the data sets as they are published (catalogue.toml)."""
+"""The catalogue of published data sets (catalogue.toml)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from pathlib import Path, PurePosixPath
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """One file: its name (with folders where only these tell it from others), how many questions it holds, whether
-    with gold answers, and its SHA-256 in hex where that is known.
+    """A file of a published data set.
+
+    `name` includes folders where needed to tell files apart; `questions`: how many it holds; `answers`: whether with
+    gold answers; `sha256` in hex, empty if unknown.
     """
 
     split: str
@@ -24,8 +26,8 @@ class PublishedFile:
 
 
 @dataclass(frozen=True)
-class Published:
-    """One data set: `graph` is what its answers are found in, `url` where its files are."""
+class PublishedDataset:
+    """A published data set; `graph`: the graph that has its answers; `url`: where to get its files."""
 
     name: str
     title: str
@@ -36,7 +38,7 @@ class Published:
     note: str = ""
 
     def file_like(self, file: Path) -> PublishedFile | None:
-        """The published file that a file is by its name, .gz or not."""
+        """Return the published file of the same name, with or without .gz."""
         parts = PurePosixPath(file.absolute().as_posix().removesuffix(".gz")).parts
         for known in self.files:
             wanted = PurePosixPath(known.name).parts
@@ -46,11 +48,11 @@ class Published:
 
 
 @cache
-def published() -> Mapping[str, Published]:
-    """All of them by the name that sources give them."""
+def published_datasets() -> Mapping[str, PublishedDataset]:
+    """Return all published data sets by name."""
     text = files("kgqa.evaluation.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
     found = {}
     for name, table in tomllib.loads(text).items():
         known = tuple(PublishedFile(**file) for file in table.pop("files"))
-        found[name] = Published(name=name, files=known, **table)
+        found[name] = PublishedDataset(name=name, files=known, **table)
     return found

@@ -10,9 +10,9 @@ from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NO_GOLD = "no_gold"
-"""What `support` says of a question whose file has no gold answer for it."""
+"""`support` of a question without a gold answer."""
 NOT_SCORED = "not_scored"
-"""What `support` says of a question that the data set's own scorer leaves out."""
+"""`support` of a question that the official scorer leaves out."""
 
 _MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
 T = TypeVar("T")
@@ -21,10 +21,10 @@ Record = Mapping[str, Any]
 
 
 def text_of(record: Record, key: str) -> str:
-    """A text of a record, stripped; empty where it is absent or null. Numbers count as their text.
+    """Return a text of a record, stripped; empty if absent or null. Numbers become text.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is neither.
     """
     value = record.get(key)
     if value is None:
@@ -35,19 +35,19 @@ def text_of(record: Record, key: str) -> str:
 
 
 def needed(record: Record, *keys: str) -> str:
-    """The first of these texts that is not empty; no numbers here.
+    """Return the first non-empty of these texts; numbers do not count.
 
     Raises:
-        ValueError: all are empty.
+        ValueError: none is a non-empty text.
     """
     for key in keys:
         if isinstance(record.get(key), str) and (text := record[key].strip()):
             return text
-    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be a text that is not empty")
+    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be a non-empty text")
 
 
 def ident(record: Record, *keys: str) -> str:
-    """The first of these ids, which may be texts or numbers, that is not empty.
+    """Return the first non-empty of these ids, which may be texts or numbers.
 
     Raises:
         ValueError: all are empty.
@@ -59,38 +59,38 @@ def ident(record: Record, *keys: str) -> str:
 
 
 def objects_of(record: Record, key: str) -> list[Record]:
-    """A list of objects of a record; [] where it is absent or null.
+    """Return a list of objects of a record; [] if absent or null.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is something else.
     """
     return _list_of(record, key, dict, "objects")
 
 
 def texts_of(record: Record, key: str) -> list[str]:
-    """A list of texts of a record, as `objects_of`; nulls among them are left out."""
+    """Return a list of texts of a record without nulls; errors as for `objects_of`."""
     value = record.get(key)
     if isinstance(value, list):
         record = {key: [item for item in value if item is not None]}
     return _list_of(record, key, str, "texts")
 
 
-def _list_of(record: Record, key: str, kind: type[T], said: str) -> list[T]:
+def _list_of(record: Record, key: str, kind: type[T], named: str) -> list[T]:
     value = record.get(key)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
-        raise ValueError(f'"{key}" must be a list of {said}')
+        raise ValueError(f'"{key}" must be a list of {named}')
     return value
 
 
 def distinct(items: Iterator[T] | Sequence[T]) -> tuple[T, ...]:
-    """Each item once, in order of first appearance."""
+    """Remove repeated items, keeping the order."""
     return tuple(dict.fromkeys(items))
 
 
 def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[GoldAnswer, ...]:
-    """Gold answers, each once; those without id and name say nothing and are left out.
+    """Remove repeated gold answers, and those without id and name.
 
     Raises:
         ValueError: there are too many.
@@ -102,7 +102,7 @@ def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[Gold
 
 
 def freebase_id(text: str) -> str:
-    """The short id that an id of Freebase is in all spellings (`m.0abc`, `/m/0abc`, `ns:m.0abc`, its address), or ''."""
+    """Convert any spelling of a Freebase id (`m.0abc`, `/m/0abc`, `ns:m.0abc`, its IRI) to the short one, or to ''."""
     text = text.strip().removeprefix("http://").removeprefix("https://")
     for start in ("rdf.freebase.com/ns/", "www.freebase.com/", "fb:", "ns:", "/"):
         text = text.removeprefix(start)
@@ -111,13 +111,13 @@ def freebase_id(text: str) -> str:
 
 
 def entity_or_value(argument: str, name: str = "", aliases: Sequence[str] = ()) -> GoldAnswer:
-    """An answer by the id of an entity, or by the text of a value where it is none."""
+    """Build an answer from the id of an entity, or from the text of a value."""
     ident = freebase_id(argument)
     return GoldAnswer(ident, name if ident else name or argument, "", distinct(aliases))
 
 
 def typed_value(text: str) -> GoldAnswer:
-    """A value that may be written with its datatype: `1969^^http://www.w3.org/2001/XMLSchema#gYear`."""
+    """Build an answer from a value with or without datatype: `1969^^http://www.w3.org/2001/XMLSchema#gYear`."""
     value, _, datatype = text.partition("^^")
     datatype = datatype.strip("<>")
     if datatype.startswith("xsd:"):
@@ -126,5 +126,5 @@ def typed_value(text: str) -> GoldAnswer:
 
 
 def row_with(record: Record, sparql: str, topics: Sequence[str]) -> dict[str, Any]:
-    """The record with the keys from which gold paths are read, whatever it calls them itself."""
+    """Add to a record the keys from which gold paths are read."""
     return {**record, "sparql": sparql, "topic_entities": [{"id": topic} for topic in topics]}

@@ -1,4 +1,4 @@
-"""The entities that a gold query names, for data sets that give their topic entities in no other way."""
+"""Topic entities taken from gold queries, for data sets that give them in no other way."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from kgqa.graph.query.tokens import tokens
 FREEBASE = "http://rdf.freebase.com/ns/"
 WIKIDATA = "http://www.wikidata.org/entity/"
 MAX_QUERY_CHARS = 200_000
-# what these relations lead to is what kind of thing something is, not what the question is about
+# the objects of these relations are types, not topics
 _FREEBASE_KINDS = (FREEBASE + "common.topic.notable_types", FREEBASE + "type.object.type")
 _MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
 _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
 def freebase_topics(sparql: str) -> tuple[str, ...]:
-    """The short ids of the entities of a Freebase query in order of appearance, without those that are types; `ns:`
-    need not be declared.
-    """
+    """Return the short ids of the entities in a Freebase query, types excluded, in order; `ns:` need not be declared."""
     found: list[str] = []
     before = ""
     for iri in _iris(sparql, {"ns": FREEBASE}):
@@ -32,13 +30,13 @@ def freebase_topics(sparql: str) -> tuple[str, ...]:
 
 
 def wikidata_topics(sparql: str) -> tuple[str, ...]:
-    """The IRIs of the entities (Q...) of a Wikidata query in order of appearance; `wd:` need not be declared."""
+    """Return the IRIs of the entities (Q...) in a Wikidata query, in order; `wd:` need not be declared."""
     iris = _iris(sparql, {"wd": WIKIDATA})
     return distinct([iri for iri in iris if iri.startswith(WIKIDATA) and _QID.match(iri.removeprefix(WIKIDATA))])
 
 
 def _iris(sparql: str, prefixes: dict[str, str]) -> Iterator[str]:
-    """What each token of a query is that is no blank or comment: its IRI, or ''. Nothing of a text too long for one."""
+    """Yield the IRI of each token of a query, '' for tokens that are none; nothing for a text that is too long."""
     if len(sparql) > MAX_QUERY_CHARS:
         return
     declared = ""

@@ -1,4 +1,4 @@
-"""What gold queries say of a graph, and the questions that come of it."""
+"""Gold queries run on the true and on the fictional graph, and the questions made from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from kgqa.errors import KgqaError, SchemaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.fictional.facts import Progress
+from kgqa.evaluation.fictional.facts import StageProgress
 from kgqa.evaluation.metrics.keys import Key, literal_key, text_key
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render_term
@@ -20,8 +20,8 @@ MOST_ANSWERS = 100_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with its gold query and what that query gives on the true graph. `problem` says why there is none."""
+class GoldQuery:
+    """A question with its gold query and the answers on the true graph; `problem`: why there are none."""
 
     question: GoldQuestion
     sparql: str = ""
@@ -30,42 +30,43 @@ class Asked:
 
     @property
     def shape(self) -> str:
-        """`conjunction` where several topics have to meet, else `path`."""
+        """`conjunction` if several topics are joined, else `path`."""
         kind = self.question.kind.lower()
         several = len(self.question.topics) > 1 and kind not in ("composition", "path")
         return "conjunction" if kind.startswith("conj") or several else "path"
 
 
-def asked_of(
-    questions: Sequence[GoldQuestion], graph: KnowledgeGraph, progress: Progress = lambda *_: None
-) -> list[Asked]:
-    """Each question with its gold query, run on the true graph. Where a file gives gold paths instead, the query is
-    made of them, by the graph's rule for walks.
+def gold_queries_of(
+    questions: Sequence[GoldQuestion], graph: KnowledgeGraph, progress: StageProgress = lambda *_: None
+) -> list[GoldQuery]:
+    """Run the gold query of each question on the true graph.
+
+    Gold paths are turned into a query if a file gives them instead, by the graph's rule for walks.
     """
     names: dict[str, str] = {}
     for relation in graph.relations:
         names[relation.replace("#", "/").rsplit("/", 1)[-1]] = relation
-    found: list[Asked] = []
+    found: list[GoldQuery] = []
     for question in questions:
         found.append(_asked(question, graph, names))
         progress("asking the true graph", len(found), len(questions))
     return found
 
 
-def _asked(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str]) -> Asked:
+def _asked(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str]) -> GoldQuery:
     problem = "no gold query"
     try:
         for sparql in _queries(question, graph, names):
-            if true := run(sparql, graph):
-                return Asked(question, sparql, true)
+            if true := run_query(sparql, graph):
+                return GoldQuery(question, sparql, true)
             problem = "no answer in the true graph"
     except KgqaError as error:
         problem = f"the gold query failed: {error}"
-    return Asked(question, problem=problem)
+    return GoldQuery(question, problem=problem)
 
 
 def _queries(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str]) -> tuple[str, ...]:
-    """The gold queries of a question's readings; the first that has an answer stands for all."""
+    """Return the gold queries of the readings of a question."""
     if question.sparql:
         return question.sparql
     paths = gold_paths(question.row, graph.schema, by_local_name=names)
@@ -75,11 +76,11 @@ def _queries(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str
     return (graph.answer_query(main, joins=[Join(len(main), path) for path in others]),)
 
 
-def run(sparql: str, graph: KnowledgeGraph) -> tuple[Value, ...]:
-    """The first column of what a query gives, in order.
+def run_query(sparql: str, graph: KnowledgeGraph) -> tuple[Value, ...]:
+    """Return the distinct values in the first column of a query's result, sorted.
 
     Raises:
-        StoreError: it fails, or gives more than can be meant.
+        StoreError: the query fails, or has more than `MOST_ANSWERS` rows.
     """
     rows = graph.store.select(sparql, timeout=SECONDS, max_rows=MOST_ANSWERS)
     values = dict.fromkeys(row[0] for row in rows if row and row[0] is not None)
@@ -87,12 +88,12 @@ def run(sparql: str, graph: KnowledgeGraph) -> tuple[Value, ...]:
 
 
 def keys_of(values: Sequence[Value]) -> set[Key]:
-    """Values as keys that can be compared."""
+    """Convert values to comparison keys."""
     return {("id", v.iri) if isinstance(v, Entity) else literal_key(v) for v in values}
 
 
-def true_keys(asked: Asked, graph: KnowledgeGraph) -> set[Key]:
-    """Everything that is true for a question: what its query gives, and what its file says."""
+def true_keys(asked: GoldQuery, graph: KnowledgeGraph) -> set[Key]:
+    """Collect the keys of all true answers: the results of the query and the answers of the file."""
     found = keys_of(asked.true)
     for readings in (asked.question.answers, *asked.question.parses):
         for answer in readings:
@@ -107,21 +108,22 @@ def true_keys(asked: Asked, graph: KnowledgeGraph) -> set[Key]:
 
 
 def true_names_among(row: Mapping[str, Any], question: GoldQuestion) -> list[str]:
-    """Which answers of a fictional question (its line) are called as a true one is: a model that remembers is right by
-    that name, though it is another node.
+    """List the answers of a fictional question (its line) that have the name of a true one.
+
+    A model answering from memory would be right by such a name.
     """
     known = [answer for readings in (question.answers, *question.parses) for answer in readings]
     names = [name for answer in known for name in (answer.name, *answer.aliases)]
-    true = {text_key(name) for name in (*names, *map(_called, row["true_answers"])) if name.strip()}
-    return [name for name in map(_called, row["answers"]) if name.strip() and text_key(name) in true]
+    true = {text_key(name) for name in (*names, *map(_name_of, row["true_answers"])) if name.strip()}
+    return [name for name in map(_name_of, row["answers"]) if name.strip() and text_key(name) in true]
 
 
-def _called(answer: Mapping[str, str]) -> str:
+def _name_of(answer: Mapping[str, str]) -> str:
     return answer.get("name") or answer.get("value") or ""
 
 
-def fictional_row(asked: Asked, values: Sequence[Value], graph: KnowledgeGraph) -> dict[str, Any]:
-    """A question of the rewired graph as a line of a question file; `true_answers` are those of the world."""
+def fictional_row(asked: GoldQuery, values: Sequence[Value], graph: KnowledgeGraph) -> dict[str, Any]:
+    """Build the line of a fictional question; `true_answers` are those of the true graph."""
     row, question = asked.question.row, asked.question
     topics = row.get("topic_entities") or [{"id": topic} for topic in question.topics]
     found: dict[str, Any] = {
@@ -134,13 +136,13 @@ def fictional_row(asked: Asked, values: Sequence[Value], graph: KnowledgeGraph) 
         "sparql": asked.sparql,
         "kind": question.kind or asked.shape,
     }
-    # relations are what they were; what the true chains pass is not
+    # gold chains are left out, because their nodes have changed; relations have not
     more = {"hops": question.hops, "level": question.level, "gold_path": row.get("gold_path")}
     return found | {name: value for name, value in more.items() if value}
 
 
 def answer_objects(values: Sequence[Value], graph: KnowledgeGraph) -> list[dict[str, str]]:
-    """Answers as question files have them."""
+    """Convert values to the answers of a question file."""
     found = []
     for named in graph.named(values):
         if isinstance(named.value, Entity):

@@ -1,5 +1,6 @@
-"""An invented world with questions about it: some hundred entities with made-up names in Freebase's vocabulary, written
-by a seeded generator, so that fictional graphs can be tried without data. What no one has ever read, no model knows.
+"""An invented world with questions: some hundred entities with made-up names in the vocabulary of Freebase.
+
+A seeded generator writes it, so that fictional graphs can be tried without data. No model knows these names.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
-from kgqa.evaluation.fictional.gold_queries import answer_objects, asked_of
+from kgqa.evaluation.fictional.gold_queries import answer_objects, gold_queries_of
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -155,8 +156,9 @@ EACH_PATH, EACH_MEETING = 8, 8
 
 
 def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
-    """A world as N-Triples lines, and questions about it as lines of a question file, without answers. The same seed gives
-    the same world.
+    """Invent a world as N-Triples lines, and questions as lines of a question file without answers.
+
+    The same seed gives the same world.
     """
     chance = random.Random(seed)
     maker = _Maker(chance)
@@ -165,7 +167,7 @@ def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def world_folder(cache: Cache, *, seed: int = 0) -> Path:
-    """The folder of an invented world, a graph with `questions.jsonl` in it; made where it is not there yet.
+    """Return the graph folder of an invented world with `questions.jsonl`; create it if needed.
 
     Raises:
         StoreUnavailable: the cache cannot be written.
@@ -189,18 +191,18 @@ def world_folder(cache: Cache, *, seed: int = 0) -> Path:
 
 
 def _answered(rows: Sequence[dict[str, Any]], making: Path, cache: Cache) -> None:
-    """Write the questions with the answers that the world's graph gives."""
+    """Write the questions with their answers in the graph."""
     file = making / QUESTIONS
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with open_graph(making / "graph", cache=cache) as graph:
-        asked = asked_of(read_questions(file), graph)
+        asked = gold_queries_of(read_questions(file), graph)
         full = [row | {"answers": answer_objects(each.true, graph)} for row, each in zip(rows, asked) if each.true]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in full)
     (making / "graph" / QUESTIONS).write_text(text, encoding="utf-8")
 
 
 class _Maker:
-    """Makes up a world."""
+    """The generator of a world."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -210,7 +212,7 @@ class _Maker:
         self._things: dict[str, dict[str, str]] = {type_: {} for type_ in TYPES}
 
     def populate(self) -> None:
-        """People and places first, then what ties them."""
+        """Create places and people, then relations between them."""
         chance, things = self._chance, self._things
         professions = [self._thing("people.profession", name) for name in PROFESSIONS]
         languages = [self._thing("language.human_language", self._name(["ish", "ese", "ic"])) for _ in range(LANGUAGES)]
@@ -266,7 +268,7 @@ class _Maker:
         self._edges[relation][subject, object_] = None
 
     def lines(self) -> list[str]:
-        """The world as N-Triples, with its schema, types, names and both directions of every relation."""
+        """Return the world as N-Triples, with schema, types, names and both directions of every relation."""
         return sorted(set(self._schema()) | set(self._facts()))
 
     def _schema(self) -> Iterator[str]:
@@ -300,7 +302,7 @@ class _Maker:
                 yield _line(ident, NS + relation, Literal(year, f"{XSD}gYear"))
 
     def questions(self) -> Iterator[dict[str, Any]]:
-        """Questions with topics and gold paths."""
+        """Yield questions with topics and gold paths."""
         kinds = {
             "country": list(self._things["location.country"]),
             "town": list(self._things["location.citytown"]),
@@ -319,12 +321,12 @@ class _Maker:
             found = sorted(self._meeting(path[0], other[0]))
             for one, two in self._chance.sample(found, min(EACH_MEETING, len(found))):
                 number += 1
-                # nodes and relations in turn
+                # nodes and relations alternate
                 chains = [[one, NS + path[0], ""], [two, NS + other[0], ""]]
                 yield self._row(number, text, [one, two], {"gold_chains": chains, "hops": 1, "kind": "conjunction"})
 
     def _meeting(self, first: str, second: str) -> set[tuple[str, str]]:
-        """Pairs of topics from which two relations lead to the same node."""
+        """Return pairs of topics from which two relations lead to the same node."""
         forth = {inverse: relation for relation, _, _, inverse in RELATIONS}
         ones: dict[str, list[str]] = {}
         for subject, object_ in self._edges[forth[first]]:

@@ -1,7 +1,7 @@
-"""Sees to it that questions can be asked of a rewired graph: each has an answer, and none that is true.
+"""Repair of a rewired graph for its questions: each should have answers, and none that is true.
 
-Exchanges at random leave some questions without an answer (their conditions no longer meet) and others with one that
-was true. Each such question proposes exchanges; one is made if it leaves all questions together better off.
+Random exchanges leave some questions without answers and others with true ones. Each such question proposes exchanges; an
+exchange is made if it improves all questions together.
 """
 
 from __future__ import annotations
@@ -10,27 +10,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kgqa.evaluation.fictional.facts import Progress
+from kgqa.evaluation.fictional.facts import StageProgress
 from kgqa.evaluation.fictional.patterns import Missing, Pattern, answers, solutions
 from kgqa.evaluation.fictional.rewiring import Port, Rewiring
 
 ROUNDS = 3
 TRIES = 40
 TRIES_FOR_EACH = 6
-"""More tries for each answer that is still true."""
+"""Additional tries for each answer that is still true."""
 MOST_TRIES = 400
 PARTNERS = 3
 LEAST = 1e-9
 
 Move = tuple[int, int, int]
-"""An exchange: the group, and two of its units."""
+"""An exchange: the number of a group, and two of its units."""
 
 
 @dataclass
-class Tended:
-    """A pattern that some questions ask, and what was true. `cost` is 0 where it has answers and none is true, 1 to 2
-    where some are, 2 where it has none.
-    """
+class WatchedPattern:
+    """A pattern that questions ask, with its true answers, present answers and the ports it reads."""
 
     pattern: Pattern
     true: frozenset[int]
@@ -40,53 +38,54 @@ class Tended:
 
     @property
     def cost(self) -> float:
+        """0 if it has answers and none is true, 1 to 2 if some are, 2 without answers."""
         if not self.found:
             return 2.0
         wrong = len(self.found & self.true)
         return 1 + wrong / len(self.found) if wrong else 0.0
 
 
-class Mender:
-    """Mends a rewiring for questions.
+class Repairer:
+    """Repairs a rewiring for questions.
 
     Args:
-        asked: patterns, the numbers of what was true for them, and how much they count; equal ones count together.
+        asked: patterns with the numbers of their true answers and their weights; equal ones are combined.
     """
 
     def __init__(self, world: Rewiring, asked: Iterable[tuple[Pattern, frozenset[int], int]]) -> None:
         self.world = world
-        self._asked: list[Tended] = []
+        self._asked: list[WatchedPattern] = []
         self._reading: dict[Port, set[int]] = defaultdict(set)
         weights: dict[tuple[Pattern, frozenset[int]], int] = defaultdict(int)
         for pattern, true, weight in asked:
             weights[pattern, true] += weight
         for (pattern, true), weight in weights.items():
-            tended = Tended(pattern, true, weight)
+            tended = WatchedPattern(pattern, true, weight)
             self._asked.append(tended)
             if not self._look(len(self._asked) - 1):
                 self._forget(len(self._asked) - 1)
                 self._asked.pop()
 
-    def run(self, progress: Progress = lambda *_: None) -> int:
-        """Mend, and give how many of the patterns are still without an answer or with a true one."""
+    def run(self, progress: StageProgress = lambda *_: None) -> int:
+        """Repair, and return how many patterns still have no answer or a true one."""
         for turn in range(ROUNDS):
             open_ = [n for n, tended in enumerate(self._asked) if tended.cost]
             for done, number in enumerate(open_):
-                progress(f"mending {turn + 1}/{ROUNDS}", done, len(open_))
-                self._mend(number)
+                progress(f"repairing {turn + 1}/{ROUNDS}", done, len(open_))
+                self._repair(number)
             if not open_:
                 break
         return sum(bool(tended.cost) for tended in self._asked)
 
-    def _mend(self, number: int) -> None:
+    def _repair(self, number: int) -> None:
         tended = self._asked[number]
         tries = min(MOST_TRIES, TRIES + TRIES_FOR_EACH * len(tended.found & tended.true))
         for proposal in self._proposals(tended, tries):
             if proposal:
                 self._attempt(proposal)
 
-    def _proposals(self, tended: Tended, tries: int) -> Iterator[list[Move]]:
-        """Exchanges that may help a question, at most so many."""
+    def _proposals(self, tended: WatchedPattern, tries: int) -> Iterator[list[Move]]:
+        """Yield at most `tries` lists of exchanges that may help a pattern."""
         for turn in range(tries):
             if not tended.cost:
                 return
@@ -95,8 +94,8 @@ class Mender:
             else:
                 yield self._break(tended)
 
-    def _break(self, tended: Tended) -> list[Move]:
-        """Take an edge out of a derivation of an answer that is true."""
+    def _break(self, tended: WatchedPattern) -> list[Move]:
+        """Propose to remove an edge that leads to a true answer."""
         chance, world = self.world.chance, self.world
         true = sorted(tended.found & tended.true)
         wrong = true[chance.randrange(len(true))]
@@ -118,11 +117,11 @@ class Mender:
                 return [(number, unit, partner)]
         return []
 
-    def _plan(self, tended: Tended, missing: int, *, restoring: bool) -> list[Move]:
-        """Give a question without an answer one that is not true.
+    def _plan(self, tended: WatchedPattern, missing: int, *, restoring: bool) -> list[Move]:
+        """Propose exchanges that give a pattern an answer that is not true.
 
         Args:
-            restoring: an edge on the way may be one that was true: there may be no other way.
+            restoring: edges of the true graph may be restored, as there may be no other solution.
         """
         world = self.world
         for binding, lacking in solutions(tended.pattern, world, world.chance, bound={}, missing=missing):
@@ -134,7 +133,7 @@ class Mender:
         return []
 
     def _making(self, edge: Missing, restoring: bool) -> Move | None:
-        """An exchange that makes an edge."""
+        """Return an exchange that makes an edge, None if none was found."""
         relation, subject, object_ = edge
         world, chance = self.world, self.world.chance
         mine = [unit for unit in world.out[relation].get(subject, {}).values() if unit[0] >= 0]
@@ -147,7 +146,7 @@ class Mender:
         return None
 
     def _attempt(self, moves: list[Move]) -> bool:
-        """Make the exchanges if they leave all questions together better off."""
+        """Make the exchanges if they improve all patterns together."""
         world, made, ports = self.world, [], set()
         for number, first, second in moves:
             if world.may_exchange(world.units.groups[number], first, second, restoring=True):
@@ -173,7 +172,7 @@ class Mender:
         return False
 
     def _look(self, number: int) -> bool:
-        """Ask a question anew; whether that could be done."""
+        """Match a pattern again; False if that is too much work."""
         tended = self._asked[number]
         self._forget(number)
         reads: set[Port] = set()

@@ -1,4 +1,4 @@
-"""Has published predictions judged by a language model, and says what came of it as plain JSON data."""
+"""Judging of published predictions by a language model, with results as plain JSON data."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from kgqa.evaluation.judges.pairwise import DIMENSIONS as COMPARED
-from kgqa.evaluation.judges.pairwise import Pair, elo_ratings, judge_pairs, win_rate
-from kgqa.evaluation.judges.ratings import DIMENSIONS, Judged, Kind, judge_correct, rate, summary_of_ratings
+from kgqa.evaluation.judges.correctness import judge_correct
+from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS, Pair, elo_ratings, judge_pairs, win_rate
+from kgqa.evaluation.judges.ratings import DIMENSIONS, Kind, rate_responses, summarise_ratings
+from kgqa.evaluation.judges.responses import JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
-from kgqa.evaluation.published.predictions import Published, Readings
+from kgqa.evaluation.published.predictions import Prediction, Readings
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.trace import BudgetExhausted
 
 BATCH = 8
-"""Responses that are judged at once. Where the budget ends within a batch its verdicts are lost, although they are paid."""
+"""Responses judged at once. If the budget ends within a batch, its verdicts are lost although they are paid."""
 T = TypeVar("T")
 V = TypeVar("V")
 
 
 def judge_published(
-    pairs: Sequence[tuple[Published, Readings]],
+    pairs: Sequence[tuple[Prediction, Readings]],
     judges: Sequence[str],
     *,
     models: QuestionModels,
     prompts: Prompts,
     reask: int = 1,
 ) -> dict[str, Any]:
-    """What each judge says of predictions: `{n, unparsed, ...}` by judge, means with intervals.
+    """Judge predictions and return `{n, unparsed, stopped, ...}` by judge, means with intervals.
+
+    When the budget is spent the rest is not judged; `stopped` says so.
 
     Args:
-        judges: `correct` (see `judge_correct`), or kinds of `judging.DIMENSIONS`.
-
-    Where the budget is spent the rest is not judged, which shows in `n` and is said in `stopped`.
+        judges: `correct` (see `judge_correct`), or kinds of `ratings.DIMENSIONS`.
 
     Raises:
-        ModelUnavailable: nothing can be had from the model.
+        ModelUnavailable: the model cannot be reached.
     """
     responses = [_judged(published, readings) for published, readings in pairs]
     asking: dict[str, Any] = {"models": models, "prompts": prompts, "reask": reask}
@@ -51,8 +52,8 @@ def judge_published(
             found[judge] = {"n": len(verdicts), "unparsed": unparsed, "right": _plain(mean(known))}
         else:
             kind: Kind = judge  # type: ignore[assignment]
-            ratings, stopped = _batches(responses, lambda part, kind=kind: rate(kind, part, **asking))
-            summary = summary_of_ratings(kind, ratings)
+            ratings, stopped = _batches(responses, lambda part, kind=kind: rate_responses(kind, part, **asking))
+            summary = summarise_ratings(kind, ratings)
             means = {name: _plain(summary.dimensions[name]) for name in DIMENSIONS[kind]}
             found[judge] = {"n": summary.n, "unparsed": summary.unparsed, "score": _plain(summary.score), **means}
         found[judge]["stopped"] = stopped
@@ -60,24 +61,25 @@ def judge_published(
 
 
 def judge_against(
-    first: Sequence[tuple[Published, Readings]],
-    second: Sequence[tuple[Published, Readings]],
+    first: Sequence[tuple[Prediction, Readings]],
+    second: Sequence[tuple[Prediction, Readings]],
     *,
     models: QuestionModels,
     prompts: Prompts,
     reask: int = 1,
 ) -> dict[str, Any]:
-    """Win rates of the first file's responses against the second's, on the questions that both have, and the first
-    one's Elo rating where the second is the reference.
+    """Compute the win rates of the first file against the second, on the questions that both have.
+
+    Includes the Elo rating of the first with the second as reference.
 
     Raises:
-        ModelUnavailable: nothing can be had from the model.
+        ModelUnavailable: the model cannot be reached.
     """
     other = {_name(published): published for published, _ in second}
     shared = [(published, other[_name(published)]) for published, _ in first if _name(published) in other]
     pairs = [Pair(one.question or another.question, _response(one), _response(another)) for one, another in shared]
     asked, stopped = _batches(pairs, lambda part: judge_pairs(part, models=models, prompts=prompts, reask=reask))
-    rates = {name: win_rate(asked, name) for name in COMPARED}
+    rates = {name: win_rate(asked, name) for name in PAIR_DIMENSIONS}
     elo = {name: elo_ratings({"first": each.rate}, reference="second")["first"] for name, each in rates.items()}
     dimensions = {name: asdict(each) | {"elo": elo[name]} for name, each in rates.items()}
     return {"pairs": len(pairs), "judged": len(asked), "stopped": stopped, "dimensions": dimensions}
@@ -98,18 +100,18 @@ def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + BATCH]
 
 
-def _judged(published: Published, readings: Readings) -> Judged:
+def _judged(published: Prediction, readings: Readings) -> JudgedResponse:
     gold = tuple(gold_texts(readings, aliases=False))
-    return Judged(published.question, _response(published), gold, published.evidence)
+    return JudgedResponse(published.question, _response(published), gold, published.evidence)
 
 
-def _response(published: Published) -> str:
+def _response(published: Prediction) -> str:
     if published.answer is not None:
         return ", ".join(answer_texts(published.answer))
     return published.raw.replace("\n", "; ")
 
 
-def _name(published: Published) -> str:
+def _name(published: Prediction) -> str:
     return published.id or published.question
 
 

@@ -1,8 +1,4 @@
-"""Language models as judges of answers: right or wrong, and ratings from 0 to 10 in several dimensions.
-
-What a judge replies and cannot be read is no verdict: it is left out of every mean, counted, and reported as a rate. A
-judge is not a measure of truth; set its verdicts beside metrics that compare answers (docs/metrics.md).
-"""
+"""Ratings of responses from 0 to 10 by a language model, in several dimensions."""
 
 from __future__ import annotations
 
@@ -12,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
+from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
-from kgqa.evaluation.runs.records import Record
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_reply import find_key, json_values, last_part, plain
-from kgqa.llm.replies.parse import Reading, read_verdict
+from kgqa.llm.replies.parse import Reading
 
 Kind = OneOf["answer", "evidence", "generation"]
 DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -36,36 +31,24 @@ DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
         "factuality",
     ),
 }
-"""Answer and evidence score: GraphSearch, appendix F. Generation evaluation: EvoGraph-R1, supplement, section D."""
+"""The dimensions of each kind. Answer and evidence: GraphSearch, appendix F. Generation: EvoGraph-R1, supplement, section D."""
 HIGHEST = 10
-SHOWN = 50
-"""Gold answers or pieces of evidence that a judge is shown, at most."""
-NOTHING = "(nothing)"
 _RATINGS = tuple(map(str, range(HIGHEST + 1)))
 _NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"
 _ALONE = re.compile(rf"[\s*_`\[({{]*{_NUMBER}[\s*_`\])}}.]*")
 _LABELLED = re.compile(rf"\b(?:score|rating)\b[*_`\"']* ?(?:is|of|:|=)? ?[*_`\"'\[]*{_NUMBER}", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One response: to which question, what is known to be right, and for the evidence score what answers it."""
-
-    question: str
-    response: str
-    gold: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-
-
 Ratings = Mapping[str, int | None]
-"""By dimension a number from 0 to 10, None where the reply could not be read; empty where nobody was asked."""
+"""Number from 0 to 10 by dimension, None if the reply cannot be read; empty if the model was not asked."""
 
 
 @dataclass(frozen=True)
 class RatingSummary:
-    """Means from 0 to 10 over n responses that were judged: of each dimension over those that have it, and `score` over
-    those that have all of a response's dimensions. `unparsed`: the share of verdicts asked for that could not be read,
-    None where none was asked for.
+    """Means from 0 to 10 over n judged responses.
+
+    `dimensions`: each over the responses that have it; `score`: over those that have all; `unparsed`: share of replies
+    that could not be read, None without any reply.
     """
 
     n: int
@@ -74,25 +57,19 @@ class RatingSummary:
     unparsed: float | None
 
 
-def judged_of(record: Record, evidence: Sequence[str] = ()) -> Judged:
-    """The names of a record's answers as a response, and its gold answers."""
-    gold = gold_texts(record.readings, aliases=False)
-    return Judged(record.text, ", ".join(answer_texts(record.answer)), tuple(gold), tuple(evidence))
-
-
-def rate(
-    kind: Kind, responses: Sequence[Judged], *, models: QuestionModels, prompts: Prompts, reask: int = 1
+def rate_responses(
+    kind: Kind, responses: Sequence[JudgedResponse], *, models: QuestionModels, prompts: Prompts, reask: int = 1
 ) -> list[Ratings]:
-    """Rate responses in every dimension of a kind, one call a dimension.
+    """Rate responses in every dimension of a kind, one call per dimension.
 
     Args:
-        kind: `answer` and `generation` show the gold answers, `evidence` the evidence; without these a response is not
-            judged.
-        models: its stage `judge` is asked, and its trace charged.
-        reask: how often a reply that cannot be read is asked for again.
+        kind: `answer` and `generation` show the gold answers, `evidence` the evidence; responses without them are not
+            rated.
+        models: the stage `judge` is asked, and the trace charged.
+        reask: how often a reply that cannot be read is requested again.
 
     Raises:
-        BudgetExhausted, ModelUnavailable: as `QuestionModels.complete`.
+        BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
     """
     shown = "evidence" if kind == "evidence" else "answers"
     places = [place for place, each in enumerate(responses) if (each.evidence if kind == "evidence" else each.gold)]
@@ -103,11 +80,11 @@ def rate(
                 prompts.render(
                     f"judge/{kind}",
                     question=responses[place].question,
-                    response=responses[place].response.strip() or NOTHING,
+                    response=responses[place].response.strip() or NO_RESPONSE,
                     dimension=dimension,
                     **{
                         shown: list(
-                            (responses[place].evidence if kind == "evidence" else responses[place].gold)[:SHOWN]
+                            (responses[place].evidence if kind == "evidence" else responses[place].gold)[:MOST_SHOWN]
                         )
                     },
                 ),
@@ -116,43 +93,14 @@ def rate(
             )
             for place in places
         ]
-        said = ask_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
-        for place, value in zip(places, said):
+        replies = ask_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
+        for place, value in zip(places, replies):
             found[place][dimension] = value
     return found  # type: ignore[return-value]
 
 
-def judge_correct(
-    responses: Sequence[Judged], *, models: QuestionModels, prompts: Prompts, reask: int = 1
-) -> list[bool | None]:
-    """Whether each response is right; None where the reply could not be read, or there are no gold answers.
-
-    Raises:
-        BudgetExhausted, ModelUnavailable: as `QuestionModels.complete`.
-    """
-    places = [place for place, each in enumerate(responses) if each.gold]
-    asked = [
-        Prompt(
-            prompts.render(
-                "judge/correct",
-                question=responses[place].question,
-                answers=list(responses[place].gold[:SHOWN]),
-                response=responses[place].response.strip() or NOTHING,
-            ),
-            "judge",
-            choices=("YES", "NO"),
-        )
-        for place in places
-    ]
-    said = ask_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
-    found: list[bool | None] = [None] * len(responses)
-    for place, value in zip(places, said):
-        found[place] = value
-    return found
-
-
-def summary_of_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
-    """Means and the rate of verdicts that could not be read. Nothing stands in for those."""
+def summarise_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
+    """Compute means, and the share of replies that could not be read; those count in no mean."""
     asked = [each for each in ratings if each]
     wanted = DIMENSIONS[kind]
     whole = [[each[name] for name in wanted] for each in asked if all(each.get(name) is not None for name in wanted)]
@@ -166,9 +114,9 @@ def summary_of_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
 
 
 def read_rating(text: str) -> Reading[int]:
-    """A whole number from 0 to 10: in JSON under `score` or `rating`, alone, or behind such a label.
+    """Read a whole number from 0 to 10: in JSON under `score` or `rating`, alone, or after such a label.
 
-    No value where there is none, or where several differ. Never raises, whatever the text.
+    There is no value if no number is found, or several that differ. Never raises.
     """
     given: list[Any] = []
     for each in json_values(last_part(text)):
@@ -188,7 +136,7 @@ def read_rating(text: str) -> Reading[int]:
 
 
 def _rating(given: Any) -> int | None:
-    """What is out of range, no whole number, or out of another highest number, is no rating."""
+    """Return a rating; None for a number out of range, with a fraction, or out of another maximum."""
     if isinstance(given, str):
         found = _ALONE.fullmatch(given[:40])
         given = found.groups() if found else None
@@ -203,10 +151,3 @@ def _rating(given: Any) -> int | None:
     ):
         return None
     return int(given)
-
-
-def _read_yes(text: str) -> Reading[bool]:
-    said = read_verdict(text)
-    if said == "unparsed":
-        return Reading(None, problem="The reply is neither YES nor NO; give one of the two and nothing else.")
-    return Reading(said == "yes")

@@ -1,7 +1,7 @@
-"""The official scorers of WebQSP, CWQ and GrailQA on their own terms, computed with our comparison of answers.
+"""The official metrics of WebQSP, CWQ and GrailQA, computed with our comparison of answers.
 
-Answers and gold answers are sets of anything that compares by equality: ids as their files have them, or the keys of
-`scores.reading_keys`. Where these terms differ from ours docs/metrics.md says so.
+Answers and gold answers are sets of anything that compares by equality: ids as in the files, or keys from
+`scores.reading_keys`. docs/metrics.md lists the differences to our metrics.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Answers = AbstractSet[Any]
 
 @dataclass(frozen=True, slots=True)
 class WebqspScores:
-    """Averages over questions; `f1` the average of F1, `f1_of_averages` the F1 of the average precision and recall;
-    `accuracy` the share of questions with F1 1. All nan of no question.
+    """Averages over n questions; all nan for n = 0.
+
+    `f1`: average of F1; `f1_of_averages`: F1 of the average precision and recall; `accuracy`: share of questions with
+    F1 = 1.
     """
 
     n: int
@@ -34,13 +36,13 @@ class WebqspScores:
 
 
 def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> WebqspScores:
-    """WebQSP (Yih et al. 2016, the scorer in its archive): of each question the parse with the best F1 counts.
+    """Compute the metrics of WebQSP (Yih et al. 2016, the scorer in its archive): the parse with the best F1 counts.
 
-    Without answers precision is 1, and recall 0 unless the parse has none either; where only the parse has none,
-    precision is 0 and recall 1. Questions without a parse are left out.
+    Without answers precision is 1, and recall 0 unless the parse has no answers either. With answers but a parse without
+    any, precision is 0 and recall 1. Questions without a parse are left out.
 
     Args:
-        questions: the answers of each question, and the gold answers of each of its parses.
+        questions: answers of each question, and gold answers of each of its parses.
     """
     rows = [
         max((_webqsp_row(answers, gold) for gold in parses), key=lambda row: row[2])
@@ -60,15 +62,17 @@ def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> Web
 
 
 def cwq_precision_at_1(questions: Iterable[tuple[str, Iterable[GoldAnswer]]]) -> float:
-    """ComplexWebQuestions (Talmor and Berant 2018, section 5): the share of questions whose first answer is the name
-    or an alias of some gold answer. The official script also takes spellings that are near; equality decides here.
+    """Compute precision@1 of ComplexWebQuestions (Talmor and Berant 2018, section 5).
+
+    This is the share of questions whose first answer is a name or alias of a gold answer. The official script also
+    accepts similar spellings; here they must be equal.
     """
-    return _average([float(_is_named(said, gold)) for said, gold in questions])
+    return _average([float(_is_named(answer, gold)) for answer, gold in questions])
 
 
 @dataclass(frozen=True, slots=True)
 class GrailqaScores:
-    """Averages over the questions of a level: `em` of the answers being the gold answers, `f1` of the sets."""
+    """Averages over the n questions of a level; `em`: the answers are the gold answers; `f1` of the sets."""
 
     n: int
     em: float
@@ -76,12 +80,12 @@ class GrailqaScores:
 
 
 def grailqa_scores(questions: Iterable[tuple[Answers, Answers, str]]) -> dict[str, GrailqaScores]:
-    """GrailQA (Gu et al. 2021, section 6): by level of generalisation, and `overall`.
+    """Compute the metrics of GrailQA (Gu et al. 2021, section 6), by level of generalisation and `overall`.
 
-    Its EM compares logical forms; methods that give none are compared by their answers, as here.
+    The official EM compares logical forms; for methods without them answers are compared, as here.
 
     Args:
-        questions: answers, gold answers, level (`i.i.d.`, `compositional`, `zero-shot`, or as the file has it).
+        questions: answers, gold answers, and level (`i.i.d.`, `compositional`, `zero-shot`, or as in the file).
     """
     rows: dict[str, list[tuple[float, float]]] = {"overall": []}
     for answers, gold, level in questions:
@@ -102,11 +106,11 @@ def _webqsp_row(answers: Answers, gold: Answers) -> tuple[float, float, float]:
     return (found.precision if answers else 1.0, found.recall, found.f1)
 
 
-def _is_named(said: str, gold: Iterable[GoldAnswer]) -> bool:
+def _is_named(answer_text: str, gold: Iterable[GoldAnswer]) -> bool:
     seen = gold_seen(gold, "model", aliases=True)
     names = [GoldAnswer("", answer.name, aliases=answer.aliases) for answer in seen if answer.name.strip()]
     known = {*gold_keys(names), *alias_keys(names)}
-    return bool(said.strip()) and text_key(said) in known
+    return bool(answer_text.strip()) and text_key(answer_text) in known
 
 
 def _average(values: Sequence[float]) -> float:

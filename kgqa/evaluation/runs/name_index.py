@@ -1,59 +1,48 @@
-"""Opens the index of names before the first of many questions: none of them might have the time to make it."""
+"""Builds the index of entity names before the first of many questions: no single question may have the time for it."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-import click
+from kgqa.errors import StoreError
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.names.reading import no_question
+from kgqa.methods.registry import method
+from kgqa.methods.resources import Resources
+from kgqa.words import clean
 
-from kgqa.cli.options import say
-
-if TYPE_CHECKING:
-    from kgqa.methods.resources import Resources
-
-SAID_AFTER = 5.0
-"""Seconds after which it is said what is being waited for."""
+NOTE_AFTER_SECONDS = 5.0
+"""Seconds of indexing after which the user is told."""
 SERVER_SECONDS = 120.0
-"""What each query for names may take on a server: a count that takes longer is not waited for before every run."""
+"""Time limit of each query for names on a server: waiting longer before every run would not pay."""
 
 
-def index_names(resources: Resources, *, needed: bool) -> None:
-    """Open the index of names, charged to no question, and say so where that takes long.
+def open_name_index(resources: Resources, *, required: bool, note: Callable[[str], None]) -> None:
+    """Open the index of names, charged to no question.
 
     Args:
-        needed: whether the questions are lost without it; else what went wrong is only told.
+        required: whether the questions cannot be answered without it; otherwise errors are only noted.
+        note: receives messages for people, also from another thread.
 
     Raises:
-        StoreError: the names are needed and cannot be counted or read.
+        StoreError: the names are required and cannot be counted or read.
     """
-    from kgqa.errors import StoreError
-    from kgqa.graph.endpoint.store import EndpointStore
-    from kgqa.graph.names.reading import no_question
-    from kgqa.methods.registry import method
-    from kgqa.words import clean
-
     if not method(resources.settings["ask.method"]).topics:
         return
     graph = resources.graph
     place = clean(graph.store.place)
     seconds = max(SERVER_SECONDS, graph.timeout)
     limit = (lambda: seconds) if isinstance(graph.store, EndpointStore) else no_question
-    text = f"kgqa: The names of {place} are being indexed, once for all questions; that may take some minutes."
-    context = click.get_current_context()
-
-    def tell() -> None:
-        with context.scope(cleanup=False):  # each thread has its own, and `say` looks there for --quiet
-            say(text)
-
-    told = threading.Timer(SAID_AFTER, tell)
-    told.daemon = True
-    told.start()
+    text = f"Indexing the entity names of {place}, once for all questions. This may take some minutes."
+    timer = threading.Timer(NOTE_AFTER_SECONDS, note, [text])
+    timer.daemon = True
+    timer.start()
     try:
         graph.derived.names_within(limit)
     except StoreError as error:
-        if needed:
+        if required:
             raise
-        say(f"kgqa: The names of {place} could not be indexed beforehand: {clean(str(error))}")
+        note(f"The entity names of {place} could not be indexed beforehand: {clean(str(error))}")
     finally:
-        told.cancel()
+        timer.cancel()

@@ -1,5 +1,6 @@
-"""Runs on disk: run.json says what was asked of whom and how, predictions.jsonl what became of every question,
-metrics.json how right that is. Reading needs nothing else: neither the data set nor the graph.
+"""The files of a run: run.json (plan, settings, versions), predictions.jsonl (a record per question), metrics.json.
+
+Reading them needs neither the data set nor the graph.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PREDICTIONS = "predictions.jsonl"
 METRICS = "metrics.json"
 LOCK = "run.lock"
 BATCH = "begin.json"
-"""In a folder of several runs while they are begun: run.json of each of them."""
+"""In a folder of several runs while they are being created: the run.json of each."""
 FORMAT = 1
 MAX_LINE_BYTES = 64 << 20
 MAX_MANIFEST_BYTES = 16 << 20
@@ -41,66 +42,73 @@ _NAME = re.compile(r"[^/\0]{1,255}")
 
 
 class RunError(KgqaError):
-    """A run cannot be begun, read or gone on with. The message names the folder and the next step."""
+    """A run cannot be created, read or resumed. The message names the folder and the next step."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it lies on disk, whether it is done or not."""
+    """A run on disk, done or not."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """What tells it from the others of a folder: its method."""
+        """The method, which tells the runs of one folder apart."""
         return str(self.manifest.get("method", self.folder.name))
 
     @property
     def questions(self) -> int:
-        """How many questions it asks; 0 where run.json does not say."""
+        """Number of questions; 0 where run.json lacks it."""
         count = (self.manifest.get("dataset") or {}).get("questions", 0)
         return count if isinstance(count, int) else 0
 
     def records(self) -> Iterator[Record]:
-        """Every question that is done, one at a time. A last line that is not whole is left out.
+        """Yield a record per question that is done; an incomplete last line is skipped.
 
         Raises:
-            RunError: another line is no record.
+            RunError: another line is not a record.
         """
-        for number, line in lines_of(self.folder / PREDICTIONS):
+        for number, line in read_lines(self.folder / PREDICTIONS):
             try:
                 yield read_record(load_json(line))
             except ValueError as error:
                 raise RunError(
-                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove that line; "
-                    f"kgqa eval resume {self.folder} asks its question again."
+                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove the line, then ask its "
+                    f"question again: kgqa eval resume {self.folder}"
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
-        """What metrics.json says; empty while there is none.
+        """The content of metrics.json; empty while there is none.
 
         Raises:
-            RunError: it cannot be read.
+            RunError: the file cannot be read.
         """
         path = self.folder / METRICS
         return _object(path) if path.is_file() else {}
 
 
 def open_run(folder: str | Path) -> Run:
-    """Raises RunError where there is no run of one method in this folder."""
+    """Open the run of a folder.
+
+    Raises:
+        RunError: the folder has no run, or several.
+    """
     folder = Path(folder)
     if not _is_run(folder):
         inner = _inner(folder)
         if inner:
-            raise RunError(f"{folder} has several runs: name one of {', '.join(str(each) for each in inner)}.")
-        raise RunError(f"There is no run in {folder}. Make one: kgqa eval run --dataset FILE --out {folder}")
+            raise RunError(
+                f"{folder} contains several runs. Choose one of them: {', '.join(str(each) for each in inner)}"
+            )
+        raise RunError(f"There is no run in {folder}. Create one: kgqa eval run --dataset FILE --out {folder}")
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
 def open_runs(folder: str | Path) -> list[Run]:
-    """The run of a folder, or the runs of its methods, one folder each; those too that were only about to begin when
-    their process was killed.
+    """Open the run of a folder, or all runs in folders of it.
+
+    Runs that a killed process was about to create are included.
 
     Raises:
         RunError: there is none.
@@ -112,10 +120,10 @@ def open_runs(folder: str | Path) -> list[Run]:
 
 
 def pending_runs(folder: Path) -> list[Run]:
-    """The runs of a folder of several that a process was killed before it had begun them.
+    """Read the runs that a killed process did not get to create in a folder.
 
     Raises:
-        RunError: the note about them cannot be read.
+        RunError: begin.json cannot be read.
     """
     path = folder / BATCH
     try:
@@ -126,30 +134,33 @@ def pending_runs(folder: Path) -> list[Run]:
     data = _object(path)
     runs = data.get("runs")
     if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(_is_name, runs)):
-        raise RunError(f"{path} is not what kgqa writes. Remove it.")
+        raise RunError(f"{path} was not written by kgqa. Remove it.")
     found = [(folder / name, manifest) for name, manifest in runs.items()]
     return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
 
 
 def _is_name(name: str) -> bool:
-    """Whether a text is the name of a folder in another one."""
+    """Whether a text is a plain folder name."""
     return bool(_NAME.fullmatch(name)) and name not in (".", "..")
 
 
 def _checked(manifest: Any, path: Path) -> dict[str, Any]:
-    """The object of a run.json.
+    """Check the object of a run.json.
 
     Raises:
-        RunError: it is none of this version.
+        RunError: it is not valid, or of another format version.
     """
     if not isinstance(manifest, dict):
-        raise RunError(f"{path} is not what kgqa writes: {MANIFEST} is a JSON object.")
+        raise RunError(f"{path} was not written by kgqa: it does not hold a JSON object. Start anew: kgqa eval run")
     if manifest.get("format") != FORMAT:
-        raise RunError(f"{path} is of another version of kgqa: {shown(manifest.get('format'))}.")
+        raise RunError(
+            f"{path} has format {shown(manifest.get('format'))}, and this version of kgqa reads format {FORMAT}. "
+            "Use the version that wrote it"
+        )
     try:
         check_keys(manifest, _MANIFEST)
     except ValueError as error:
-        raise RunError(f"{path} is not what kgqa writes: {error}. Begin anew with kgqa eval run.") from None
+        raise RunError(f"{path} was not written by kgqa: {error}. Start anew: kgqa eval run") from None
     return manifest
 
 
@@ -171,7 +182,7 @@ _MANIFEST = {
     "changed": list_of(is_object),
     "merged": list_of(optional(is_text)),
 }
-"""What run.json holds, as `kgqa.evaluation.runs.manifest` writes it."""
+"""A check for each key of run.json; `kgqa.evaluation.runs.manifest` writes them."""
 
 
 def _is_run(folder: Path) -> bool:
@@ -185,11 +196,11 @@ def _inner(folder: Path) -> list[Path]:
     return sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
 
 
-def lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
-    """The whole lines of a file and their numbers from 1; none where there is no file.
+def read_lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the complete lines of a file with their numbers from 1; none where there is no file.
 
     Raises:
-        RunError: it cannot be read, or a line is too long.
+        RunError: the file cannot be read, or a line is too long.
     """
     number = 0
     try:
@@ -199,7 +210,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
                 if len(line) > MAX_LINE_BYTES:
                     raise RunError(f"{file}, line {number}: longer than {MAX_LINE_BYTES:,} bytes.")
                 if not line.endswith(b"\n"):
-                    return  # torn: whoever wrote it was killed, or is writing it
+                    return  # the process that writes it was killed, or is still writing
                 if line.strip():
                     yield number, line
     except FileNotFoundError:
@@ -218,5 +229,5 @@ def _object(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RunError(f"{path} cannot be read: {error}.") from error
     if not isinstance(data, dict):
-        raise RunError(f"{path} is no JSON object.")
+        raise RunError(f"{path} does not hold a JSON object.")
     return data

@@ -1,7 +1,7 @@
 """ComplexWebQuestions 1.1 (Talmor and Berant 2018): one JSON array, answers with Freebase ids and aliases.
 
 The published test file has no answers; copies of it that have (`..._test_wans.json`) are read the same way. The
-topic entities, which the files do not give, are the entities of the gold query that are no types.
+files give no topic entities: those of the gold query are taken, types excluded.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "cwq") -> Iterator[GoldQuestion]:
-    """The questions of a file of ComplexWebQuestions.
+    """Read the questions of a file of ComplexWebQuestions.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
@@ -43,6 +43,6 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _answer(item: Record) -> GoldAnswer:
-    """By id; the answers that are dates or numbers have their value for an id."""
+    """Build an answer by id; dates and numbers have their value as id."""
     aliases = fields.texts_of(item, "aliases")
     return fields.entity_or_value(fields.text_of(item, "answer_id"), fields.text_of(item, "answer"), aliases)

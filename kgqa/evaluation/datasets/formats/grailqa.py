@@ -14,17 +14,18 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "grailqa") -> Iterator[GoldQuestion]:
-    """The questions of a file of GrailQA: `level` is i.i.d., compositional or zero-shot, `kind` the function (count,
-    argmax, >=, none, ...).
+    """Read the questions of a file of GrailQA.
+
+    `level` is i.i.d., compositional or zero-shot, `kind` the function (count, argmax, >=, none, ...).
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: question_of(record, number, dataset))
 
 
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """One record of the data set, or of a copy that keeps its keys."""
+    """Read a record of the data set, or of a copy with the same keys."""
     query = record.get("graph_query") or {}
     if not isinstance(query, dict):
         raise ValueError('"graph_query" must be an object')

@@ -12,13 +12,13 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
-    """The questions of one domain of GRBench: `level` is easy, medium or hard.
+    """Read the questions of one domain of GRBench: `level` is easy, medium or hard.
 
-    An answer is one text even where it lists several things, because commas stand within names, too. Where the file
-    gives a list, each item is an answer.
+    An answer is one text even if it lists several things, because names may contain commas. If the file gives a list,
+    each item is an answer.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
@@ -40,7 +40,7 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _text(item: object) -> str:
-    """Some answers are numbers, some yes or no."""
+    """Convert an answer, which may be a number or a boolean, to text."""
     if isinstance(item, str):
         return item.strip()
     if isinstance(item, (bool, int, float)):

@@ -1,6 +1,6 @@
 """LC-QuAD 2.0 (Dubey et al. 2019): one JSON array with a query for Wikidata and one for DBpedia, and no answers.
 
-The gold answers are what the gold query gives on the graph that is asked; copies with an `answer` list are read too.
+Gold answers are the results of the gold query on the graph; copies with an `answer` list are read, too.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ _MARKS = str.maketrans("", "", "{}<>")
 
 
 def read(file: Path, dataset: str = "lcquad2") -> Iterator[GoldQuestion]:
-    """The questions of a file of LC-QuAD 2.0, for Wikidata. `kind` is the shape of the query (`subgraph`). Where the
-    question was left out its paraphrase stands for it, else the text it was made from.
+    """Read the questions of a file of LC-QuAD 2.0, for Wikidata.
+
+    `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, else by the text it
+    was made from.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
@@ -46,7 +48,7 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _subgraph(record: Record) -> str:
-    """Some records have a list here, mostly of one."""
+    """Return the shape of the query; some records have a list of them."""
     value = record.get("subgraph")
     return (
         ", ".join(fields.texts_of(record, "subgraph"))
@@ -57,7 +59,7 @@ def _subgraph(record: Record) -> str:
 
 def _wording(record: Record) -> str:
     for key in ("question", "paraphrased_question"):
-        # a list, mostly an empty one, stands for no paraphrase
+        # a list, mostly empty, means no paraphrase
         text = "" if isinstance(record.get(key), list) else fields.text_of(record, key)
         if text.lower() not in _NOTHING:
             return text

@@ -1,5 +1,6 @@
-"""QALD (QALD-10: Usbeck et al. 2023): an object with the list `questions`, in several languages, answers as the result
-of the gold query in SPARQL's own JSON.
+"""QALD (QALD-10: Usbeck et al. 2023): an object with the list `questions`, in several languages.
+
+Answers are SPARQL JSON results of the gold query.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
-    """The questions of a file of QALD-10 or QALD-9-plus (Wikidata), in a language, else in the first there is.
+    """Read the questions of a file of QALD-10 or QALD-9-plus (Wikidata) in a language, else in the first given.
 
-    Entities are full IRIs. The topics are the entities that the gold query names; `kind` is `ask` for yes-no questions
-    and `aggregation` where the file says so.
+    Entities are full IRIs. Topics are the entities in the gold query; `kind` is `ask` for yes-no questions and
+    `aggregation` if the file marks them so.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(
         file, dataset, lambda record, number: _question(record, number, dataset, language), within=("questions",)
@@ -54,15 +55,15 @@ def _wording(record: Record, language: str) -> str:
     wordings = fields.objects_of(record, "question")
     wordings.sort(key=lambda wording: fields.text_of(wording, "language") != language)
     if not wordings:
-        raise ValueError('"question" must hold the question in some language')
+        raise ValueError('"question" must contain the question in some language')
     return fields.needed(wordings[0], "string")
 
 
 def result_answers(result: Record) -> Iterator[GoldAnswer]:
-    """The answers in a result of SPARQL 1.1 (Query Results JSON Format, section 3): all values of the first variable.
+    """Yield the answers of a SPARQL JSON result (SPARQL 1.1, section 3): all values of the first variable.
 
     Raises:
-        ValueError: it is no such result.
+        ValueError: the object is not such a result.
     """
     if "boolean" in result:
         if not isinstance(result["boolean"], bool):
@@ -71,13 +72,13 @@ def result_answers(result: Record) -> Iterator[GoldAnswer]:
         return
     head, body = result.get("head") or {}, result.get("results") or {}
     if not isinstance(head, dict) or not isinstance(body, dict):
-        raise ValueError('"answers" must be a result of SPARQL')
+        raise ValueError('"answers" must be a SPARQL JSON result')
     names = fields.texts_of(head, "vars")
     for binding in fields.objects_of(body, "bindings"):
         name = next((name for name in names if name in binding), next(iter(binding), ""))
         term = binding.get(name)
         if not isinstance(term, dict):
-            raise ValueError('"bindings" must hold terms')
+            raise ValueError('"bindings" must contain terms')
         value = fields.text_of(term, "value")
         if fields.text_of(term, "type") == "uri":
             yield GoldAnswer(value, "")

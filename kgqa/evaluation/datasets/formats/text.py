@@ -1,7 +1,7 @@
 """Questions over text: HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022).
 
-Their answers are texts and their topics unknown. `row` holds `passages` (objects of title and text, every paragraph
-that the record brings) and `supporting` (the places in that list of those that lead to the answer).
+Answers are texts, topics are unknown. `row` holds `passages` (title and text of every paragraph of the record) and
+`supporting` (indices of the passages that support the answer).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _KEPT = ("_id", "id", "type", "level", "entity_ids", "answer_id", "evidences", "
 
 
 def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestion]:
-    """The questions of a file of HotpotQA: `kind` is bridge or comparison, `level` easy, medium or hard.
+    """Read the questions of a file of HotpotQA: `kind` is bridge or comparison, `level` easy, medium or hard.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
 
 
 def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
-    """The questions of a file of 2WikiMultiHopQA, with aliases of the answers if id_aliases.json lies beside it.
+    """Read the questions of a file of 2WikiMultiHopQA, with aliases of the answers if id_aliases.json is in the same folder.
 
     Raises:
-        QuestionFileError: one of them cannot be read, or a record is none of this format.
+        QuestionFileError: a file cannot be read, or a record does not have this format.
     """
     aliases: Mapping[str, tuple[str, ...]] = {}
     if (beside := file.with_name(ALIASES_FILE)).is_file():
@@ -42,11 +42,12 @@ def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQue
 
 
 def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
-    """The questions of a file of MuSiQue: `hops` as its ids say, `kind` the whole of what they say (3hop1, 4hop2, ...).
+    """Read the questions of a file of MuSiQue, with `hops` and `kind` (3hop1, 4hop2, ...) taken from their ids.
+
     A question that its passages do not answer (MuSiQue-Full) has no gold answer.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
 
@@ -106,31 +107,31 @@ def _row(record: Record, passages: list[dict[str, str]], supporting: list[int]) 
 
 
 def _pairs(record: Record, key: str) -> list[tuple[str, Any]]:
-    """A list of pairs, a title and what belongs to it."""
+    """Return a list of pairs of a title and its content."""
     value = record.get(key)
     if value is None:
         return []
     if not isinstance(value, list) or not all(
         isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value
     ):
-        raise ValueError(f'"{key}" must be a list of pairs that begin with a title')
+        raise ValueError(f'"{key}" must be a list of pairs that start with a title')
     return [(item[0], item[1]) for item in value]
 
 
 def _passage(pair: tuple[str, Any]) -> dict[str, str]:
     title, sentences = pair
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-        raise ValueError('"context" must hold titles with lists of sentences')
+        raise ValueError('"context" must contain titles with lists of sentences')
     return {"title": title, "text": "".join(sentences)}
 
 
 def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
-    """The other names of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
+    """Read the aliases of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
     found = {}
     for number, record in enumerate(record_stream.json_records(file)):
         try:
             if not isinstance(record, dict):
-                raise ValueError("an object is expected")
+                raise ValueError("an object was expected")
             names = [*fields.texts_of(record, "aliases"), *fields.texts_of(record, "demonyms")]
             found[fields.needed(record, "Q_id")] = fields.distinct(names)
         except ValueError as error:

@@ -1,8 +1,8 @@
 """The copies of six data sets that Think-on-Graph (Sun et al. 2024) is evaluated on, with topic entities added.
 
-Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, in the copy of QALD-10, of Wikidata;
-`qid_topic_entity` has the same for Wikidata, and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions
-are names, those of WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
+Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, for QALD-10, of Wikidata; `qid_topic_entity` does
+the same for Wikidata and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions are names, those of
+WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
 def read_webqsp(file: Path, dataset: str = "tog-webqsp") -> Iterator[GoldQuestion]:
-    """ToG's WebQSP.json: the records of WebQuestionsSP with topic entities. Raises QuestionFileError, as all here."""
+    """Read ToG's WebQSP.json: the records of WebQuestionsSP with topic entities."""
     return _read(file, dataset, lambda record, number: webqsp.question_of(record, number, dataset), ("Questions",))
 
 
 def read_grailqa(file: Path, dataset: str = "tog-grailqa") -> Iterator[GoldQuestion]:
-    """ToG's grailqa.json: 1,000 records of GrailQA with topic entities."""
+    """Read ToG's grailqa.json: 1,000 records of GrailQA with topic entities."""
     return _read(file, dataset, lambda record, number: grailqa.question_of(record, number, dataset))
 
 
 def read_cwq(file: Path, dataset: str = "tog-cwq") -> Iterator[GoldQuestion]:
-    """ToG's cwq.json: the test questions of ComplexWebQuestions, one name for an answer."""
+    """Read ToG's cwq.json: the test questions of ComplexWebQuestions, one name for an answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_webquestions(file: Path, dataset: str = "tog-webquestions") -> Iterator[GoldQuestion]:
-    """ToG's WebQuestions.json: the test questions of WebQuestions with a list of names."""
+    """Read ToG's WebQuestions.json: the test questions of WebQuestions with a list of names."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_simplequestions(file: Path, dataset: str = "tog-simpleqa") -> Iterator[GoldQuestion]:
-    """ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, one name for an answer."""
+    """Read ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, one name for an answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset, hops=1))
 
 
 def read_qald(file: Path, dataset: str = "tog-qald") -> Iterator[GoldQuestion]:
-    """ToG's qald_10-en.json: 333 questions of QALD-10; entities are full IRIs."""
+    """Read ToG's qald_10-en.json: 333 questions of QALD-10; entities are full IRIs."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
@@ -62,7 +62,7 @@ def _read(file: Path, dataset: str, make: Make, within: Sequence[str] = ()) -> I
 
 
 def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
-    """The topics that ToG's authors added take the place of those the data set has itself."""
+    """Replace the topics of the data set by those that ToG's authors added."""
     given = _mapping(record, "topic_entity")
     if not given and question.dataset == WIKIDATA_COPY:
         given = _mapping(record, "qid_topic_entity")
@@ -123,5 +123,5 @@ def _iri(ident: str) -> str:
 
 
 def _by_id(ident: str, name: str) -> GoldAnswer:
-    """An answer of the copy of QALD-10, where numbers and dates stand for their own ids."""
+    """Build an answer of the copy of QALD-10, where numbers and dates are their own ids."""
     return GoldAnswer(WIKIDATA + ident, name) if _QID.match(ident) else GoldAnswer("", name or ident)

@@ -1,9 +1,8 @@
 """WebQuestionsSP (Yih et al. 2016): an object with the list `Questions`, each with one or more semantic parses.
 
-As in the data set's own scorer (eval.py there) every parse is a reading of the question, whatever its annotators
-thought of it, and the best one counts; a question without any parse that is of good quality and complete is left out
-of the score. Here such a question is kept, with `support` = `not_scored`; one without a gold answer has `no_gold`, where
-that scorer gives full marks for no answer and none for any other.
+As in the official scorer (eval.py), every parse is a reading of the question and the best one counts; questions without
+a good and complete parse are not scored. They are kept here with `support` = `not_scored`. Questions without a gold
+answer have `no_gold`; the official scorer gives 1 for no answer and 0 for any other.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
-    """The questions of a file of WebQuestionsSP.
+    """Read the questions of a file of WebQuestionsSP.
 
-    `parses` holds the answers of every parse where there are several, `sparql` their queries in the same order, the
-    best annotated parse first; `answers` and the topic are those of the first. A parse without answers is an empty
-    one among the others.
+    `parses` holds the answers of every parse if there are several, `sparql` their queries in the same order, the best
+    annotated parse first; `answers` and the topic are those of the first. A parse without answers is empty.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     return record_stream.questions_in(
         file, dataset, lambda record, number: question_of(record, number, dataset), within=("Questions",)
@@ -32,7 +30,7 @@ def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
 
 
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """One record of the data set, or of a copy that keeps its keys."""
+    """Read a record of the data set, or of a copy with the same keys."""
     parses = sorted(fields.objects_of(record, "Parses"), key=lambda parse: (not _complete(parse), not _answers(parse)))
     best: Record = parses[0] if parses else {}
     topic = fields.freebase_id(fields.text_of(best, "TopicEntityMid"))
@@ -71,9 +69,9 @@ def _answers(parse: Record) -> tuple[GoldAnswer, ...]:
 
 
 def _complete(parse: Record) -> bool:
-    """Whether the scorer would count the question for this parse; a file without annotations says nothing against it."""
+    """Whether the official scorer counts the question for this parse; files without annotations pass."""
     comment = parse.get("AnnotatorComment")
     if not isinstance(comment, dict):
         return True
     quality = fields.text_of(comment, "QuestionQuality"), fields.text_of(comment, "ParseQuality")
-    return all(said in ("", wanted) for said, wanted in zip(quality, ("Good", "Complete")))
+    return all(given in ("", wanted) for given, wanted in zip(quality, ("Good", "Complete")))
