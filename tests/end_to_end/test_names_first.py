@@ -21,11 +21,11 @@ from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
 TALKATIVE = """
 import sys
 from kgqa.evaluation.runs import name_index
-name_index.SAID_AFTER = 0.2
+name_index.NOTE_AFTER_SECONDS = 0.2
 from kgqa.cli.main import main
 main(sys.argv[1:])
 """
-INDEXED = "are being indexed, once for all questions"
+INDEXED = "once for all questions"
 QUESTIONS = 3
 BUDGET = {"KGQA_BUDGET_SECONDS": "2", "KGQA_ENDPOINT_PATIENCE": "0.3", "KGQA_ENDPOINT_CACHE": "off"}
 

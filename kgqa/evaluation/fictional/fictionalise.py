@@ -26,6 +26,7 @@ from kgqa.evaluation.fictional.gold_queries import (
     fictional_row,
     gold_queries_of,
     keys_of,
+    run_query,
     true_keys,
     true_names_among,
 )
@@ -35,7 +36,7 @@ from kgqa.evaluation.fictional.repair import Repairer
 from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
 from kgqa.evaluation.fictional.units import split_into_units
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files, make_folder
+from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -172,7 +173,7 @@ def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
     if name not in BUNDLED:
         name = f"schema-{graph.schema.digest}.toml"
         (make_folder(folder).path / name).write_text(graph.schema.source, encoding="utf-8")
-    load_files(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.walks})
+    load_graph(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.walks})
 
 
 def _ask_anew(
@@ -221,7 +222,7 @@ def _publish(making: Path, out: Path) -> None:
         (making / name).rename(folder / name)
     place = GraphFolder(folder)
     files = tuple({**file, "path": str(out.resolve() / FACTS)} for file in place.meta().files)
-    place.amend(files=files)
+    place.update_meta(files=files)
     if out.exists():
         out.rmdir()
     folder.rename(out)
@@ -264,7 +265,7 @@ def make_fiction(
             questions = str(place / QUESTIONS)
         elif rdf_files:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-"))) / "graph"
-            load_files(place, list(rdf_files))
+            load_graph(place, list(rdf_files))
         elif place is None and questions is None:
             questions = "demo"
         rows = dataset_questions(questions) if questions else []

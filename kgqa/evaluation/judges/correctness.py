@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.parse import Reading, read_verdict
+from kgqa.llm.replies.choices import read_verdict
+from kgqa.llm.replies.json_values import Reading
 
 
 def judge_correct(
@@ -34,7 +35,7 @@ def judge_correct(
         )
         for place in places
     ]
-    verdicts = ask_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
+    verdicts = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
     found: list[bool | None] = [None] * len(responses)
     for place, value in zip(places, verdicts):
         found[place] = value

@@ -10,12 +10,11 @@ from typing import Literal as OneOf
 
 from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.json_reply import find_key, json_values, last_part, plain
-from kgqa.llm.replies.parse import Reading
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part, plain_text
 
 Kind = OneOf["answer", "evidence", "generation"]
 DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -93,7 +92,7 @@ def rate_responses(
             )
             for place in places
         ]
-        replies = ask_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
+        replies = ask_and_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
         for place, value in zip(places, replies):
             found[place][dimension] = value
     return found  # type: ignore[return-value]
@@ -123,7 +122,7 @@ def read_rating(text: str) -> Reading[int]:
         there, value = find_key(each.value, ("score", "rating"))
         given += [value] if there else []
     repaired = not given
-    words = plain(text)
+    words = plain_text(text)
     if not given and (alone := _ALONE.fullmatch(words)):
         given, repaired = [alone.groups()], words != alone[1]
     if not given:

@@ -31,7 +31,7 @@ def open_name_index(resources: Resources, *, required: bool, note: Callable[[str
     if not method(resources.settings["ask.method"]).topics:
         return
     graph = resources.graph
-    place = clean(graph.store.place)
+    place = clean(graph.store.location)
     seconds = max(SERVER_SECONDS, graph.timeout)
     limit = (lambda: seconds) if isinstance(graph.store, EndpointStore) else no_question
     text = f"Indexing the entity names of {place}, once for all questions. This may take some minutes."
@@ -39,7 +39,7 @@ def open_name_index(resources: Resources, *, required: bool, note: Callable[[str
     timer.daemon = True
     timer.start()
     try:
-        graph.derived.names_within(limit)
+        graph.tables.names_within(limit)
     except StoreError as error:
         if required:
             raise

@@ -58,7 +58,7 @@ def test_shards_are_disjoint_and_whole(count, n):
 
 @pytest.mark.parametrize(("i", "n"), [(0, 3), (4, 3), (-1, 3), (1, 0)])
 def test_parts_that_are_not_there(i, n):
-    with pytest.raises(SettingsError, match="part"):
+    with pytest.raises(SettingsError, match="shard"):
         shard(questions(5), i, n)
 
 
@@ -78,15 +78,15 @@ def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, 
     import json
 
     from kgqa.evaluation.datasets.questions import iter_questions, read_questions
-    from kgqa.evaluation.datasets.sampling import Ids, sample, sample_of
+    from kgqa.evaluation.datasets.sampling import QuestionIds, sample, sample_of
     from kgqa.evaluation.runs.plan import distinct
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
     file.write_text(
         "".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids]))
     )
-    noted = Ids()
-    found = sample_of(noted.noted(iter_questions(file)), n, seed)
+    noted = QuestionIds()
+    found = sample_of(noted.recorded(iter_questions(file)), n, seed)
     if noted.repeated():
         found = sample_of(noted.made_distinct(iter_questions(file)), n, seed)
     assert found == sample(distinct(read_questions(file)), n, seed)

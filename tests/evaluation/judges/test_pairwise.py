@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.evaluation.judges.pairwise import (
-    DIMENSIONS,
+    PAIR_DIMENSIONS,
     Pair,
     PairVerdict,
     elo_ratings,
@@ -40,8 +40,8 @@ def prefers_long(messages) -> str:
 
 def test_both_orders_of_every_dimension(judged):
     asked, found = judged(prefers_long, [PAIR])
-    assert found == [dict.fromkeys(DIMENSIONS, PairVerdict("second", "second"))]
-    assert asked.server.calls == 2 * len(DIMENSIONS)
+    assert found == [dict.fromkeys(PAIR_DIMENSIONS, PairVerdict("second", "second"))]
+    assert asked.server.calls == 2 * len(PAIR_DIMENSIONS)
     users = [shown(request.messages) for request in asked.server.requests[:2]]
     assert users[0].index("short") < users[0].index("a long") and users[1].index("a long") < users[1].index("short")
 

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.registry import READERS
-from kgqa.evaluation.published.thesis_tables import MEASURED, Cell, as_text, cell_of, read_models, tables
+from kgqa.evaluation.published.thesis_tables import MEASURED, TableCell, as_text, cell_of, read_models, tables
 from kgqa.settings import resolve
 
 TABLES = tables()
@@ -46,10 +46,10 @@ def test_both_readings_of_what_is_left_open():
 
 def test_a_cell_says_what_was_measured_or_that_nothing_was():
     metrics = {"n": 3, "scores": {name: {"value": place / 4} for place, name in enumerate(MEASURED, 1)}}
-    assert cell_of(50.0, metrics) == Cell(50.0, {"tog_em": 0.25, "hit@1": 0.5, "em": 0.75}, 3)
-    assert cell_of(50.0, {}) == cell_of(50.0, {"n": 0}) == Cell(50.0, None)
+    assert cell_of(50.0, metrics) == TableCell(50.0, {"tog_em": 0.25, "hit@1": 0.5, "em": 0.75}, 3)
+    assert cell_of(50.0, {}) == cell_of(50.0, {"n": 0}) == TableCell(50.0, None)
     table = TABLES["5.5"]
-    cells = [[cell_of(46.0, metrics), Cell(56.5, None)] for _ in table.rows]
+    cells = [[cell_of(46.0, metrics), TableCell(56.5, None)] for _ in table.rows]
     text = as_text(table, {"gemma-4-e4b": "Gemma 4 E4B IT"}, cells)
     assert "46.0 | 25.0 / 50.0 / 75.0 (n=3)" in text and "56.5 | not run" in text and "Gemma 4 E4B IT" in text
 
@@ -65,9 +65,9 @@ def test_where_models_are(tmp_path):
     ("text", "said"),
     [
         ("[gpt-9]\n", "no table has a model 'gpt-9'"),
-        ("[qwen3-32b]\nkey = 'x'\n", "may have title and llm"),
-        ("[qwen3-32b]\nllm = 1\n", "holds texts"),
-        ("qwen3-32b = 1\n", "holds texts"),
+        ("[qwen3-32b]\nkey = 'x'\n", "Known are title and llm"),
+        ("[qwen3-32b]\nllm = 1\n", "must be texts"),
+        ("qwen3-32b = 1\n", "must be texts"),
         ("[", "cannot be read"),
         ("x" * 2_000_000, "larger than"),
     ],

@@ -25,27 +25,19 @@ def test_what_is_written_is_read():
     ("fields", "said"),
     [
         ({"id": 3}, "id must not be 3"),
-        ({"text": 3}, "text must not be 3"),
         ({"dataset": None}, "dataset must not be None"),
-        ({"kind": ["a"]}, "kind must not be ['a']"),
-        ({"level": 1}, "level"),
-        ({"loss": {}}, "loss"),
-        ({"failure": 0}, "failure"),
         ({"hops": "2"}, "hops must not be '2'"),
         ({"hops": True}, "hops"),
         ({"leaks": "x"}, "leaks"),
         ({"seconds": "x"}, "seconds"),
         ({"scores": {"hit@1": "x"}}, "scores, hit@1 must not be 'x'"),
-        ({"scores": {"hit@1": None}}, "scores, hit@1"),
         ({"scores": [1]}, "scores"),
         ({"topics": [[1]]}, "topics must not be [1]"),
-        ({"topics": "m.1"}, "topics"),
         ({"answer": []}, "answer"),
         ({"answers": {}}, "answers"),
         ({"answers": [3]}, "answers must not be 3"),
         ({"answers": [{"id": 3, "name": 4}]}, "id, name and datatype of an answer must not be 3"),
         ({"answers": [{"id": "m.1", "name": "A", "datatype": 3}]}, "datatype"),
-        ({"answers": [{"id": "m.1", "name": "A", "aliases": "A."}]}, "aliases"),
         ({"answers": [{"id": "m.1", "name": "A", "aliases": [1]}]}, "aliases"),
         ({"answers": [{"id": "m.1"}]}, "it has no 'name'"),
         ({"parses": [3]}, "parses"),
@@ -54,12 +46,12 @@ def test_what_is_written_is_read():
     ],
 )
 def test_a_field_of_another_type_is_said(fields, said):
-    with pytest.raises(ValueError, match="this is no record of a run") as raised:
+    with pytest.raises(ValueError, match="this is not a record of a run") as raised:
         read_record({**json.loads(json.dumps(record_object(WHOLE))), **fields})
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize("data", [None, 3, "id", [], {}, {"id": "q"}])
+@pytest.mark.parametrize("data", [None, [], {"id": "q"}])
 def test_what_is_no_record_at_all(data):
-    with pytest.raises(ValueError, match="this is no record of a run"):
+    with pytest.raises(ValueError, match="this is not a record of a run"):
         read_record(data)

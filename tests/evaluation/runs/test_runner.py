@@ -13,9 +13,10 @@ import pytest
 from kgqa.errors import StoreTimeout
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs import outages, runner
+from kgqa.evaluation.runs.progress import RunProgress, StopSignal
 from kgqa.evaluation.runs.run_files import open_run
-from kgqa.evaluation.runs.run_folder import begun
-from kgqa.evaluation.runs.runner import Progress, Stop, run_questions
+from kgqa.evaluation.runs.run_folder import create_run
+from kgqa.evaluation.runs.runner import run_questions
 from kgqa.model import Answer, Entity, Event, Named, Usage
 from kgqa.settings import resolve
 
@@ -47,8 +48,8 @@ def answers(monkeypatch):
 @pytest.fixture
 def run(tmp_path):
     def run(asked, **options):
-        progress = Progress(total=len(asked))
-        with begun(tmp_path / "x", {"format": 1}) as folder:
+        progress = RunProgress(total=len(asked))
+        with create_run(tmp_path / "x", {"format": 1}) as folder:
             stop = run_questions(asked, RESOURCES, folder, progress=progress, **options)
         return SimpleNamespace(records=list(open_run(tmp_path / "x").records()), progress=progress, stop=stop)
 
@@ -108,8 +109,8 @@ def test_what_is_done_is_not_asked_again(answers, run, tmp_path):
         return right(question, topics)
 
     answers(noted)
-    with begun(tmp_path / "y", {"format": 1}) as folder:
-        progress = Progress(total=4)
+    with create_run(tmp_path / "y", {"format": 1}) as folder:
+        progress = RunProgress(total=4)
         run_questions(questions(2), RESOURCES, folder, progress=progress)
         run_questions(questions(4), RESOURCES, folder, progress=progress, topics="linked")
     assert sorted(asked) == [("q0", ("m.2",)), ("q1", ("m.2",)), ("q2", ()), ("q3", ())]
@@ -117,11 +118,11 @@ def test_what_is_done_is_not_asked_again(answers, run, tmp_path):
 
 
 def test_a_stop_lets_those_in_flight_finish(answers, run):
-    stop = Stop()
+    stop = StopSignal()
 
     def slow(question, topics):
         if question.id == "q5":
-            assert stop.ask()
+            assert stop.request()
         time.sleep(0.05)
         return right(question, topics)
 
@@ -132,7 +133,7 @@ def test_a_stop_lets_those_in_flight_finish(answers, run):
 
 
 def test_a_second_stop_does_not_wait(answers, run):
-    stop, go = Stop(), threading.Event()
+    stop, go = StopSignal(), threading.Event()
 
     def stuck(question, topics):
         if question.id == "q0":
@@ -140,21 +141,21 @@ def test_a_second_stop_does_not_wait(answers, run):
         go.wait(30)
         return right(question, topics)
 
-    def told(progress):  # q0 is written: now the other one is stuck
-        threading.Timer(0.1, stop.ask).start()
-        threading.Timer(0.3, stop.ask).start()
+    def on_progress(progress):  # q0 is written: now the other one is stuck
+        threading.Timer(0.1, stop.request).start()
+        threading.Timer(0.3, stop.request).start()
 
     answers(stuck)
     started = time.monotonic()
-    found = run(questions(10), concurrency=2, stop=stop, told=told)
+    found = run(questions(10), concurrency=2, stop=stop, on_progress=on_progress)
     assert time.monotonic() - started < 10 and [record.id for record in found.records] == ["q0"]
     go.set()
 
 
 def test_no_question_is_begun_beyond_the_budget(answers, run):
     answers(right)
-    found = run(questions(500), concurrency=2, most_cost=0.1)
-    assert "0.1 USD" in found.stop.why and found.stop.soon.is_set()
+    found = run(questions(500), concurrency=2, budget=0.1)
+    assert "0.1 USD" in found.stop.reason and found.stop.soon.is_set()
     assert 10 <= len(found.records) <= 10 + 4 * 2, "those in flight and those on their way"
 
 
@@ -172,16 +173,16 @@ def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run,
 
     answers(gone)
     found = run(questions(500), concurrency=2)
-    assert "Nothing answers" in found.stop.why and "questions in a row failed since" in found.stop.why
+    assert "Nothing answers" in found.stop.reason and "questions in a row failed since" in found.stop.reason
     assert {record.id for record in found.records} == {"q0", "q1", "q2"} and found.progress.done == 3
     assert found.progress.asked < 100 and +found.progress.statuses == {"answered": 3}
-    assert found.stop.lost_cost == 0.0 and not found.progress.whole
+    assert found.stop.lost_cost == 0.0 and not found.progress.complete
 
 
 def test_unless_it_is_to_go_on(answers, run):
     answers(lambda question, topics: failed(question, "StoreUnavailable"))
     found = run(questions(60), concurrency=2, keep_going=True)
-    assert len(found.records) == 60 and not found.stop.why and not found.progress.whole
+    assert len(found.records) == 60 and not found.stop.reason and not found.progress.complete
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
     monkeypatch.setattr(RESOURCES, "silent", lambda seconds: ["http://127.0.0.1:1/sparql"])
     started = time.monotonic()
     found = run(questions(9), concurrency=2)
-    assert time.monotonic() - started < 10 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.why
+    assert time.monotonic() - started < 10 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.reason
     assert [record.id for record in found.records] == ["q0"] and found.progress.done == 1
     never.set()
 
@@ -221,7 +222,7 @@ def test_a_slow_server_that_answers_is_waited_for(answers, run, quick):
 
     answers(slow)
     found = run(questions(3), concurrency=1)
-    assert len(found.records) == 3 and not found.stop.why
+    assert len(found.records) == 3 and not found.stop.reason
 
 
 def test_few_failures_in_a_row_end_the_run_in_time(answers, run, quick):
@@ -246,9 +247,9 @@ def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run,
 
     answers(flaky)
     found = run(questions(100), concurrency=4)
-    assert found.progress.whole is whole
+    assert found.progress.complete is whole
     assert len(found.records) == (100 if whole else 100 - lost)
-    assert ("lost to servers (BrokenOff 3)" in found.stop.why) is not whole
+    assert ("lost to servers (BrokenOff 3)" in found.stop.reason) is not whole
 
 
 def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
@@ -256,7 +257,7 @@ def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
     event = Event("timeout", 0.0, {"error": "NoPlace"})
     answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
     found = run(questions(3), concurrency=1)
-    assert found.records == [] and "NoPlace 3" in found.stop.why
+    assert found.records == [] and "NoPlace 3" in found.stop.reason
 
 
 def test_errors_of_the_house_are_said_as_they_are(answers, run):
@@ -270,7 +271,7 @@ def test_errors_of_the_house_are_said_as_they_are(answers, run):
 
 def test_nothing_is_begun_where_the_budget_is_spent_already(answers, run):
     answers(right)
-    assert run(questions(5), most_cost=1.0, spent=1.0).records == []
+    assert run(questions(5), budget=1.0, spent=1.0).records == []
 
 
 def test_questions_without_gold_are_in_no_mean(answers, run):
@@ -309,5 +310,5 @@ def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
 def test_collections_are_as_before_when_a_batch_is_done(answers, run):
     answers(right)
     before, during = gc.get_threshold(), []
-    run(questions(2), told=lambda progress: during.append(gc.get_freeze_count() > 0))
+    run(questions(2), on_progress=lambda progress: during.append(gc.get_freeze_count() > 0))
     assert set(during) == {True} and gc.get_freeze_count() == 0 and gc.get_threshold() == before
