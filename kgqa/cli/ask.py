@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
+from kgqa.cli.eval.gold_answer import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
     asking_options,

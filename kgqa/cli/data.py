@@ -83,8 +83,8 @@ def _as_data(each: PublishedDataset, here: dict[tuple[str, str], str]) -> dict[s
 def check(sources: tuple[str, ...], as_json: bool) -> int:
     """Check question files: readable, complete, of the expected version.
 
-    NAME:FILE is a source as for --dataset, such as cwq:ComplexWebQuestions_dev.json. Without any, all files in the folder
-    KGQA_DATASETS are checked, and missing ones listed. Exit code 1: a file has a problem.
+    NAME:FILE is a source as for --dataset, such as cwq:ComplexWebQuestions_dev.json. Without any, all files in the
+    folder KGQA_DATASETS are checked, and missing ones listed. Exit code 1: a file has a problem.
     """
     from dataclasses import asdict
 
@@ -100,8 +100,8 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
         missing = [(entry.dataset, entry.known.name) for entry in entries if not entry.file]
         if not sources:
             raise SettingsError(
-                f"No question file was found. Name one as NAME:FILE, or set {FOLDER_VARIABLE} to a folder with files named as "
-                "listed by: kgqa data list NAME"
+                f"No question file was found. Name one as NAME:FILE, or set {FOLDER_VARIABLE} to a folder with files "
+                "named as listed by: kgqa data list NAME"
             )
     checks = []
     for source in sources:

@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Score PREDICTIONS, a JSON object per line or one array, gzipped or not.
 
-    Our metrics compare whole answers after normalisation. The project's own metrics are computed by their definition, and
-    the differences are listed by reason. docs/metrics.md explains each number.
+    Our metrics compare whole answers after normalisation. The project's own metrics are computed by their definition,
+    and the differences are listed by reason. docs/metrics.md explains each number.
 
     \b
     Fields that are read:

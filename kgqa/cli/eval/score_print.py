@@ -68,8 +68,9 @@ def against_lines(found: Mapping[str, Any]) -> list[str]:
     for name, part in found["dimensions"].items():
         elo = "-" if part["elo"] is None else f"{part['elo']:.0f}"
         lines.append(
-            f"  {name:<20}{_percent(part['rate'])} won ({part['wins']} won, {part['ties']} tied, {part['losses']} lost), "
-            f"Elo {elo}; {_percent(part['unparsed'])} unreadable, {_percent(part['contradictory'])} changed with the order"
+            f"  {name:<20}{_percent(part['rate'])} won ({part['wins']} won, {part['ties']} tied, "
+            f"{part['losses']} lost), Elo {elo}; {_percent(part['unparsed'])} unreadable, "
+            f"{_percent(part['contradictory'])} changed with the order"
         )
     return lines + ([f"  stopped: {clean(found['stopped'])}"] if found["stopped"] else [])
 

@@ -38,8 +38,8 @@ def fictionalise(
 ) -> None:
     """Rewire a graph so that its facts contradict the world, and run its gold queries on the result.
 
-    Schema, types, names, degrees, inverse relations and whole mediators are kept. A model that answers from memory fails
-    on the result; one that reads the graph does not. Without a graph the bundled demo graph is rewired.
+    Schema, types, names, degrees, inverse relations and whole mediators are kept. A model that answers from memory
+    fails on the result; one that reads the graph does not. Without a graph the bundled demo graph is rewired.
 
     The folder is a graph folder with questions.jsonl, left_out.jsonl (questions without new answers, and why),
     facts.nt.gz and fictional.json.
@@ -91,8 +91,8 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
         return
     share = 100 * found.rewired / max(1, found.facts)
     print(
-        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} movable facts ({share:.0f}%) have "
-        "changed; schema, types, names and parts of mediators are fixed."
+        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} movable facts "
+        f"({share:.0f}%) have changed; schema, types, names and parts of mediators are fixed."
     )
     for shape, counts in found.shapes.items():
         if counts["asked"]:

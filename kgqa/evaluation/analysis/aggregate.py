@@ -27,10 +27,10 @@ MOST_GROUPS = 50
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
     """Summarise a run as plain JSON data; None stands for undefined values, never nan.
 
-    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over scored
-    questions, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: difference of the two};
-    `statuses`, `failures` and `losses` by frequency; `grounding` and `reproduced` as shares of the answered; `leaks`,
-    `unparsed`, `usage` {of COSTS: {n, mean, p50, p95, total}}; `groups` {grouping: {name: {n, metric...}}}.
+    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over
+    scored questions, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: difference of the
+    two}; `statuses`, `failures` and `losses` by frequency; `grounding` and `reproduced` as shares of the answered;
+    `leaks`, `unparsed`, `usage` {of COSTS: {n, mean, p50, p95, total}}; `groups` {grouping: {name: {n, metric...}}}.
     """
     table = _Table()
     for record in records:
@@ -43,10 +43,10 @@ class _Table:
 
     def __init__(self) -> None:
         self.n = self.failed = 0
-        self.scores: dict[str, array] = {name: array("d") for name in METRIC_NAMES}
+        self.scores: dict[str, array[float]] = {name: array("d") for name in METRIC_NAMES}
         self.did_not_fail = array("b")
         self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
-        self.costs: dict[str, array] = {name: array("d") for name in COSTS}
+        self.costs: dict[str, array[float]] = {name: array("d") for name in COSTS}
         self.unpriced = 0
         self.statuses: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | Non
     return {"value": _plain(found.value), "low": _plain(found.low), "high": _plain(found.high), "n": found.n}
 
 
-def _spread(values: array) -> dict[str, float | int | None]:
+def _spread(values: array[float]) -> dict[str, float | int | None]:
     if not values:
         return {"n": 0, "mean": None, "p50": None, "p95": None, "total": 0.0}
     data = np.array(values)

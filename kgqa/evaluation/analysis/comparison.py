@@ -62,8 +62,8 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
 def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Difference:
     """Apply the paired bootstrap to the difference of two runs, on the questions that both have.
 
-    Efron and Tibshirani 1993, chapters 13 and 16. Resamples of a few similar differences understate the uncertainty, so p
-    is at least 2 / 2**n, the smallest value of a sign-flip test on the n questions that differ.
+    Efron and Tibshirani 1993, chapters 13 and 16. Resamples of a few similar differences understate the uncertainty,
+    so p is at least 2 / 2**n, the smallest value of a sign-flip test on the n questions that differ.
 
     Args:
         first, second: a metric from 0 to 1, by question.
@@ -110,8 +110,8 @@ def compare_runs(
         one, other = ({ident: run[ident][metric] for ident in shared} for run in (first, second))
         verdict = {*one.values(), *other.values()} <= {0.0, 1.0}
         test = mcnemar(one, other) if verdict else None
-        means = (sum(run.values()) / len(shared) for run in (one, other))
-        found.append(MetricComparison(metric, *means, difference(one, other, seed=seed), test))
+        first_mean, second_mean = (sum(run.values()) / len(shared) for run in (one, other))
+        found.append(MetricComparison(metric, first_mean, second_mean, difference(one, other, seed=seed), test))
     return found
 
 
@@ -152,4 +152,4 @@ def _two_sided(one: int, other: int) -> float:
     for successes in range(1, fewer + 1):
         term = term * (total - successes + 1) // successes
         tail += term
-    return min(1.0, 2 * tail / 2**total)  # integers until here, because 2 ** -5000 is no float
+    return float(min(1.0, 2 * tail / 2**total))  # integers until here, because 2 ** -5000 is no float

@@ -1,8 +1,8 @@
-"""Where right answers were lost: the trace of an answer is compared with the paths that lead to exactly the gold answers.
+"""Where right answers were lost: traces compared with the paths that lead to exactly the gold answers.
 
 The trace must name paths by their keys (`words.path_key`): events `pool`, `shortlist` ({hop, paths: [key]}), `kept`
-({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}). Joined paths are one candidate with the key
-`words.paths_key`.
+({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}). Joined paths are one candidate with
+the key `words.paths_key`.
 """
 
 from __future__ import annotations

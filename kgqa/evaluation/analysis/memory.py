@@ -1,7 +1,7 @@
 """How much of a score comes from a model's memory: runs on a true and on a fictional graph, compared.
 
-On a fictional graph (see `kgqa.evaluation.fictional`) no true answer is right, so what a method loses there came from the
-model's memory and not from the graph (Tournament on Path, section 6.2.2).
+On a fictional graph (see `kgqa.evaluation.fictional`) no true answer is right, so what a method loses there came from
+the model's memory and not from the graph (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which paths of a graph, alone or joined, end in exactly the gold answers.
 
-They are found by walking all paths up to a depth, without a beam. Joined paths start from two topics (from three if no two
-suffice): either their ends are intersected, or the second path ends on mediators of the first.
+They are found by walking all paths up to a depth, without a beam. Joined paths start from two topics (from three if
+no two suffice): either their ends are intersected, or the second path ends on mediators of the first.
 """
 
 from __future__ import annotations

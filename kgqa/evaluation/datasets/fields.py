@@ -41,7 +41,8 @@ def needed(record: Record, *keys: str) -> str:
         ValueError: none is a non-empty text.
     """
     for key in keys:
-        if isinstance(record.get(key), str) and (text := record[key].strip()):
+        value = record.get(key)
+        if isinstance(value, str) and (text := value.strip()):
             return text
     raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be a non-empty text")
 

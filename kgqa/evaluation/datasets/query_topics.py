@@ -18,7 +18,7 @@ _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
 def freebase_topics(sparql: str) -> tuple[str, ...]:
-    """Return the short ids of the entities in a Freebase query, types excluded, in order; `ns:` need not be declared."""
+    """Return the short ids of the entities in a Freebase query in order, without types; `ns:` may be undeclared."""
     found: list[str] = []
     before = ""
     for iri in _iris(sparql, {"ns": FREEBASE}):

@@ -73,7 +73,7 @@ class GoldQuestion:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The passages that support the answer as `title: text`, if the data set gives them; malformed ones are skipped."""
+        """The passages that support the answer as `title: text`, if the data set gives them."""
         passages, supporting = self.row.get("passages"), self.row.get("supporting")
         if not isinstance(passages, list) or not isinstance(supporting, list):
             return ()

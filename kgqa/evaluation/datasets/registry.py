@@ -1,7 +1,7 @@
 """The registry of question files: a reader for each published format.
 
-A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file in the project's
-own format; or the name of a data set of an installed package.
+A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file in the
+project's own format; or the name of a data set of an installed package.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def iter_dataset(source: str) -> Iterator[GoldQuestion]:
     """Yield the questions of a source one by one; errors as for `dataset_questions`, on iteration."""
     name, file = located(source)
     dataset = source.strip() if source.strip() in DEMO else name
-    if name in READERS:
+    if name in READERS and file is not None:
         yield from READERS[name](file, dataset)
     elif file is not None:
         for question in iter_questions(file):

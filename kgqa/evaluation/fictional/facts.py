@@ -88,8 +88,8 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     place = np.empty(len(terms), dtype=np.int64)
     place[[numbers[term] for term in terms]] = np.arange(len(terms))
     subjects, objects = [], []
-    for subject, object_ in pairs:
-        subject, object_ = place[subject], place[object_]
+    for subject_numbers, object_numbers in pairs:
+        subject, object_ = place[subject_numbers], place[object_numbers]
         order = np.lexsort((object_, subject))
         subjects.append(subject[order])
         objects.append(object_[order])

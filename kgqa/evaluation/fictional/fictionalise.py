@@ -41,7 +41,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import cache_of
-from kgqa.schema import BUNDLED
+from kgqa.schema import BUNDLED, WalkRule
 from kgqa.settings import resolve
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
@@ -54,10 +54,10 @@ WEIGHTS = {"path": 12, "conjunction": 1}
 class FictionReport:
     """The result of a rewiring.
 
-    `triples` in the graph; `facts`: those that may move, so no schema, types, names or fixed edges of mediators; `rewired`:
-    facts that have changed; `shapes`: for paths and conjunctions the number of questions that the true graph answers
-    (`asked`) and of those with answers in the new graph, none of them true or named like a true one (`kept`); `left_out`:
-    questions that are not in the new file, by reason; `fingerprint` of the new graph.
+    `triples` in the graph; `facts`: those that may move, so no schema, types, names or fixed edges of mediators;
+    `rewired`: facts that have changed; `shapes`: for paths and conjunctions the number of questions that the true
+    graph answers (`asked`) and of those with answers in the new graph, none of them true or named like a true one
+    (`kept`); `left_out`: questions that are not in the new file, by reason; `fingerprint` of the new graph.
     """
 
     seed: int
@@ -81,8 +81,8 @@ def fictionalise(
 ) -> FictionReport:
     """Rewire a graph into the folder `out`, completely or not at all.
 
-    It becomes a graph folder with `facts.nt.gz`, `questions.jsonl`, `left_out.jsonl` and `fictional.json`. The same graph,
-    questions and seed give the same facts on any machine.
+    It becomes a graph folder with `facts.nt.gz`, `questions.jsonl`, `left_out.jsonl` and `fictional.json`. The same
+    graph, questions and seed give the same facts on any machine.
 
     Args:
         graph: is read into memory, about half a gigabyte per million triples.
@@ -237,7 +237,7 @@ def make_fiction(
     questions: str | None = None,
     seed: int = 0,
     schema: str | None = None,
-    walks: str | None = None,
+    walks: WalkRule | None = None,
     cache: Cache | None = None,
     progress: StageProgress = lambda *_: None,
 ) -> FictionReport:

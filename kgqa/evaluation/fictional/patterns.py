@@ -24,8 +24,8 @@ Missing = tuple[int, int, int]
 class Pattern:
     """A pattern over numbers: nodes from 0 up, variables from -1 down.
 
-    `edges`: subject, relation, object, in the order of matching; `different`: pairs that must not be equal; `answer`: the
-    variable of the answers.
+    `edges`: subject, relation, object, in the order of matching; `different`: pairs that must not be equal; `answer`:
+    the variable of the answers.
     """
 
     edges: tuple[tuple[int, int, int], ...]
@@ -213,7 +213,8 @@ def solutions(
 ) -> Iterator[tuple[Binding, list[Missing]]]:
     """Yield matches of a pattern in random order, with at most `missing` edges that do not exist.
 
-    A missing edge is proposed only between nodes that have other edges of the relation, because an exchange can make it.
+    A missing edge is proposed only between nodes that have other edges of the relation, because an exchange can make
+    it.
 
     Args:
         bound: variables with known values.
@@ -238,9 +239,9 @@ def solutions(
             if left[0] < 0:
                 return
             now = {**bound, subject: one, object_: other}
-            if any(a in (subject, object_) or b in (subject, object_) for a, b in pattern.different):
-                if any(now.get(a, a) == now.get(b, b) for a, b in pattern.different):
-                    continue
+            touched = any(a in (subject, object_) or b in (subject, object_) for a, b in pattern.different)
+            if touched and any(now.get(a, a) == now.get(b, b) for a, b in pattern.different):
+                continue
             yield from search(place + 1, now, [*lacking, (relation, one, other)] if absent else lacking)
 
     yield from search(0, dict(bound), [])
@@ -261,9 +262,10 @@ def _possible(
         return [(start, end)] if end not in out[start] else []
     nodes = world.ends(relation, outward=start is None)
     picked = [nodes[chance.randrange(len(nodes))] for _ in range(SAMPLE)] if nodes else []
-    pairs = [(start, node) if start is not None else (node, end) for node in dict.fromkeys(picked)]
-    return [
-        (s, o)
-        for s, o in pairs
-        if s != o and o not in out.get(s, {}) and movable(out.get(s, {})) and movable(into.get(o, {}))  # type: ignore[arg-type]
-    ]
+    found = []
+    for node in dict.fromkeys(picked):
+        s = node if start is None else start
+        o = node if end is None else end
+        if s != o and o not in out.get(s, {}) and movable(out.get(s, {})) and movable(into.get(o, {})):
+            found.append((s, o))
+    return found

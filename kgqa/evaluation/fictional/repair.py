@@ -1,7 +1,7 @@
 """Repair of a rewired graph for its questions: each should have answers, and none that is true.
 
-Random exchanges leave some questions without answers and others with true ones. Each such question proposes exchanges; an
-exchange is made if it improves all questions together.
+Random exchanges leave some questions without answers and others with true ones. Each such question proposes
+exchanges; an exchange is made if it improves all questions together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewiring of a graph by seeded exchanges of nodes between two facts of the same kind.
 
-An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every relation.
-No exchange makes a triple that was true, that exists already, or that connects a node with itself.
+An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every
+relation. No exchange makes a triple that was true, that exists already, or that connects a node with itself.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def pools_of(group: UnitGroup, kinds: NodeKinds) -> Pools:
     """Sort the units of a group by their present nodes."""
     holes = [kinds.of(hole) for hole in group.holes]
     others = [kinds.of(bundle[0]) for bundle in group.bundles]
-    keys: tuple[list[object], ...] = (list(zip(holes, others)), holes, others, [0] * len(holes))  # type: ignore[arg-type]
+    alike: list[object] = list(zip(holes, others, strict=True))
+    keys: tuple[list[object], ...] = (alike, [*holes], [*others], [0] * len(holes))
     by_key: tuple[dict[object, list[int]], ...] = tuple(defaultdict(list) for _ in keys)
     for level, level_keys in enumerate(keys):
         for unit, key in enumerate(level_keys):
@@ -164,7 +165,7 @@ class Rewiring:
         self._note(number, group, (first, second), remove=False)
 
     def ends(self, relation: int, *, outward: bool) -> list[int]:
-        """Return the nodes at the start (outward) or end of a watched relation; they never change, as degrees do not."""
+        """Return the nodes at the start (outward) or end of a watched relation, which never change."""
         key = (relation, outward)
         if key not in self._ends:
             self._ends[key] = sorted(

@@ -1,8 +1,8 @@
 """Units of rewiring: a node (the hole) in a bundle of triples that express one fact.
 
-A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a claim
-with the edges to its statements. All other edges of a mediator stay with it, so a mediator moves as a whole: only its owner
-changes.
+A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a
+claim with the edges to its statements. All other edges of a mediator stay with it, so a mediator moves as a whole:
+only its owner changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.evaluation.fictional.facts import Facts
 from kgqa.graph.graph import KnowledgeGraph
 
 MIRRORED = 0.5
-"""Share of edges of the smaller of two relations that must occur reversed in the other to count as inverse relations."""
+"""Share of edges of the smaller of two relations that must occur reversed in the other one to be its inverses."""
 _BY_FORCE = 1e6  # statements move by their owner only, or claim and statement would be separated
 
 Part = tuple[int, bool, str]
@@ -139,9 +139,10 @@ def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool])
     pairs: dict[int, int] = {}
 
     def pair(first: int | None, second: int | None) -> None:
-        if first is not None and second is not None and mobile[first] and mobile[second]:
-            if first not in pairs and second not in pairs:
-                pairs[first], pairs[second] = second, first
+        if first is None or second is None or first in pairs or second in pairs:
+            return
+        if mobile[first] and mobile[second]:
+            pairs[first], pairs[second] = second, first
 
     for name in sorted(declared):
         pair(places.get(name), places.get(declared[name]))
@@ -198,8 +199,8 @@ class _Builder:
     def statements(self, prefixes: Iterable[tuple[str, str, str]], mobile: list[bool]) -> None:
         """Connect claims (wdt:) with the edges to their statements (p:).
 
-        Statements of one owner with the same value, such as an office held twice, belong to one claim and move together.
-        If one side is fixed, for example a type, both are.
+        Statements of one owner with the same value, such as an office held twice, belong to one claim and move
+        together. If one side is fixed, for example a type, both are.
         """
         places = {name: n for n, name in enumerate(self.facts.relations)}
         for enter, exit_, direct in prefixes:
@@ -233,7 +234,7 @@ class _Builder:
             self.fixed[relation].append((subject, object_))
 
     def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
-        """Choose the pair of relations by which each mediator moves: the preferred one, else that with most entities."""
+        """Choose the relations by which each mediator moves: the preferred ones, else those with most entities."""
         ends: dict[int, set[int]] = defaultdict(set)
         touching: dict[int, set[int]] = defaultdict(set)
         wish: Counter[int] = Counter()

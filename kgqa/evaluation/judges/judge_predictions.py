@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.evaluation.judges.correctness import judge_correct
@@ -52,7 +53,7 @@ def judge_published(
             found[judge] = {"n": len(verdicts), "unparsed": unparsed, "right": _plain(mean(known))}
         else:
             kind: Kind = judge  # type: ignore[assignment]
-            ratings, stopped = _batches(responses, lambda part, kind=kind: rate_responses(kind, part, **asking))
+            ratings, stopped = _batches(responses, partial(rate_responses, kind, **asking))
             summary = summarise_ratings(kind, ratings)
             means = {name: _plain(summary.dimensions[name]) for name in DIMENSIONS[kind]}
             found[judge] = {"n": summary.n, "unparsed": summary.unparsed, "score": _plain(summary.score), **means}

@@ -1,7 +1,7 @@
 """Pairwise comparison of responses by a language model, in both orders, and Elo ratings.
 
-Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall; ratings follow
-from the win rates against a reference by a formula, so there is no K and no order of games.
+Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall; ratings
+follow from the win rates against a reference by a formula, so there is no K and no order of games.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class WinRate:
     """Results of the first response over n pairs that were judged in both orders.
 
     `rate`: wins plus half the ties, as a share; `unparsed`: share of pairs left out because a reply was unreadable;
-    `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: share of decided replies won
-    by the response shown first, 0.5 for an unbiased judge. Shares are None without pairs.
+    `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: share of decided
+    replies won by the response shown first, 0.5 for an unbiased judge. Shares are None without pairs.
     """
 
     n: int

@@ -30,7 +30,7 @@ DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
         "factuality",
     ),
 }
-"""The dimensions of each kind. Answer and evidence: GraphSearch, appendix F. Generation: EvoGraph-R1, supplement, section D."""
+"""Answer and evidence: GraphSearch, appendix F. Generation: EvoGraph-R1, supplement, section D."""
 HIGHEST = 10
 _RATINGS = tuple(map(str, range(HIGHEST + 1)))
 _NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"

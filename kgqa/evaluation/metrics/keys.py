@@ -1,7 +1,8 @@
 """Comparison keys of answers and gold answers: entities by id, everything else by value.
 
 A gold answer with an id matches that entity only. One without an id is a number, a date, or a name: numbers and dates
-compare by value (`1996.0` = `1996`, `1945-04-30T00:00:00Z` = `1945-04-30`), names by `spelling`. A lone year is a number.
+compare by value (`1996.0` = `1996`, `1945-04-30T00:00:00Z` = `1945-04-30`), names by `spelling`. A lone year is a
+number.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ def answer_keys(
 ) -> frozenset[Key]:
     """Return the keys of answers, for comparison with these gold keys.
 
-    An entity whose id or IRI is a gold id gets that key; one whose name is the name of a gold answer without id gets the
-    name; any other gets its IRI, which is no gold key. So two entities of the same name may be one answer.
+    An entity whose id or IRI is a gold id gets that key; one whose name is the name of a gold answer without id gets
+    the name; any other gets its IRI, which is no gold key. So two entities of the same name may be one answer.
 
     Args:
         aliases: from `alias_keys`, to accept aliases.

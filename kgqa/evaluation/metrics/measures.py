@@ -134,7 +134,7 @@ def resampled_means(data: np.ndarray, generator: np.random.Generator) -> np.ndar
     values, counts = np.unique(data, return_counts=True)
     if values.size <= DISTINCT:
         # the counts of each value are multinomial: the same distribution, without a draw per question
-        return generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size
+        return np.asarray(generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size)
     # one resample at a time: n may be tens of thousands
     return np.array([data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)])
 

@@ -1,7 +1,7 @@
 """All metrics of one answer.
 
-Set metrics compare answers as keys: by id, by name where there is no id, never by a piece of a name. Metrics of the field
-that compare texts have their own names (`tog_em`, `substring_em`, ...).
+Set metrics compare answers as keys: by id, by name where there is no id, never by a piece of a name. Metrics of the
+field that compare texts have their own names (`tog_em`, `substring_em`, ...).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def score_record(
 ) -> dict[str, float]:
     """Compute every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
 
-    Set metrics are those of the reading with the best F1. Text metrics compare all answers, joined by commas, with every
-    gold answer of every reading. An answer without name and value matches nothing; failed questions score 0.
+    Set metrics are those of the reading with the best F1. Text metrics compare all answers, joined by commas, with
+    every gold answer of every reading. An answer without name and value matches nothing; failed questions score 0.
 
     Args:
         answer: the object of docs/answer-json.md.

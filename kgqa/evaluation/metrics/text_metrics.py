@@ -45,9 +45,9 @@ def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
     """Whether `tog_match` holds only by accident.
 
     The prediction is empty, too short, or a piece of a word; or a gold answer is a piece of one of its words ("US" in
-    "Jesus"). No match is suspect if both are equal, if a gold answer is a sequence of whole words of the prediction, or if
-    the prediction without articles has `SHORTEST` characters or more and is such a sequence of a gold answer ("Obama" in
-    "Barack Obama").
+    "Jesus"). No match is suspect if both are equal, if a gold answer is a sequence of whole words of the prediction,
+    or if the prediction without articles has `SHORTEST` characters or more and is such a sequence of a gold answer
+    ("Obama" in "Barack Obama").
     """
     text = tog_clean(prediction)
     if not tog_match(prediction, gold) or (text and any(tog_clean(answer) == text for answer in gold)):

@@ -38,8 +38,8 @@ class WebqspScores:
 def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> WebqspScores:
     """Compute the metrics of WebQSP (Yih et al. 2016, the scorer in its archive): the parse with the best F1 counts.
 
-    Without answers precision is 1, and recall 0 unless the parse has no answers either. With answers but a parse without
-    any, precision is 0 and recall 1. Questions without a parse are left out.
+    Without answers precision is 1, and recall 0 unless the parse has no answers either. With answers but a parse
+    without any, precision is 0 and recall 1. Questions without a parse are left out.
 
     Args:
         questions: answers of each question, and gold answers of each of its parses.

@@ -40,8 +40,8 @@ class Prediction:
 
     `raw`: what the official scorer reads; `texts`: the answers in it, best first if `ordered`; `parts`: the answers if
     prose is read as a list; `readings`: gold answers in the file; `verdict`: right or wrong according to the file;
-    `answer`: our own answer object, for the format kgqa; `evidence`: passages that support the right answer, from the data
-    set.
+    `answer`: our own answer object, for the format kgqa; `evidence`: passages that support the right answer, from the
+    data set.
     """
 
     id: str

@@ -1,9 +1,9 @@
 """Scores of published predictions by our metrics and by each project's own, with the reasons for the differences.
 
 The projects' own metrics, reimplemented from their definitions: EM of Think-on-Graph and its successors holds if
-prediction or gold answer is a substring of the other, ignoring blanks and case; Think-on-Graph reads the first braces of
-the reply. RoG and GNN-RAG: Hit holds if a gold answer is a substring of all lines together, Hit@1 of the first line;
-accuracy is the share of gold answers found so; F1 is taken over the lines and the gold answers.
+prediction or gold answer is a substring of the other, ignoring blanks and case; Think-on-Graph reads the first braces
+of the reply. RoG and GNN-RAG: Hit holds if a gold answer is a substring of all lines together, Hit@1 of the first
+line; accuracy is the share of gold answers found so; F1 is taken over the lines and the gold answers.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
     for theirs, ours in COUNTERPARTS.items():
         if theirs in OWN_SCORERS[format]:
             pairs = [(row.theirs[theirs], row.ours[ours], row) for row in rows]
-            found += _counted(theirs, ours, pairs, lambda row, t, o: _why(row, t > o, theirs, ours, format))
+            found += _counted(theirs, ours, pairs, _explainer(theirs, ours, format))
     recorded = [(row.theirs["EM as recorded"], row.theirs["EM"], row) for row in rows if "EM as recorded" in row.theirs]
     found += _counted(
         "EM as recorded",
@@ -291,6 +291,10 @@ def _counted(
     return sorted(found, key=lambda each: (each.points, each.reason))
 
 
+def _explainer(theirs: str, ours: str, format: str) -> Callable[[_Row, float, float], str]:
+    return lambda row, their_value, our_value: _why(row, their_value > our_value, theirs, ours, format)
+
+
 def _why(row: _Row, higher: bool, theirs: str, ours: str, format: str) -> str:
     """Explain why their metric is higher, or lower, than ours for one question."""
     prediction, gold = row.published.raw, gold_texts(row.readings, aliases=True)
@@ -302,11 +306,9 @@ def _why(row: _Row, higher: bool, theirs: str, ours: str, format: str) -> str:
         return "empty prediction"
     if row.with_aliases[ours] > row.ours[ours] + 1e-9:
         return "an alias of a gold answer"
-    if any(not each.name for reading in row.readings for each in reading):
-        if not any(
-            each.name and _matches(prediction, each.name, format) for reading in row.readings for each in reading
-        ):
-            return "no gold answer has a name in the data set"
+    names = [each.name for reading in row.readings for each in reading]
+    if not all(names) and not any(name and _matches(prediction, name, format) for name in names):
+        return "no gold answer has a name in the data set"
     if theirs == "EM":
         return _why_substring(prediction, gold, format)
     if theirs == "Hit@1":

@@ -29,8 +29,8 @@ class FilledTable:
 class TableOptions:
     """How a table is filled.
 
-    `datasets`: source of each column, found by its name if missing; `settings`: by key, for all runs; `sample`: questions
-    per data set, None for what the table says.
+    `datasets`: source of each column, found by its name if missing; `settings`: by key, for all runs; `sample`:
+    questions per data set, None for what the table says.
     """
 
     datasets: Mapping[str, str]

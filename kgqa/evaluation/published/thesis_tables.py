@@ -131,9 +131,11 @@ def as_text(table: ThesisTable, titles: Mapping[str, str], cells: Sequence[Seque
         for row, line in zip(table.rows, cells, strict=True)
     ]
     widths = [max(len(line[place]) for line in [header, *body]) for place in range(len(header))]
-    for line in [header, *body]:
-        lines.append("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
-    return "\n".join(lines)
+    rows = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *body]
+    ]
+    return "\n".join([*lines, *rows])
 
 
 def _shown(cell: TableCell) -> str:

@@ -82,7 +82,8 @@ def _check_whole(runs: Sequence[Run]) -> None:
         done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
-                f"{run.folder} has only {done:,} of {run.questions:,} questions. Finish it: kgqa eval resume {run.folder}"
+                f"{run.folder} has only {done:,} of {run.questions:,} questions. Finish it: "
+                f"kgqa eval resume {run.folder}"
             )
 
 
@@ -94,9 +95,11 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         found.append("graph")
     left = {*MACHINE_SETTINGS, "graph.path", "rank.seed"}
     settings = [each.get("settings") or {} for each in (one, other)]
-    for key in {*settings[0], *settings[1]} - left:
-        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key)):
-            found.append(key)
+    found += [
+        key
+        for key in {*settings[0], *settings[1]} - left
+        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key))
+    ]
     return sorted(found)
 
 

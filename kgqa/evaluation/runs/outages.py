@@ -120,7 +120,7 @@ class OutageWatch:
         started = time.monotonic()
         try:
             down = self._probe(PROBE_SECONDS)
-        except Exception:  # a store or a model of another package may raise anything
+        except Exception:  # noqa: BLE001 - a store or a model of another package may raise anything
             down = None
         with self._lock:
             self._probing = False

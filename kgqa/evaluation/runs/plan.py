@@ -23,9 +23,9 @@ class RunPlan:
     """What a run is asked to do, apart from its settings.
 
     `dataset`: a question file or a name, as for --dataset; `topics`: `gold` gives the topic entities of the data set,
-    `linked` finds them in the question; `sample`: number of questions drawn with `seed`; `shard`: `1/4` for the first of
-    four parts; `concurrency`: questions in flight, 8 by default; `losses`: also find out where right answers were lost;
-    `budget`: USD for all runs started together; `keep_going`: continue although graph or model no longer reply.
+    `linked` finds them in the question; `sample`: number of questions drawn with `seed`; `shard`: `1/4` for the first
+    of four parts; `concurrency`: questions in flight, 8 by default; `losses`: also find out where right answers were
+    lost; `budget`: USD for all runs started together; `keep_going`: continue although graph or model no longer reply.
     """
 
     dataset: str

@@ -82,7 +82,7 @@ class RunProgress:
         if lost := outage_class(record):
             self.lost[lost] += 1
         self.scored += bool(record.scores)
-        self.scores.update(record.scores)  # type: ignore[arg-type]
+        self.scores.update(record.scores)
         if record.cost is not None:
             self.cost = (self.cost or 0.0) + record.cost
 
@@ -95,7 +95,7 @@ class RunProgress:
         if lost := outage_class(record):
             self.lost[lost] -= 1
         self.scored -= bool(record.scores)
-        self.scores.subtract(record.scores)  # type: ignore[arg-type]
+        self.scores.subtract(record.scores)
 
     @property
     def complete(self) -> bool:
@@ -103,7 +103,7 @@ class RunProgress:
         return self.done >= self.total and tolerable(self.lost.total(), self.total)
 
     def mean(self, metric: str) -> float:
-        """The mean of a metric over all scored questions, failed ones included."""
+        """Return the mean of a metric over all scored questions, failed ones included."""
         return self.scores[metric] / self.scored if self.scored else 0.0
 
     def estimate(self) -> Estimate:

@@ -154,9 +154,8 @@ def _golds(items: Iterable[Any]) -> tuple[GoldAnswer, ...]:
 
 def _gold(data: Mapping[str, Any]) -> GoldAnswer:
     texts = (data["id"], data["name"], data.get("datatype", ""))
-    return GoldAnswer(
-        *_texts(texts, "id, name and datatype of an answer"), _texts(data.get("aliases", ()), "answers, aliases")
-    )
+    ident, name, datatype = _texts(texts, "id, name and datatype of an answer")
+    return GoldAnswer(ident, name, datatype, _texts(data.get("aliases", ()), "answers, aliases"))
 
 
 def _texts(items: Any, name: str) -> tuple[str, ...]:

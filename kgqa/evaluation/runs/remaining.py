@@ -129,7 +129,7 @@ def write_metrics(folder: RunFolder, run: Run) -> None:
 
 
 def resume_command(path: Path) -> str:
-    """The command that resumes a run."""
+    """Return the command that resumes a run."""
     return f"kgqa eval resume {path}"
 
 

@@ -162,7 +162,7 @@ def create_pending(group: Path, *, trust: bool = False) -> None:
 
 
 def failure_classes(record: Record) -> set[str]:
-    """The names by which `retry` selects a record."""
+    """Return the names by which `retry` selects a record."""
     failed = {"failed", record.failure} - {""} if record.status == "failed" else set()
     return failed | ({record.status} - {"answered"})
 

@@ -79,7 +79,7 @@ class Run:
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
-        """The content of metrics.json; empty while there is none.
+        """Read metrics.json; empty while there is none.
 
         Raises:
             RunError: the file cannot be read.

@@ -85,8 +85,8 @@ def run_questions(
         on_progress: called in this thread after predictions were written.
 
     Returns:
-        The StopSignal; `soon` is set where questions are left, and `reason` says why. If an outage ended the run, or took
-        more than a few questions, predictions lost to it are removed, and `resume` asks their questions again.
+        The StopSignal; `soon` is set where questions are left, and `reason` says why. If an outage ended the run, or
+        took more than a few questions, predictions lost to it are removed, and `resume` asks their questions again.
 
     Raises:
         RunError: a prediction cannot be written.
@@ -171,7 +171,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
         json.dumps(shown)  # a plugin's trace may not be serialisable
-    except Exception as error:  # a defect must cost one question, not the run
+    except Exception as error:  # noqa: BLE001 - a defect must cost one question, not the run
         failure = type(error).__name__
         reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
         method = resources.settings["ask.method"]
@@ -183,7 +183,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     if losses and question.answers:
         try:
             loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
-        except Exception:  # the answer is valid nevertheless
+        except Exception:  # noqa: BLE001 - the answer is valid nevertheless
             loss = "unknown"
     if answer.status == "failed" and not failure:
         failure = "failed"

@@ -137,7 +137,7 @@ def _start(
 
 
 def _changes(plan: RunPlan, settings: Settings) -> Changes:
-    """What a run that is there takes over from this call."""
+    """Collect what an existing run takes over from this call."""
     given = settings.origins.get("llm.model") == "command line"
     model = {"llm.model": settings["llm.model"]} if given else {}
     return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going)
@@ -151,10 +151,15 @@ def _create_all(
     for settings, out in runs:
         with _planned(plan, settings, selection, observer) as (resources, manifest):
             made.append((out, manifest, resources.settings))
+
+    def record_all() -> None:
+        for out, manifest, settings in made:
+            record_own_run(manifest, settings, out, observer)
+
     create_runs(
         runs[0][1].parent,
         {out.name: manifest for out, manifest, _ in made},
-        before=lambda: [record_own_run(manifest, settings, out, observer) for out, manifest, settings in made],
+        before=record_all,
     )
 
 

@@ -30,7 +30,7 @@ def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestio
 
 
 def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of 2WikiMultiHopQA, with aliases of the answers if id_aliases.json is in the same folder.
+    """Read the questions of a file of 2WikiMultiHopQA, with aliases if id_aliases.json is in the same folder.
 
     Raises:
         QuestionFileError: a file cannot be read, or a record does not have this format.

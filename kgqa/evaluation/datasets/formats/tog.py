@@ -1,8 +1,8 @@
 """The copies of six data sets that Think-on-Graph (Sun et al. 2024) is evaluated on, with topic entities added.
 
-Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, for QALD-10, of Wikidata; `qid_topic_entity` does
-the same for Wikidata and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions are names, those of
-WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
+Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, for QALD-10, of Wikidata; `qid_topic_entity`
+does the same for Wikidata and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions are
+names, those of WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """WebQuestions (Berant et al. 2013): one JSON array of `url`, `utterance` and `targetValue`, a list in Lisp's notation.
 
-The files have no ids and no topic entities: `topic_names` are the words in the address of the Freebase page. Answers are
-names. Ids are formed as in WebQuestionsSP from the position in the file.
+The files have no ids and no topic entities: `topic_names` are the words in the address of the Freebase page. Answers
+are names. Ids are formed as in WebQuestionsSP from the position in the file.
 """
 
 from __future__ import annotations
