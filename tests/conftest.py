@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kgqa.graph.endpoint.requests.gate import Gate
+from kgqa.graph.endpoint.requests.limiter import Gate
 
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("KGQA_SOAK") == "1"

@@ -16,7 +16,7 @@ from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
-from kgqa.graph.endpoint.replies.verdict import judge
+from kgqa.graph.endpoint.replies.reply_errors import judge
 from kgqa.graph.endpoint.requests.transport import Access, Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render

@@ -11,7 +11,7 @@ from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.verdict import check_whole
+from kgqa.graph.endpoint.replies.reply_errors import check_whole
 from kgqa.graph.endpoint.requests.transport import BrokenOff
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows

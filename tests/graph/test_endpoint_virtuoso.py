@@ -10,10 +10,10 @@ import pytest
 import urllib3
 
 from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.limits import ServerLimits
+from kgqa.graph.endpoint.requests.request_builder import Requests
 from kgqa.graph.endpoint.requests.transport import Access
-from kgqa.graph.endpoint.requests.wording import Requests
 from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph

@@ -12,7 +12,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from kgqa.graph.endpoint.requests.failures import failure_of, never_sent, turned_away, worth_another_try
+from kgqa.graph.endpoint.requests.connection_errors import failure_of, never_sent, turned_away, worth_another_try
 
 URL = "http://e/sparql"
 REFUSED = NewConnectionError(None, "Connection refused")  # type: ignore[arg-type]

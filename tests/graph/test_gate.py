@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.gate import LONGEST_HOLD, Gate, NoPlace
+from kgqa.graph.endpoint.requests.limiter import LONGEST_HOLD, Gate, NoPlace
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph

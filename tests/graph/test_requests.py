@@ -8,7 +8,7 @@ import pytest
 
 from kgqa import __version__
 from kgqa.graph.endpoint.profiles import IN_ORDER, profile_named
-from kgqa.graph.endpoint.requests.wording import LONGEST_GET, Requests, agent
+from kgqa.graph.endpoint.requests.request_builder import LONGEST_GET, Requests, agent
 
 URL = "http://127.0.0.1:8890/sparql"
 GENERIC = profile_named("generic")

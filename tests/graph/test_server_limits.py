@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from kgqa.graph.endpoint.limits import UNKNOWN, ServerLimits, read_limits, refused_limit
 from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, read_limits, refused_limit
 from kgqa.model import Literal
 from kgqa.testing.sparql_faults import qlever_limit
 from kgqa.testing.sparql_server import table_bytes

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.verdict import (
+from kgqa.graph.endpoint.replies.reply_errors import (
     aggregates_all,
     broken_result,
     check_whole,

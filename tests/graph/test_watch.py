@@ -9,7 +9,7 @@ import time
 import pytest
 from urllib3 import PoolManager
 
-from kgqa.graph.endpoint.requests.watch import Watch, watched_pools, watching
+from kgqa.graph.endpoint.requests.deadlines import Watch, watched_pools, watching
 from kgqa.testing.sparql_server import SparqlServer, truth
 
 

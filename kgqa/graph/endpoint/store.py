@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.fingerprint import RemoteFingerprint
-from kgqa.graph.endpoint.limits import ServerLimits
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
-from kgqa.graph.endpoint.replies.verdict import broken_result, check_whole, judge
-from kgqa.graph.endpoint.requests.gate import NoPlace
+from kgqa.graph.endpoint.replies.reply_errors import broken_result, check_whole, judge
+from kgqa.graph.endpoint.requests.deadlines import Watch
+from kgqa.graph.endpoint.requests.limiter import NoPlace
 from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
-from kgqa.graph.endpoint.requests.watch import Watch
 from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
+from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.query.tokens import check_remote
 from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows

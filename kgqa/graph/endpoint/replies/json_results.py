@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.replies.json_text import CUT, JsonText
-from kgqa.graph.endpoint.replies.value_forms import usual_form
+from kgqa.graph.endpoint.replies.canonical_values import usual_form
+from kgqa.graph.endpoint.replies.streaming_json import CUT, JsonText
 from kgqa.graph.store import Row, Rows
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.words import clean

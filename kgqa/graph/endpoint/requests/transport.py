@@ -17,14 +17,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kgqa.errors import DamagedResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.limits import UNKNOWN, ServerLimits, read_limits, refused_limit
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.endpoint.replies.verdict import judge, judge_update, may_pass
-from kgqa.graph.endpoint.requests.failures import failure_of, never_sent, turned_away, worth_another_try
-from kgqa.graph.endpoint.requests.gate import Gate, NoPlace
+from kgqa.graph.endpoint.replies.reply_errors import judge, judge_update, may_pass
+from kgqa.graph.endpoint.requests.connection_errors import failure_of, never_sent, turned_away, worth_another_try
+from kgqa.graph.endpoint.requests.deadlines import Watch, watched_pools, watching
+from kgqa.graph.endpoint.requests.limiter import Gate, NoPlace
 from kgqa.graph.endpoint.requests.login import Login
-from kgqa.graph.endpoint.requests.watch import Watch, watched_pools, watching
-from kgqa.graph.endpoint.requests.wording import Request, Requests
+from kgqa.graph.endpoint.requests.request_builder import Request, Requests
+from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, read_limits, refused_limit
 from kgqa.graph.query.templates import render
 
 PART_BYTES = 1 << 16
