@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kgqa.graph.endpoint.requests.limiter import Gate
+from kgqa.graph.endpoint.requests.limiter import RequestLimiter
 
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("KGQA_SOAK") == "1"
@@ -38,7 +38,7 @@ def _own_cache(session_cache, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
     # what a server on this port asked for in an earlier test is not what this one asks for
-    Gate._gates.clear()
+    RequestLimiter.forget_all()
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
 

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.store import HurriedEndpoint, HurriedFolder
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity
@@ -41,7 +41,7 @@ def check_server(store: HurriedEndpoint | HurriedFolder) -> Check:
     """What answers, and its version."""
     if isinstance(store, HurriedFolder):
         return Check("server", "ok", f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
-    name = store.headers(render("any_triple", view=())).get("server", "").strip()
+    name = store.reply_headers(render("any_triple", view=())).get("server", "").strip()
     return Check("server", "ok", name or "It does not say what it is.")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kgqa.cache import Cache
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
 from kgqa.graph.edges import count_edges, find_edges
-from kgqa.graph.names.index import Names
+from kgqa.graph.names.interface import Names
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import Restrictions, TypeTest, Walk, returns, walk_of
 from kgqa.graph.query.templates import Variable, render
@@ -100,7 +100,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._side_by_side = SideBySide(lambda: self.at_once, spare=lambda: getattr(self.store, "has_place", True))
+        self._side_by_side = SideBySide(lambda: self.at_once, spare=lambda: getattr(self.store, "has_free_slot", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 

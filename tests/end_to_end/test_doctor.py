@@ -74,7 +74,7 @@ class TestDemo:
     @pytest.mark.parametrize(
         "arguments, said",
         [
-            (["--graph", "http://me:secret@h.example/sparql"], "must not hold a password"),
+            (["--graph", "http://me:secret@h.example/sparql"], "must not contain a login"),
             (["--graph", "http:///sparql"], "no address"),
             (["--profile", "nothing"], "--profile"),
             (["--graph", ""], "--graph is empty"),

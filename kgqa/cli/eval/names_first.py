@@ -29,7 +29,7 @@ def index_names(resources: Resources, *, needed: bool) -> None:
     """
     from kgqa.errors import StoreError
     from kgqa.graph.endpoint.store import EndpointStore
-    from kgqa.graph.names.reading import no_question
+    from kgqa.graph.names.name_reader import no_question
     from kgqa.methods.registry import method
     from kgqa.words import clean
 

@@ -9,7 +9,15 @@ from typing import Any
 
 from kgqa.evaluation.runs.records import Record
 
-OUTAGE_CLASSES = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "NoPlace", "ModelUnavailable"})
+QUEUE_TIMEOUTS = frozenset({"QueueTimeout", "NoPlace"})
+"""The class of a query that was never sent, with its name in run folders of kgqa 0.1."""
+OUTAGE_CLASSES = QUEUE_TIMEOUTS | {
+    "StoreUnavailable",
+    "LoginRefused",
+    "ConnectionLost",
+    "BrokenOff",
+    "ModelUnavailable",
+}
 """Failures that a server is to blame for, not the question."""
 REFUSED = "ModelRefused"
 """A failure of one question that would be the same again. Where no question does better, it is the settings."""
@@ -38,7 +46,7 @@ def outage_class(record: Record) -> str:
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
-    return "NoPlace" if any(event.get("error") == "NoPlace" for event in _events(record, "timeout")) else ""
+    return "QueueTimeout" if any(event.get("error") in QUEUE_TIMEOUTS for event in _events(record, "timeout")) else ""
 
 
 def tolerable(lost: int, total: int) -> bool:

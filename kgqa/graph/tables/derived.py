@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.endpoint.store import MUCH_MORE
-from kgqa.graph.names.index import Names
-from kgqa.graph.names.opening import open_names
-from kgqa.graph.names.reading import Limit, no_question
+from kgqa.graph.endpoint.store import RETRY_FACTOR
+from kgqa.graph.names.interface import Names
+from kgqa.graph.names.name_reader import Limit, no_question
+from kgqa.graph.names.selection import open_names
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, integer_of
@@ -346,7 +346,7 @@ class Derived:
         if (names := known.get("names")) is None and "uncounted" in known:
             since, seconds, uncounted = known["uncounted"]
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            names = uncounted if recent and (limit() or LONGEST_WAIT) < MUCH_MORE * seconds else None
+            names = uncounted if recent and (limit() or LONGEST_WAIT) < RETRY_FACTOR * seconds else None
         return names
 
     @property

@@ -1,7 +1,7 @@
-"""One way of writing a value, whatever server it comes from: the way the embedded engine writes it.
+"""Canonical texts of literals, as the embedded engine writes them.
 
-Virtuoso has truth values as 1 and 0, large doubles as 1e+10, the year 44 BC as -044. Read as they come, the same value
-would be two answers on two stores.
+Virtuoso writes booleans as 1 and 0, large doubles as 1e+10, the year 44 BC as -044; unchanged, one value would be a
+different answer in each store.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?
 _SHORT_YEAR = re.compile(r"-([0-9]{1,3})(?![0-9])")
 
 
-def _truth(text: str) -> str:
+def _boolean(text: str) -> str:
     return {"1": "true", "0": "false"}.get(text, text)
 
 
 def _number(text: str) -> str:
     if not _NUMBER.fullmatch(text):
-        return text  # NaN, INF, or no number at all
+        return text  # NaN, INF, or malformed
     number = float(text)
     if number in (float("inf"), float("-inf")):
         return "INF" if number > 0 else "-INF"
@@ -33,14 +33,14 @@ def _year(text: str) -> str:
     return f"-{match[1]:0>4}{text[match.end() :]}" if match else text
 
 
-_FORMS: dict[str, Callable[[str], str]] = {
-    _XSD + "boolean": _truth,
+_CANONICAL: dict[str, Callable[[str], str]] = {
+    _XSD + "boolean": _boolean,
     **dict.fromkeys((_XSD + "double", _XSD + "float"), _number),
     **dict.fromkeys((_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime"), _year),
 }
 
 
-def usual_form(text: str, datatype: str) -> str:
-    """The text of a value of a datatype as the embedded engine writes it; any other text as it is."""
-    form = _FORMS.get(datatype)
-    return form(text) if form else text
+def canonical_text(text: str, datatype: str) -> str:
+    """Rewrite a literal of this datatype as the embedded engine writes it; leave other texts unchanged."""
+    canonical = _CANONICAL.get(datatype)
+    return canonical(text) if canonical else text

@@ -1,142 +1,111 @@
-"""Ends requests that take too long, by cutting their connection.
+"""Deadlines of requests, enforced by cutting the connection.
 
-A socket's timeout counts the silence between two packets: a server that sends a byte a second never reaches it. So a
-thread looks after all requests that are under way and shuts the connections of those whose time is up. The thread that
-reads from one then sees it end.
+A socket timeout limits the silence between two packets, so a server that sends a byte per second never reaches it.
+One background thread therefore watches all active requests and shuts down the sockets of those past their deadline;
+the thread that reads from such a socket then sees the stream end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
 
-LOOK_SECONDS = 0.1
-# at once, for as long as the system likes: Virtuoso sends the next part of a result of 45 kB or more when what it sent
-# has been acknowledged, which systems put off for 40 ms
-_ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
-_mine = threading.local()
+CHECK_INTERVAL_SECONDS = 0.1
+_current = threading.local()
 
 
-class Watch:
-    """A request that is under way. `deadline` is in seconds of `time.monotonic`; `given` are the seconds it had."""
+class RequestDeadline:
+    """The deadline of one active request, and the socket to cut when it passes.
 
-    def __init__(self, deadline: float) -> None:
-        self.deadline = deadline
-        self.given = deadline - time.monotonic()
+    Attributes:
+        at: the deadline, in seconds of `time.monotonic`. seconds: the time the request had in all.
+        failures: how often its connection broke, or its reply arrived damaged.
+    """
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.seconds = at - time.monotonic()
+        self.failures = 0
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self._ended = False
-        self.broken = 0
-        """How often a connection broke that the request had been sent on, or an answer came damaged."""
+        self._cancelled = False
 
     @property
-    def late(self) -> bool:
-        return time.monotonic() >= self.deadline
+    def passed(self) -> bool:
+        """Whether the deadline is over."""
+        return time.monotonic() >= self.at
 
-    def hold(self, connection: socket.socket | None) -> None:
-        """This is the connection that the reply comes on."""
+    def attach(self, connection: socket.socket | None) -> None:
+        """Set the socket on which the reply arrives; None detaches it."""
         with self._lock:
             self._socket = connection
-            if self._ended:
+            if self._cancelled:
                 self._cut()
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Cut the connection, now or as soon as there is one. May be called from any thread."""
         with self._lock:
-            self._ended = True
+            self._cancelled = True
             self._cut()
 
     def _cut(self) -> None:
         if self._socket is not None:
-            try:
-                # not its own method: that of a TLS socket takes the encryption away under the reader's hands
+            with contextlib.suppress(OSError):  # already closed
+                # not the method of a TLS socket, which would remove the encryption while another thread reads
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-            except OSError:
-                pass  # ended by itself
 
 
-class _Watchman:
+class _DeadlineThread:
+    """A daemon thread that cancels requests past their deadline."""
+
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._watches: set[Watch] = set()
+        self._active: set[RequestDeadline] = set()
         self._started = False
 
-    def add(self, watch: Watch) -> None:
+    def add(self, deadline: RequestDeadline) -> None:
         with self._changed:
-            self._watches.add(watch)
+            self._active.add(deadline)
             if not self._started:
                 self._started = True
-                threading.Thread(target=self._run, daemon=True, name="kgqa-watch").start()
-            elif len(self._watches) == 1:
+                threading.Thread(target=self._run, daemon=True, name="kgqa-deadlines").start()
+            elif len(self._active) == 1:
                 self._changed.notify()
 
-    def remove(self, watch: Watch) -> None:
+    def remove(self, deadline: RequestDeadline) -> None:
         with self._changed:
-            self._watches.discard(watch)
+            self._active.discard(deadline)
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._watches:
+                while not self._active:
                     self._changed.wait()
-                late = [watch for watch in self._watches if watch.late]
-            for watch in late:
-                watch.end()
-            time.sleep(LOOK_SECONDS)
+                passed = [deadline for deadline in self._active if deadline.passed]
+            for deadline in passed:
+                deadline.cancel()
+            time.sleep(CHECK_INTERVAL_SECONDS)
 
 
-_watchman = _Watchman()
+_thread = _DeadlineThread()
 
 
 @contextmanager
-def watching(deadline: float) -> Iterator[Watch]:
-    """Watch what this thread asks until the end of the block. `deadline`: seconds of `time.monotonic`."""
-    watch = _mine.watch = Watch(deadline)
-    _watchman.add(watch)
+def enforced_deadline(at: float) -> Iterator[RequestDeadline]:
+    """Enforce a deadline on the requests that this thread sends in the block. `at`: seconds of `time.monotonic`."""
+    deadline = _current.deadline = RequestDeadline(at)
+    _thread.add(deadline)
     try:
-        yield watch
+        yield deadline
     finally:
-        _mine.watch = None
-        _watchman.remove(watch)
+        _current.deadline = None
+        _thread.remove(deadline)
 
 
-@lru_cache(maxsize=1)
-def watched_pools() -> dict[str, Any]:
-    """Pools of connections for urllib3, by scheme, whose connections are watched while a reply is awaited."""
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-
-    class Watched(HTTPConnection):
-        def getresponse(self) -> Any:
-            watch: Watch | None = getattr(_mine, "watch", None)
-            # urllib3's TLS within TLS, of a proxy, wraps the socket
-            connection = getattr(self.sock, "socket", self.sock)
-            if watch is not None:
-                watch.hold(connection)
-            if _ACKNOWLEDGE is not None:
-                connection.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
-            return super().getresponse()
-
-    class WatchedTls(Watched, HTTPSConnection):
-        pass
-
-    class LettingGo:
-        def _put_conn(self, connection: Any) -> None:
-            # somebody else's from here on
-            watch: Watch | None = getattr(_mine, "watch", None)
-            if watch is not None:
-                watch.hold(None)
-            super()._put_conn(connection)  # type: ignore[misc]
-
-    class Pool(LettingGo, HTTPConnectionPool):
-        ConnectionCls = Watched
-
-    class TlsPool(LettingGo, HTTPSConnectionPool):
-        ConnectionCls = WatchedTls
-
-    return {"http": Pool, "https": TlsPool}
+def current_deadline() -> RequestDeadline | None:
+    """Return the deadline enforced in this thread, None outside `enforced_deadline`."""
+    return getattr(_current, "deadline", None)

@@ -1,4 +1,4 @@
-"""The limits of an endpoint: how many requests are under way, how many a second, and when it wants to be left alone."""
+"""Limits on the requests to one endpoint: how many at once, how many per second, and pauses the server asks for."""
 
 from __future__ import annotations
 
@@ -6,117 +6,126 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
 
-LONGEST_HOLD = 3600.0
-"""Seconds; a server that asks for more has its clock wrong, and is asked again after these."""
+MAX_PAUSE_SECONDS = 3600.0
+"""The longest pause a server is granted; one that asks for more has a wrong clock."""
 
 
-class NoPlace(StoreTimeout):
-    """A query was not sent in time because of others. It is not to blame for that."""
+class QueueTimeout(StoreTimeout):
+    """Other requests kept a query from being sent in time; the query itself is not to blame."""
 
 
-class Gate:
-    """One for each address, shared by everything in this process that speaks to it."""
+class RequestLimiter:
+    """Limits the requests to one address, shared by all users of that address in this process. Thread-safe."""
 
-    _gates: dict[str, Gate] = {}
-    _guard = threading.Lock()
+    _limiters: ClassVar[dict[str, RequestLimiter]] = {}
+    _limiters_lock = threading.Lock()
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._changed = threading.Condition()
-        self._under_way = 0
+        self._active = 0
         self._waiting = 0
-        self._next = 0.0
-        self._held_until = 0.0
+        self._next_start = 0.0
+        self._paused_until = 0.0
 
     @classmethod
-    def of(cls, url: str) -> Gate:
-        with cls._guard:
-            return cls._gates.setdefault(url, cls(url))
+    def for_url(cls, url: str) -> RequestLimiter:
+        """Return the limiter of an address."""
+        with cls._limiters_lock:
+            return cls._limiters.setdefault(url, cls(url))
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """Drop all limiters, with the pauses that servers asked for."""
+        with cls._limiters_lock:
+            cls._limiters.clear()
 
     @contextmanager
-    def place(self, most: int, deadline: float, closed: threading.Event) -> Iterator[None]:
-        """Wait until fewer than `most` requests are under way, and count as one.
+    def slot(self, concurrency: int, deadline: float, closed: threading.Event) -> Iterator[None]:
+        """Occupy one of `concurrency` slots for the block; wait until one is free.
 
         Args:
             deadline: when to give up, in seconds of `time.monotonic`. closed: gives up at once when set.
 
         Raises:
-            NoPlace: there was none in time. StoreUnavailable: `closed`.
+            QueueTimeout: no slot was free in time. StoreUnavailable: `closed` is set.
         """
         with self._changed:
             self._waiting += 1
             try:
                 free = self._changed.wait_for(
-                    lambda: closed.is_set() or self._under_way < most, timeout=max(0.0, deadline - time.monotonic())
+                    lambda: closed.is_set() or self._active < concurrency, timeout=max(0.0, deadline - time.monotonic())
                 )
             finally:
                 self._waiting -= 1
-            self._refuse_closed(closed)
+            self._check_open(closed)
             if not free:
-                raise NoPlace(
-                    f"All {most} places at {self._url} were taken for as long as this query may take. Ask less at "
-                    "once, or raise endpoint.concurrency if the server bears it."
+                raise QueueTimeout(
+                    f"Too many requests are queued at {self._url} ({concurrency} at once are allowed). Send fewer at "
+                    "once, or raise endpoint.concurrency if the server can take it."
                 )
-            self._under_way += 1
+            self._active += 1
         try:
             yield
         finally:
             with self._changed:
-                self._under_way -= 1
+                self._active -= 1
                 self._changed.notify_all()
 
-    def has_place(self, most: int) -> bool:
-        """Whether `place` would not wait now."""
-        return self._under_way + self._waiting < most
+    def has_free_slot(self, concurrency: int) -> bool:
+        """Return whether `slot` would not wait now."""
+        return self._active + self._waiting < concurrency
 
-    def turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
-        """Wait until a request may be sent: for the server to be spoken to again, and for `rate` requests a second.
+    def wait_for_turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
+        """Wait until a request may be sent: after any pause, and at most `rate` requests per second.
 
         Args:
-            rate: 0 for any number. deadline, closed: as for `place`.
+            rate: 0 for no limit. deadline, closed: as for `slot`.
 
         Raises:
-            StoreUnavailable: the server wants to be left alone for longer, or `closed`. NoPlace: too many wait.
+            StoreUnavailable: the pause lasts beyond the deadline, or `closed` is set.
+            QueueTimeout: the rate allows no further request before the deadline.
         """
         while True:
-            self._refuse_closed(closed)
+            self._check_open(closed)
             with self._changed:
                 now = time.monotonic()
-                turn = max(self._next, self._held_until)
-                if turn <= now:
-                    self._next = now + (1.0 / rate if rate else 0.0)
+                start = max(self._next_start, self._paused_until)
+                if start <= now:
+                    self._next_start = now + (1.0 / rate if rate else 0.0)
                     return
-                held = self._held_until - now
-            if held > 0 and self._held_until >= deadline:
+                pause = self._paused_until - now
+            if pause > 0 and self._paused_until >= deadline:
                 raise StoreUnavailable(
-                    f"{self._url} asked to be left alone for another {held:.0f} s, longer than this query may take. "
-                    "Try again later, and with less at once: endpoint.concurrency, endpoint.rate."
+                    f"{self._url} asks for a pause of {pause:.0f} s, longer than this query may take. Try again later, "
+                    "and lower endpoint.concurrency or endpoint.rate."
                 )
-            if turn >= deadline:
-                raise NoPlace(
-                    "So many requests wait that this one could not be sent in time. Ask less at once, or raise "
-                    "endpoint.rate if the server bears it."
+            if start >= deadline:
+                raise QueueTimeout(
+                    f"Too many requests are queued at {self._url}. Send fewer at once, or raise endpoint.rate if the "
+                    "server can take it."
                 )
-            closed.wait(turn - now)  # and look again: meanwhile the server may have asked for more
+            closed.wait(start - now)  # the pause may have been prolonged meanwhile
 
     @property
-    def held(self) -> bool:
-        """Whether the server has asked to be left alone for now."""
-        return self._held_until > time.monotonic()
+    def is_paused(self) -> bool:
+        """Whether the server has asked for a pause that is not over."""
+        return self._paused_until > time.monotonic()
 
-    def hold_off(self, seconds: float) -> None:
-        """Nobody sends anything for so long: the server asked for it."""
+    def pause(self, seconds: float) -> None:
+        """Send nothing to this address for so many seconds."""
         with self._changed:
-            self._held_until = max(self._held_until, time.monotonic() + min(seconds, LONGEST_HOLD))
+            self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_PAUSE_SECONDS))
 
-    def wake(self) -> None:
-        """Have all who wait for a place look whether they were closed."""
+    def wake_waiting(self) -> None:
+        """Wake all threads that wait for a slot, to check whether they were closed."""
         with self._changed:
             self._changed.notify_all()
 
-    def _refuse_closed(self, closed: threading.Event) -> None:
+    def _check_open(self, closed: threading.Event) -> None:
         if closed.is_set():
             raise StoreUnavailable(f"The connection to {self._url} has been closed.")
