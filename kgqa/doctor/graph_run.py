@@ -133,7 +133,7 @@ class GraphExamination:
             return None
         if isinstance(store, HurriedEndpoint):
             store.set_graphs(found)
-        self.id = GraphId(store.place, found)
+        self.id = GraphId(store.location, found)
         return tuple(map(Entity, found))
 
     def _count(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity], *, public: bool) -> None:
@@ -174,7 +174,7 @@ class GraphExamination:
             return load_schema(self.settings["graph.schema"]), "settings"
         kept = store.meta.schema if isinstance(store, HurriedFolder) else None
         if kept:
-            return load_schema(Path(store.place) / kept if kept.endswith(".toml") else kept), "folder"
+            return load_schema(Path(store.location) / kept if kept.endswith(".toml") else kept), "folder"
         return None, "detected"
 
     # --- what is in it, and how fast it comes
@@ -198,7 +198,7 @@ class GraphExamination:
         try:
             self._read(graph)
         finally:
-            graph.derived.close()
+            graph.tables.close()
 
     def _is_large(self, store: HurriedEndpoint | HurriedFolder) -> bool:
         """Whether a server's graph is too large for queries over all its triples."""
@@ -274,4 +274,4 @@ def _fail(error: StoreError) -> Check:
 
 def is_public(store: HurriedEndpoint) -> bool:
     """Whether a server is a service for everybody, which must not be put under load."""
-    return not store.profile.allows_scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts
+    return not store.profile.scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

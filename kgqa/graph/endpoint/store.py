@@ -24,7 +24,7 @@ from kgqa.graph.endpoint.requests.transport import ConnectionLost, Transport
 from kgqa.graph.endpoint.result_cache import GraphResults, ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.upload import load_by_updates
-from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
 
@@ -69,7 +69,7 @@ class EndpointStore:
         row_cap: int | None = None,
     ) -> None:
         self.url = check_address(url)
-        self.place = self.url
+        self.location = self.url
         self.graphs = tuple(graphs)
         self.writable = writable
         self.timeout = timeout
@@ -144,7 +144,7 @@ class EndpointStore:
             raise QueryRejected(
                 f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
             )
-        update = check_remote(update)
+        update = prepare_for_server(update)
         check_update(update, self.writable)
         try:
             self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
@@ -255,7 +255,7 @@ class EndpointStore:
         self._check_open()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
-        query = check_remote(query, reads="ASK" if asks else "SELECT")
+        query = prepare_for_server(query, reads="ASK" if asks else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # counting the fingerprint, once, is not part of the query's own time
         cached, version = None if fresh else self._cached_results(limit), self._version

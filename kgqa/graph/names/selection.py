@@ -121,7 +121,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
             store.save_fact("names too slow", json.dumps([fingerprint, 0]))
         return None
     except PartialResult as error:  # of a result with one row
-        raise PartialResult(f"The names of {store.place} could not be counted. {error}") from error
+        raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
         store.save_fact("names", json.dumps([fingerprint, count]))
     return count

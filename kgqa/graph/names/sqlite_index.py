@@ -95,7 +95,7 @@ class SqliteNames:
             _remove(temporary)
             connection = sqlite3.connect(temporary, check_same_thread=False)
         try:
-            with _time_limit(connection, limit, graph.store.place):
+            with _time_limit(connection, limit, graph.store.location):
                 _fill_tables(connection, names)
             if file is not None:
                 # where the cache was cleared meanwhile, the open file stays readable

@@ -35,10 +35,10 @@ class UnindexedNames:
         self._reader = EntityNameReader(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
         index = "only an index by an older version of kgqa" if outdated else "no index of them"
-        problem = f"{store.place} has {many} and {index}. Build one: kgqa virtuoso index."
+        problem = f"{store.location} has {many} and {index}. Build one: kgqa virtuoso index."
         if count == 0:
             problem = (
-                f"{store.place} has no names by the schema {schema.name}. Use a schema that lists the predicates of "
+                f"{store.location} has no names by the schema {schema.name}. Use a schema that lists the predicates of "
                 "names under [names] label: kgqa ask --schema FILE."
             )
         self._message = f"{problem} Until then name topics by their ids: kgqa ask --topic ID"

@@ -18,7 +18,7 @@ from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, split_batches, choose_target_graph
+from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph, split_batches
 from kgqa.model import Literal
 from tests.rdf_samples import files_of_each_format
 

@@ -12,7 +12,7 @@ from kgqa.graph.names.lru_cache import LRUCache
 from kgqa.graph.names.name_reader import Limit, name_predicates
 from kgqa.graph.names.spellings import spellings
 from kgqa.graph.query.templates import render, render_term
-from kgqa.graph.store import Row, Store, only_count
+from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import normalise
@@ -60,7 +60,7 @@ class EntityNameReader:
     @property
     def labelled(self) -> int:
         """The number of entities with a label, counted by the server. Raises as `Store.select` does."""
-        return only_count(self.select("labelled", view=self._view, predicates=self._labels))
+        return single_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
         """Return the names of each of these entities that have letters or digits: labels first, then alphabetically."""

@@ -10,7 +10,7 @@ from kgqa.errors import QueryRejected
 from kgqa.graph.names.lru_cache import LRUCache
 from kgqa.graph.names.server.name_tokens import MAX_LENGTH, NameTokens, pattern
 from kgqa.graph.names.server.names_graph import entity_of
-from kgqa.graph.store import Row, only_count
+from kgqa.graph.store import Row, single_count
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
@@ -69,7 +69,7 @@ class NameHits:
 
     def count(self, tokens: Sequence[str]) -> int:
         """Count the names with one of these tokens."""
-        return only_count(self._select("matching_count", pattern=pattern(tokens)))
+        return single_count(self._select("matching_count", pattern=pattern(tokens)))
 
     def with_tokens(self, tokens: Sequence[str]) -> dict[str, list[Hit]]:
         """Find the names with each token; only ENOUGH_HITS for a very frequent one."""
