@@ -274,4 +274,4 @@ def _fail(error: StoreError) -> Check:
 
 def is_public(store: HurriedEndpoint) -> bool:
     """Whether a server is a service for everybody, which must not be put under load."""
-    return not store.profile.scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts
+    return not store.profile.allows_scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

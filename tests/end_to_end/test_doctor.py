@@ -75,7 +75,7 @@ class TestDemo:
         "arguments, said",
         [
             (["--graph", "http://me:secret@h.example/sparql"], "must not contain a login"),
-            (["--graph", "http:///sparql"], "no address"),
+            (["--graph", "http:///sparql"], "is not the address"),
             (["--profile", "nothing"], "--profile"),
             (["--graph", ""], "--graph is empty"),
             (["--graph", " "], "--graph is empty"),
