@@ -28,8 +28,8 @@ TOO_SLOW_MAX_AGE = 3_600.0
 def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Names, str]:
     """Open the index of names of a graph.
 
-    A graph in a folder has an index in SQLite. A graph on a server uses the first of these: a graph of names with as many
-    names as the data; an index in SQLite, if the names are not too many; an outdated graph of names; `UnindexedNames`,
+    A graph in a folder has an index in SQLite. A graph on a server uses the first of these: a graph of names with as
+    many names as the data; an index in SQLite, if they are not too many; an outdated graph of names; `UnindexedNames`,
     which finds nothing and says what to do.
 
     Args:
