@@ -26,8 +26,8 @@ from tests.conftest import SOAK
 from tests.graph.stores import EmbeddedGraphs, VirtuosoGraphs
 
 RANDOM_GRAPHS = 300 if SOAK else 6
-RANDOM_PATHS = 600 if SOAK else 60
-QUESTIONS = 243 if SOAK else 30
+RANDOM_PATHS = 600 if SOAK else 40
+QUESTIONS = 243 if SOAK else 20
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]
 """Shrinking what failed takes minutes against a server."""
 MANY = 20_000
