@@ -1,5 +1,4 @@
-"""The same graph in the embedded store and on a real Virtuoso: every method of KnowledgeGraph says the same of it, and
-the same questions have the same answers."""
+"""The embedded store and a real Virtuoso give the same results for every method of KnowledgeGraph and for questions."""
 
 from __future__ import annotations
 
