@@ -42,7 +42,7 @@ class Deciding:
         self._cues = cues
         self._settings = settings
         self._trace = trace
-        self._meetings = JoinFinder(graph)
+        self._join_finder = JoinFinder(graph)
         self._last: tuple[Hop | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
         self.reached: list[Hop] = []
@@ -87,10 +87,10 @@ class Deciding:
         # the other topics prune better than any score, so all that passed a prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
-            [candidate for candidate, _ in every], self._near(hops), meetings=self._meetings, trace=self._trace
+            [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
         )
         scores = {(c.path, c.restricted): score for c, score in every}
-        if self._meetings.late:
+        if self._join_finder.late:
             alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
         return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
 
@@ -112,7 +112,7 @@ class Deciding:
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
         near = self._near(hops)
         partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
-        return join_topics(every, partners, meetings=self._meetings, trace=self._trace, alternatives=ALTERNATIVES)
+        return join_topics(every, partners, finder=self._join_finder, trace=self._trace, alternatives=ALTERNATIVES)
 
     def _joins(self, hops: Sequence[Hop]) -> bool:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"

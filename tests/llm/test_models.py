@@ -408,7 +408,7 @@ def test_our_prices_and_a_file_over_them(tmp_path):
 def test_a_file_that_is_no_table_of_prices(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="prices.toml is no table of prices.*prompt = 0.4"):
+    with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
         read_prices(str(file))
     with pytest.raises(SettingsError, match="nowhere.toml"):
         read_prices(str(tmp_path / "nowhere.toml"))
@@ -424,8 +424,8 @@ def test_a_limit_of_cost_needs_all_prices(opened, tmp_path):
     assert "--max-cost" in said and "llm.prices" in said and '"new" =' in said and PRICED not in said
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
-    assert opened(given | {"llm.prices": str(file)}).unpriced() == []
-    assert opened(given | {"budget.cost": None}).unpriced() == ["new"]
+    assert opened(given | {"llm.prices": str(file)}).without_price() == []
+    assert opened(given | {"budget.cost": None}).without_price() == ["new"]
 
 
 # ---- one question ----

@@ -248,7 +248,7 @@ def test_which_model_is_meant(file, opened):
         Replay(file, model=None)
     assert not file.exists()
     opened(file, model=Numbered("two"))
-    with pytest.raises(ModelUnavailable, match="holds no replies yet"):
+    with pytest.raises(ModelUnavailable, match="has no replies yet"):
         Replay(file, model=None)
     opened(file, model=Numbered("two")).complete([prompt("q")])
     assert opened(file, model=None).name == "two"
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_to
         Replay(file, model=Numbered())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
-        with pytest.raises(SettingsError, match="cannot be read.*Copy it, and what lies beside it"):
+        with pytest.raises(SettingsError, match="Cannot read.*Copy it and the files beside it"):
             Replay(file, model=None)
     else:
         assert opened(file, model=None).complete([prompt("q")])[0].recorded
@@ -328,10 +328,10 @@ def newer_format(file: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is no replay file, or is damaged"),
-        (lambda file: file.write_text("short"), SettingsError, "is no replay file, or is damaged"),
-        (other_database, SettingsError, "a database of something else"),
-        (newer_format, SettingsError, "newer version of kgqa .format 2, this one knows 1.: update kgqa"),
+        (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is damaged or not a replay file"),
+        (lambda file: file.write_text("short"), SettingsError, "is damaged or not a replay file"),
+        (other_database, SettingsError, "a database, but not a replay file"),
+        (newer_format, SettingsError, "newer version of kgqa .format 2; this version reads 1.. Update kgqa"),
         (lambda file: file.mkdir(), SettingsError, "is a folder"),
     ],
     ids=["text", "short text", "other database", "newer format", "folder"],
@@ -385,7 +385,7 @@ def test_a_reply_that_somebody_changed_into_something_else(file, opened, text):
     replay.complete([prompt("q")])
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE replies SET completion = ?", (text,))
-    with pytest.raises(ModelUnavailable, match="cannot be used any more"):
+    with pytest.raises(ModelUnavailable, match="is damaged"):
         replay.complete([prompt("q")])
 
 
@@ -422,7 +422,7 @@ def test_a_file_with_other_tables_is_not_used(file, change, write):
         connection.executescript(change)
     before = file.read_bytes()
     model = Numbered()
-    with pytest.raises(SettingsError, match=f"{file} has other tables than a replay file"):
+    with pytest.raises(SettingsError, match=f"The tables of {file} are not those of a replay file"):
         Replay(file, model=model if write else None, name="a model").complete([prompt("q"), prompt("another")])
     assert file.read_bytes() == before and model.calls == []
 
@@ -451,7 +451,7 @@ def test_no_other_file_is_written_or_removed(file, tmp_path, write):
         beside = file.with_name(file.name + ("-journal" if ending == "named" else ending))
         victim.write_text("precious" * 10)
         beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
-        with pytest.raises(SettingsError, match=f"{beside} beside .* leads to another file"):
+        with pytest.raises(SettingsError, match=f"{beside} beside .* refers to another file"):
             Replay(file, model=Numbered() if write else None).complete([prompt("another")])
         beside.unlink()
         assert victim.read_text() == "precious" * 10
@@ -495,7 +495,7 @@ def test_values_of_another_type_or_range_are_refused(file, opened, changed):
     replay.complete([prompt("q")])
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET completion = ?", (json.dumps(KEPT | changed),))
-    with pytest.raises(ModelUnavailable, match=f"{file} cannot be used any more: .* of one of its replies"):
+    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: one of its replies"):
         replay.complete([prompt("q")])
 
 

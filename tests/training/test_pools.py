@@ -153,11 +153,11 @@ def test_questions_are_read_plain_and_gzipped(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"question": "who?"}\n{', "line 2 is no JSON"),
-        (b'{"question": 5}', 'line 1 is no JSON object with the text of a "question"'),
-        (b"[]", "line 1 is no JSON object"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"[" * 100_000, "line 1 is no JSON"),
+        (b'{"question": "who?"}\n{', "line 2 is not JSON"),
+        (b'{"question": 5}', 'line 1 is not a JSON object with a "question" text'),
+        (b"[]", "line 1 is not a JSON object"),
+        (b"\xff\xfe", "Cannot read"),
+        (b"[" * 100_000, "line 1 is not JSON"),
     ],
 )
 def test_files_that_are_no_questions(tmp_path, content, message):
@@ -169,7 +169,7 @@ def test_files_that_are_no_questions(tmp_path, content, message):
 def test_damaged_and_missing_files(tmp_path):
     (tmp_path / "q.gz").write_bytes(gzip.compress(b'{"question": "who?"}' * 100)[:-20])
     for name in ("q.gz", "missing.jsonl"):
-        with pytest.raises(QuestionError, match="cannot be read"):
+        with pytest.raises(QuestionError, match="Cannot read"):
             read_training_questions(tmp_path / name)
 
 
@@ -242,7 +242,7 @@ def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "is no ontology"), (b"\xff" * 9, "cannot be read"), (None, "cannot be read")]
+    ("content", "message"), [(b"", "is not an ontology"), (b"\xff" * 9, "Cannot read"), (None, "Cannot read")]
 )
 def test_what_is_no_ontology(tmp_path, content, message):
     if content is not None:

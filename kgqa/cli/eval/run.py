@@ -210,7 +210,7 @@ def _planned(plan: Plan, settings: Settings, chosen: Chosen) -> Iterator[tuple[R
 
     with open_resources(settings=_enough_for(settings, plan.concurrency), say=say) as resources:
         if plan.most_cost is not None and resources.models is not None:
-            resources.models.need_prices("--budget")
+            resources.models.require_prices("--budget")
         questions, whole = chosen
         yield resources, manifest_of(plan, questions, resources, whole=whole)
 
@@ -284,7 +284,7 @@ def old_run(
         questions, _ = chosen_questions(plan)
         with open_resources(settings=settings, say=say) as resources:
             if plan.most_cost is not None and resources.models is not None:
-                resources.models.need_prices("--budget")
+                resources.models.require_prices("--budget")
             for note in check_same(run, questions, resources):
                 say(f"kgqa: {note}")
             # not before the graph is there and the one it was

@@ -91,7 +91,7 @@ def manifest_of(
         "losses": plan.losses,
         "most_cost": plan.most_cost,
         "graph": to_json(graph),
-        "models": resources.models.described() if resources.models else None,
+        "models": resources.models.stage_settings() if resources.models else None,
         "embeddings": resources.encoder.name if resources.encoder else None,
         "settings": {key: value for key, value in settings.values.items() if key not in LEFT_OUT},
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
@@ -244,7 +244,7 @@ def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, sp
         found["changed"] = [*found.get("changed", []), {"at": now, "before": before, "now": changed}]
         found["settings"] = old | changed
         found["given"] = sorted({*found.get("given", ()), *changed})
-        found["models"] = resources.models.described() if resources.models else None
+        found["models"] = resources.models.stage_settings() if resources.models else None
     return found
 
 

@@ -533,7 +533,7 @@ def test_the_size_of_a_reply(chat, size, failure):
 def test_openai_needs_a_key_and_a_model():
     with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
         OpenAIChat("gpt", key=" ")
-    with pytest.raises(SettingsError, match="name"):
+    with pytest.raises(SettingsError, match="Name one"):
         OpenAIChat(None, key=KEY)
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         OpenAIChat("gpt", key="two words")

@@ -231,7 +231,7 @@ def test_the_encoder_of_a_process_is_opened_once(encoder, encoder_cache):
 
 def test_vectors_are_not_lost_when_another_thread_cuts_memory_back(onnx, monkeypatch):
     """The other thread comes in while vectors are computed; what was remembered before is still needed after it."""
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._REMEMBERED", 1)
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 1)
 
     class Interrupted:
         name = onnx.name

@@ -164,7 +164,7 @@ def test_a_damaged_int8_model_is_made_again(bert, tmp_path, monkeypatch):
     first = open_encoder(cache, model=str(bert), precision="int8")
     file = tmp_path / "models" / first.name / "model.onnx"
     file.write_bytes(b"this is no model")
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPENED", {})  # as in another process
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
     again = open_encoder(cache, model=str(bert), precision="int8")
     assert np.array_equal(again.encode_questions(TEXTS), first.encode_questions(TEXTS))
 
@@ -265,7 +265,7 @@ def test_a_name_that_cannot_be_had(tmp_path):
 def test_the_packaged_model_has_its_key():
     files = packaged_minilm()
     assert Path(files.source, "model.safetensors").is_file()
-    assert files.key.startswith("all-minilm-l6-v2-") and files.fetched
+    assert files.key.startswith("all-minilm-l6-v2-") and files.is_local
     assert ModelFiles("a", "b").device is None
 
 
