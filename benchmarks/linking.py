@@ -43,7 +43,7 @@ from kgqa.explore.linking import RelationFit, find_mentions, link
 from kgqa.explore.masking import leaks, mask
 from kgqa.explore.word_matching import word_keys
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.reading import read_names
@@ -102,7 +102,7 @@ def ready_graph(name: str, work: Path) -> KnowledgeGraph:
     if not folder.exists():
         print(f"Loading {name} into {folder.path} (once) ...", file=sys.stderr)
         work.mkdir(parents=True, exist_ok=True)
-        load_files(folder.path, files, restart=True)
+        load_graph(folder.path, files, restart=True)
     return open_graph(folder.path, cache=Cache(work / "cache"))
 
 

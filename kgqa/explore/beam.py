@@ -161,9 +161,9 @@ def make_candidate(
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
     """Describe what a step leads to: its type, or the relations that describe its ends."""
-    if type_ := graph.leads_to_type(step):
+    if type_ := graph.target_type(step):
         return type_words(type_, graph.schema)
-    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.described_by(step))
+    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
 
 
 def _expand(
@@ -175,7 +175,7 @@ def _expand(
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
-        expansions = graph.each(
+        expansions = graph.map(
             lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
             parents,
             tolerated=(StoreTimeout,),
@@ -224,9 +224,9 @@ def _look_up_kinds(
         step: None
         for parent, expansion in zip(parents, expansions)
         for step in (() if isinstance(expansion, StoreTimeout) else expansion.steps)
-        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.leads_to_type(step)
+        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.target_type(step)
     }
-    graph.each(graph.described_by, steps)
+    graph.map(graph.describing_relations, steps)
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:

@@ -119,10 +119,10 @@ class JoinFinder:
             for number, other in enumerate(others):
                 if here is None:
                     start = RelationPath(path.topic, path.steps[:place])
-                    self._look_up([start, *others[: self._graph.at_once - 1]])
+                    self._look_up([start, *others[: self._graph.concurrency - 1]])
                     here = self._ends[start]
                 if other not in self._ends:
-                    self._look_up(others[number : number + self._graph.at_once])
+                    self._look_up(others[number : number + self._graph.concurrency])
                 if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(place, other))):
                     found.append(Join(place, other))
                     if len(found) == most:
@@ -142,7 +142,7 @@ class JoinFinder:
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
         late = (StoreTimeout, PartialResult)
         for path, ends in zip(
-            new, self._graph.each(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
+            new, self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
         ):
             self.late = self.late or isinstance(ends, late)
             self._ends[path] = (

@@ -70,7 +70,7 @@ def select_entities(
 
 def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
     found = []
-    every = graph.each(
+    every = graph.map(
         lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
         candidates,
         tolerated=(StoreTimeout, PartialResult, ResultCapped),

@@ -16,7 +16,7 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import NameHit, NameLookup
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.words import relation_words
@@ -205,7 +205,7 @@ class _LinkRanking:
     def _look_up(self, entities: Iterable[Entity]) -> None:
         """Look up the relations of entities, concurrently."""
         new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
-        expansions = self.graph.each(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
+        expansions = self.graph.map(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
         labels = self.graph.relation_labels if new else {}
         for entity, expansion in zip(new, expansions):
             words = {relation_words(step.relation, self.graph.schema, labels) for step in expansion.steps}
@@ -241,16 +241,18 @@ def _order(item: _ScoredHit) -> tuple[float, bool, str]:
     return (-item.score, item.found.match.kind == "alias", item.found.match.entity.iri)
 
 
-_VOCABULARIES: weakref.WeakKeyDictionary[Derived, tuple[dict[str, int], frozenset[str]]] = weakref.WeakKeyDictionary()
+_VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
     """Return the stems of all words of a graph's relations, except noise relations."""
     relations = graph.relations
-    known = _VOCABULARIES.get(graph.derived)
+    known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:
         telling = (relation for relation in relations if not graph.is_noise(relation))
         names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in telling)
         known = (relations, frozenset(term for name in names for term in terms(name)))
-        _VOCABULARIES[graph.derived] = known
+        _VOCABULARIES[graph.tables] = known
     return known[1]

@@ -17,7 +17,7 @@ from kgqa.explore.word_matching import (
     word_keys,
     words_of,
 )
-from kgqa.graph.names.index import NameIndex, NameMatch
+from kgqa.graph.names.index import NameMatch, Names
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.words import normalise
@@ -94,7 +94,7 @@ class NameHit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Words `start` to `end` contain a `share` of a name, weighted by rarity; `covered` is the weight of those words."""
+    """Words `start` to `end` contain a `share` of a name, by rarity; `covered` is the weight of those words."""
 
     start: int
     end: int
@@ -105,7 +105,7 @@ class Alignment:
 class NameLookup:
     """The words of one question, and the names in the index that match them."""
 
-    def __init__(self, question: str, names: NameIndex) -> None:
+    def __init__(self, question: str, names: Names) -> None:
         self.question = question
         self.names = names
         self.words: list[Word] = words_of(question)[:MAX_WORDS]

@@ -165,7 +165,8 @@ class ModelChooser:
             )
             for batch in (batches[index] for index in asked)
         ]
-        for index, choice in zip(asked, self._ask(prompts, [_choice(VERDICTS) for _ in asked])):
+        choices = self._ask(prompts, [_choice(VERDICTS) for _ in asked])
+        for index, choice in zip(asked, choices):
             decisions[index] = "unparsed" if choice is None else "yes" if choice == "YES" else "no"
         return decisions
 
@@ -236,13 +237,13 @@ def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts:
     return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))
 
 
-def _choice(options: tuple[str, ...]) -> Callable[[str], Reading[str]]:
+def _choice(options: tuple[str, ...]) -> Reader[str]:
     return lambda text: read_choice(text, options=options)
 
 
-def _indices(size: int, k: int) -> Callable[[str], Reading[tuple[int, ...]]]:
+def _indices(size: int, k: int) -> Reader[tuple[int, ...]]:
     return lambda text: read_indices(text, size=size, k=k)
 
 
-def _scores(size: int) -> Callable[[str], Reading[tuple[float | None, ...]]]:
+def _scores(size: int) -> Reader[tuple[float | None, ...]]:
     return lambda text: read_scores(text, size=size)

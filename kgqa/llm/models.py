@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
+from kgqa.llm.replay import Replay
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, check
 from kgqa.settings_table import BY_KEY
@@ -187,8 +190,6 @@ def open_model(name: str, settings: Settings) -> LLM:
         SettingsError: The name has none of these forms.
         ModelUnavailable: A library, a key or a file is missing.
     """
-    from kgqa.llm.replay import Replay
-
     kind, _, rest = name.partition(":")
     if kind == "replay" and rest:
         return Replay(Path(rest), model=None)
@@ -215,11 +216,7 @@ def open_model(name: str, settings: Settings) -> LLM:
 
 def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "vllm":
-        from kgqa.llm.backends.vllm import VLLMChat
-
         return VLLMChat(rest)
-    from kgqa.llm.backends.openai import OpenAIChat
-
     limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
     if kind == "openai":
         key = _key(OPENAI_KEY_VARIABLE)

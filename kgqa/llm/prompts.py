@@ -19,7 +19,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Message
+from kgqa.llm.client import Message, Role
 from kgqa.words import clean
 
 MAX_VALUE_CHARS = 4000
@@ -79,6 +79,7 @@ class Prompts:
             )
         given = {key: _plain(value) for key, value in values.items()}
         messages = []
+        role: Role
         for role in ("system", "user"):
             if role in compiled.blocks:
                 try:
@@ -86,7 +87,7 @@ class Prompts:
                 except Exception as error:  # a template can fail in any way, even by recursion
                     raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
                 if text:
-                    messages.append(Message(role, text))  # type: ignore[arg-type]
+                    messages.append(Message(role, text))
         if not messages:
             raise SettingsError(f"The prompt {name} has neither a block `system` nor a block `user`.")
         return tuple(messages)

@@ -170,7 +170,7 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     except StoreError:
         fingerprint, triples = "", None
     iris = tuple(entity.iri for entity in graph.view)
-    return GraphId(store.place, iris, fingerprint, triples, graph.schema.name)
+    return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
@@ -263,7 +263,7 @@ def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
     # their names are asked for now, because they are needed next
-    *known, _ = graph.each(
+    *known, _ = graph.map(
         lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)]
     )
     for entity, exists in zip(entities, known):

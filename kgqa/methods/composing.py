@@ -80,7 +80,7 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """The candidates that lead anywhere, with their ends."""
-    every = graph.each(
+    every = graph.map(
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
         tolerated=(StoreTimeout, PartialResult),

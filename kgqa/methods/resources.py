@@ -28,7 +28,7 @@ class Resources:
     def silent(self, seconds: float) -> list[str]:
         """The servers that send no reply within so many seconds, each by its address or its model."""
         responds = getattr(self.graph.store, "responds", None)
-        gone = [self.graph.store.place] if responds is not None and not responds(seconds) else []
+        gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
         if self.encoder is not None and not self.encoder.responds(seconds):
             gone.append(f"the embedding model {self.encoder.name}")
         return gone + (self.models.unresponsive(seconds) if self.models is not None else [])

@@ -106,7 +106,7 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Walk]) -> list[tuple[Walk, Step, float]]:
         every: list[tuple[Walk, dict[str, Step]]] = []
-        expansions = self._graph.each(
+        expansions = self._graph.map(
             lambda walk: self._graph.next_steps(RelationPath(walk.end)), frontier, tolerated=(StoreTimeout,)
         )
         for walk, expansion in zip(frontier, expansions):
@@ -135,7 +135,7 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Walk, Step, float]]) -> list[Walk]:
         found: list[Walk] = []
         several: list[tuple[Walk, Step, float, list[Value]]] = []
-        reached = self._graph.each(
+        reached = self._graph.map(
             lambda asked: self._graph.ends(RelationPath(asked[0].end, (asked[1],)), limit=LISTED),
             steps,
             tolerated=(StoreTimeout, PartialResult),

@@ -132,7 +132,8 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
     if variant == "okapi" and len(bags) >= SMALLEST_OKAPI_POOL and wanted and any(bags):
         from rank_bm25 import BM25Okapi
 
-        return BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
+        scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
+        return scores
     return bm25_of_terms(wanted, bags, idf=idf)
 
 

@@ -138,7 +138,7 @@ class TrainedRanker:
         scores = np.zeros(len(rows))
         if not rows.size:
             return scores
-        query = self.question_map @ np.asarray(question_vector, dtype=np.float32)
+        query: np.ndarray = self.question_map @ np.asarray(question_vector, dtype=np.float32)
         query /= max(float(np.linalg.norm(query)), 1e-12)
         step_vectors = vectors + self.directions[directions]
         first, first_of = _used(rows[:, 0])
@@ -177,7 +177,7 @@ class TrainedRanker:
             "embeddings": self.embeddings,
             "one_step_bias": self.one_step_bias,
         }
-        arrays = {name: _stored(name, getattr(self, name)) for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: _stored(name, getattr(self, name)) for name in _ARRAYS}
         temporary = ""
         try:
             path = Path(path)
@@ -288,7 +288,8 @@ def _loaded(name: str, array: np.ndarray) -> np.ndarray:
 
 def in_half_precision(ranker: TrainedRanker) -> TrainedRanker:
     """Return the ranker as it is after saving and loading."""
-    return replace(ranker, **{name: _loaded(name, _stored(name, getattr(ranker, name))) for name in _ARRAYS})
+    arrays: dict[str, Any] = {name: _loaded(name, _stored(name, getattr(ranker, name))) for name in _ARRAYS}
+    return replace(ranker, **arrays)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

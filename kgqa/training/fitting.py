@@ -186,14 +186,11 @@ def _fit(
         loss = cross_entropy(logits, torch.zeros(len(batch), dtype=torch.long))
         total_loss = loss + settings.pull * sum(((each - eye) ** 2).sum() for each in maps)
         optimiser.zero_grad()
-        total_loss.backward()
+        total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    ranker = TrainedRanker(
-        *(each.detach().numpy().astype(np.float32) for each in (question_map, first_map, further_map, directions)),
-        one_step_bias=float(bias.detach()),
-        embeddings=vectors.embeddings,
-    )
+    question, first, further, turns = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
+    ranker = TrainedRanker(question, first, further, turns, float(bias.detach()), vectors.embeddings)
     return in_half_precision(ranker)
 
 
@@ -216,7 +213,8 @@ def _sampled(example: Example, negatives: int, random: np.random.Generator) -> n
     """Return the rows of the gold path, which is first, and of at most `negatives` others."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
-    return example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

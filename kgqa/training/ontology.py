@@ -73,9 +73,8 @@ class Ontology:
 
     def folded(self, step: Step) -> Step:
         """Return the step in the form that `steps_from` returns: forwards, if an inverse of the relation is known."""
-        if step.direction == "in" and (twin := self.inverses.get(step.relation)) in self.ends:
-            return Step(twin)
-        return step
+        twin = self.inverses.get(step.relation) if step.direction == "in" else None
+        return Step(twin) if twin is not None and twin in self.ends else step
 
 
 def read_ontology(place: Path, schema: Schema) -> Ontology:

@@ -131,7 +131,7 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
         onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
-        found += [path.steps for path in onward if not graph.on_mediator(path)]
+        found += [path.steps for path in onward if not graph.ends_on_mediators(path)]
         frontier = onward
         if len(found) > MAX_POOL:
             break
@@ -146,7 +146,7 @@ def _as_explored(
 
     def either(step: Step) -> Step:
         twins = [inverse] if (inverse := graph.inverse(step.relation)) else []
-        twins += graph.derived.inverse_of.get(step.relation, ())
+        twins += graph.tables.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
         return next((each for each in every if numbers.get(each) in here), step)
 

@@ -68,8 +68,7 @@ def test_an_empty_intersection_says_so(films):
     french = candidates(films, path("m.france", "^people.person.nationality"))
     trace = Trace()
     assert (
-        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace)
-        == []
+        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace) == []
     )
     assert [event.kind for event in trace.events()] == ["no_intersection"]
 

@@ -253,7 +253,7 @@ def test_which_model_is_meant(file, opened):
     opened(file, model=Numbered("two")).complete([prompt("q")])
     assert opened(file, model=None).name == "two"
     opened(file, model=Numbered("one")).complete([prompt("q")])
-    with pytest.raises(ModelUnavailable, match="It has: one, two"):
+    with pytest.raises(ModelUnavailable, match="several models: one, two"):
         Replay(file, model=None)
     replay = opened(file, model=None, name="one")
     assert replay.name == "one" and replay.complete([prompt("q")])[0].text.startswith("q")
@@ -301,7 +301,7 @@ def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_to
         log.write_bytes(kept)
     file.chmod(0o444)
     plain_user.chmod(0o555 if folder_too else 0o755)
-    with pytest.raises(SettingsError, match="cannot be written.*--replay-only"):
+    with pytest.raises(SettingsError, match="Cannot write.*--replay-only"):
         Replay(file, model=Numbered())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
@@ -359,7 +359,7 @@ def test_folders_are_made(tmp_path, opened):
     opened(tmp_path / "a #1" / "b?%20" / "r.sqlite", model=Numbered()).complete([prompt("q")])
     assert (tmp_path / "a #1" / "b?%20" / "r.sqlite").is_file()
     (tmp_path / "text").touch()
-    with pytest.raises(SettingsError, match="cannot be written"):
+    with pytest.raises(SettingsError, match="Cannot write"):
         Replay(tmp_path / "text" / "r.sqlite", model=Numbered())
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import QuestionError, SettingsError
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
@@ -338,7 +338,7 @@ EXTRA = f"""\
 def graph(tmp_path):
     lines = "".join(" ".join(f"<{NS}{name}>" for name in line.split()) + " .\n" for line in GRAPH.splitlines())
     (tmp_path / "g.nt").write_text(lines + EXTRA)
-    load_files(tmp_path / "graph", [tmp_path / "g.nt"], schema="freebase")
+    load_graph(tmp_path / "graph", [tmp_path / "g.nt"], schema="freebase")
     with open_graph(tmp_path / "graph") as graph:
         yield graph
 

@@ -115,7 +115,7 @@ def exact_paths(
     for topic in dict.fromkeys(topics):
         covering[topic], onto_mediators[topic] = [], []
         for path in _walk(search, topic):
-            if graph.on_mediator(path):
+            if graph.ends_on_mediators(path):
                 onto_mediators[topic].append(path)
             elif arriving is None or path.steps[-1] in arriving:
                 found = search.keys(search.ends_of(path))
@@ -163,7 +163,7 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
                 if hops > settings.depth:
                     continue
                 yield path
-                passing = graph.on_mediator(path) and settings.mediator_hop == "free"
+                passing = graph.ends_on_mediators(path) and settings.mediator_hop == "free"
                 if hops < settings.depth or (passing and len(path) < 3 * settings.depth):
                     onward.append(path)
         frontier = onward
@@ -191,7 +191,7 @@ def _on_mediators(
         for path in paths:
             for place in range(1, len(path)):
                 inner = RelationPath(topic, path.steps[:place])
-                if not search.graph.on_mediator(inner):
+                if not search.graph.ends_on_mediators(inner):
                     continue
                 for other in others:
                     shared = search.ends_of(inner) & search.ends_of(other)

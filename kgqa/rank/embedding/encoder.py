@@ -16,6 +16,9 @@ import numpy as np
 
 from kgqa.cache import Cache, VectorCache
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
+from kgqa.rank.embedding.remote import RemoteEncoder
+from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, find_model, packaged_minilm
 
 Precision = Literal["fp32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -144,6 +147,7 @@ def _open(
     precision: Precision,
     say: Callable[[str], None],
 ) -> CachedEncoder | None:
+    encoder: OnnxEncoder | TorchEncoder | RemoteEncoder | None
     encoder = _open_remote(cache, model, url, precision) if url else _open_local(cache, model, precision, say)
     if encoder is None:
         return None
@@ -154,10 +158,9 @@ def _open(
     return CachedEncoder(encoder, cache.vectors(encoder.name, encoder.size or 0), query_prompt=prompt, name=name)
 
 
-def _open_local(cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]):
-    from kgqa.rank.embedding.onnx_encoder import open_int8_encoder, open_local_encoder
-    from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, find_model, packaged_minilm
-
+def _open_local(
+    cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]
+) -> OnnxEncoder | TorchEncoder | None:
     files = packaged_minilm() if model is None else find_model(model, say=say)
     if files is None:
         if precision != "fp32":
@@ -169,9 +172,7 @@ def _open_local(cache: Cache, model: str | None, precision: Precision, say: Call
     return encoder
 
 
-def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision):
-    from kgqa.rank.embedding.remote import RemoteEncoder
-
+def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision) -> RemoteEncoder:
     if not model:
         raise SettingsError("An embedding server needs the name of a model: set rank.model beside rank.model_url.")
     if precision != "fp32":

@@ -97,7 +97,9 @@ def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
     assert constraints.mode == "structured_outputs"
     assert not constraints.fall_back("json_schema")
     won: list[bool] = []
-    threads = [threading.Thread(target=lambda: won.append(constraints.fall_back("structured_outputs"))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: won.append(constraints.fall_back("structured_outputs"))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
