@@ -149,11 +149,11 @@ class TrainedRanker:
         second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])
         lengths = (rows >= 0).sum(axis=1)
         longer = np.flatnonzero(lengths > 2)
-        further = step_vectors @ self.further_map.T if longer.size else None
+        further = step_vectors @ self.further_map.T if longer.size else missing
         for start in range(0, len(rows), _ROWS):
             block = slice(start, start + _ROWS)
             paths = first_terms[first_of[block]] + second_terms[second_of[block]]
-            for row in longer[(longer >= start) & (longer < start + _ROWS)] if further is not None else ():
+            for row in longer[(longer >= start) & (longer < start + _ROWS)]:
                 rest = rows[row, 1 : lengths[row]]
                 paths[row - start] = first_terms[first_of[row]] + further[rest].mean(axis=0)
             norms = np.sqrt(np.einsum("ij,ij->i", paths, paths))

@@ -102,7 +102,7 @@ def test_what_was_late_is_said(films, monkeypatch):
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     monkeypatch.setattr(films, "ends", too_late)
-    meetings, trace = JoinFinder(films), Trace()
+    finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
     assert finder.late and "gave_up" in {event.kind for event in trace.events()}
 

@@ -512,13 +512,13 @@ def test_a_hanging_server_does_not_take_more_time_than_there_is(opened):
 
 
 def test_an_error_reaches_whoever_waits(opened):
-    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, _trace, asked):
         with pytest.raises(ModelUnavailable, match=PRICED):
             asked.complete([ask()])
 
 
 def test_with_time_left_replies_come_as_they_are(opened):
-    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, _trace, asked):
         texts = [str(number) for number in range(12)]
         assert [each.text for each in asked.complete([ask(text) for text in texts])] == texts
 
@@ -571,7 +571,8 @@ def test_questions_in_threads_are_charged_for_their_own(opened):
 def test_notes_are_said_once(opened):
     with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
         models = opened({"llm.model": f"{server.url}#m", "llm.seed": 1})
-        assert isinstance(asked := models.for_question(Trace()), QuestionModels)
+        asked = models.for_question(Trace())
+        assert isinstance(asked, QuestionModels)
         asked.complete([ask(), ask("b")])
         asked.complete([ask(stage="filter")])
         (note,) = models.notes

@@ -504,6 +504,7 @@ SHORT = st.text(st.characters(codec="utf-8"), max_size=9)
 COLUMNS = st.none() | st.integers(-9, 9) | st.floats() | st.binary(max_size=9) | SHORT
 
 
+@pytest.mark.slow
 @given(
     row=hostile(ROW),
     column=st.sampled_from(["none", "key", "model", "created", "completion"]),
@@ -528,12 +529,13 @@ def test_rows_that_a_stranger_wrote(tmp_path_factory, row, column, value):
         finally:
             replay.close()
     except KgqaError as error:
-        assert str(file) in str(error) and str(error).isprintable()
+        assert str(file) in str(error) and str(error).isprintable()  # noqa: PT017  # both outcomes are allowed
     else:
         assert isinstance(completion.text, str) and completion.recorded
         assert 0 <= completion.prompt_tokens <= 10**9 and 0 <= completion.seconds < 10**8
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if SOAK else 4)
 @given(row=hostile(KEPT), model=st.sampled_from(["m", "\x1b[31m", "a" * 10**6]))
 def test_a_question_on_a_file_of_a_stranger(tmp_path_factory, monkeypatch, row, model):
@@ -667,6 +669,7 @@ def hammer(file: str, count: int, start, results) -> None:
     results.put([(each.text, each.seconds) for each in got])
 
 
+@pytest.mark.slow
 def test_processes_that_ask_the_same_get_the_same(file):
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
@@ -701,6 +704,7 @@ def started_writer(file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True, cwd=root)
 
 
+@pytest.mark.slow
 def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
     writer = started_writer(file)
     assert writer.stdout is not None
@@ -722,6 +726,7 @@ def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
     replay.close()
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_any_moment_leaves_a_file_that_can_be_used(file):
     """The moments lie around the file's creation, the first replies, and later ones."""
     moments = random.Random(14)
@@ -744,6 +749,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_file_that_can_be_used(file):
         assert [each.text for each in kept] == said and model.calls == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_any_size_loses_nothing(file, tmp_path):
     """The file grows until a limit; what was returned before is there, and afterwards it goes on."""
     full = 0
@@ -761,7 +767,7 @@ def test_a_disk_that_is_full_at_any_size_loses_nothing(file, tmp_path):
                 replay.close()
         except KgqaError as error:
             full += 1
-            assert str(file) in str(error)
+            assert str(file) in str(error)  # noqa: PT017  # both outcomes are allowed
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         model = Numbered()

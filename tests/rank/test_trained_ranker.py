@@ -108,8 +108,11 @@ def test_more_paths_than_a_block_holds(ranker_384):
     ]
     question = random.normal(size=384)
     together = ranker_384.score(question, paths, lambda wanted: np.stack([relations[r] for r in wanted]))
-    alone = [ranker_384.score(question, [p], lambda wanted: np.stack([relations[r] for r in wanted]))[0] for p in paths]
-    assert together == pytest.approx(np.array(alone), abs=1e-5)
+    some = [*range(5), *range(500, 530), *range(1020, 1030), 1299]  # at the borders of blocks of 512
+    alone = [
+        ranker_384.score(question, [paths[i]], lambda wanted: np.stack([relations[r] for r in wanted]))[0] for i in some
+    ]
+    assert together[some] == pytest.approx(np.array(alone), abs=1e-5)
 
 
 def test_no_paths_and_no_steps():
@@ -326,7 +329,7 @@ def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
     try:
         ranker = TrainedRanker.load(file)
     except SettingsError as error:
-        assert "Train it again" in str(error) or "train it again" in str(error)
+        assert "Train it again" in str(error) or "train it again" in str(error)  # noqa: PT017  # both outcomes are allowed
     else:
         assert np.isfinite(ranker.one_step_bias)
 

@@ -8,8 +8,8 @@ from email.utils import formatdate
 import pytest
 
 from kgqa.llm.backends.exchange import (
-    LONGEST_REQUESTED,
     LONGEST_PAUSE,
+    LONGEST_REQUESTED,
     RequestFailure,
     RetryDelays,
     retry_after,

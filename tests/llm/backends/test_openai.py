@@ -651,6 +651,7 @@ def test_a_client_that_is_forgotten_leaves_no_threads(chat):
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["interrupted", "at its end"])
 def test_a_server_that_hangs_does_not_keep_the_program(how):
     """The user interrupts while a reply is awaited; the main thread ends while another awaits one."""
