@@ -191,7 +191,7 @@ def rewritten(file, **changes):
     ("changes", "message"),
     [
         ({"kind": "else"}, "not that of a ranker"),
-        ({"version": 2}, "version 2, this kgqa reads version 1"),
+        ({"version": 2}, "version 2, but this kgqa reads version 1"),
         ({"version": "1"}, "no version"),
         ({"size": 100}, "shapes"),
         ({"size": None}, "no size"),
