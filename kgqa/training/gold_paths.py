@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import QueryRejected, SchemaError
-from kgqa.graph.query.tokens import Token, prepare, tokens
+from kgqa.graph.query.tokens import Token, prepare_for_engine, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
@@ -54,7 +54,7 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
             entity with a chain to the answer.
     """
     try:
-        items = [token for token in tokens(prepare(sparql)) if token.kind not in ("space", "comment")]
+        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
         return []
     answer = _asked_for(items)
@@ -88,7 +88,7 @@ class QueryPattern:
 def query_pattern(sparql: str) -> QueryPattern | None:
     """Return the triple patterns of a gold query; None if it has none or asks for no variable."""
     try:
-        items = [token for token in tokens(prepare(sparql)) if token.kind not in ("space", "comment")]
+        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
         return None
     answer, stands_for = _asked_for(items), _values(items)
