@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.graph import Expansion, KnowledgeGraph
+from kgqa.graph.expansion import Expansion
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.trace import Trace
 from kgqa.words import (
@@ -51,7 +52,7 @@ class BeamSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HopResult:
     """The result of one hop: all its candidates, those that passed the prefilter, and the winners."""
 
     pool: tuple[Candidate, ...]
@@ -68,8 +69,8 @@ def explore(
     tournament: RankCandidates,
     trace: Trace,
     select: SelectEntities | None = None,
-    enough: Callable[[Sequence[Hop]], bool] = lambda hops: False,
-) -> list[Hop]:
+    enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
+) -> list[HopResult]:
     """Explore hop by hop, all topics together.
 
     The pool of a hop contains the paths kept so far and their extensions, so that paths of different lengths and topics
@@ -88,7 +89,7 @@ def explore(
     Raises:
         StoreTimeout: The first hop timed out; a timeout in a later hop ends the exploration.
     """
-    hops: list[Hop] = []
+    hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = [Candidate(RelationPath(topic), "") for topic in topics]
@@ -114,7 +115,7 @@ def explore(
         trace.event("shortlist", hop=number, paths=[keys[c.path] for c in short])
         kept = tournament(short)
         trace.event("kept", hop=number, paths=[c.words for c in kept], keys=[keys[c.path] for c in kept])
-        hops.append(Hop(tuple(pool), tuple(short), tuple(kept)))
+        hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))
         if number == settings.depth or enough(hops):
             break
         new = {candidate.path for candidate in found}
@@ -124,9 +125,9 @@ def explore(
     return hops
 
 
-def _approximate(hop: Hop) -> Hop:
+def _approximate(hop: HopResult) -> HopResult:
     parts = (tuple(replace(c, approximate=True) for c in part) for part in (hop.pool, hop.shortlist, hop.kept))
-    return Hop(*parts)
+    return HopResult(*parts)
 
 
 def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:

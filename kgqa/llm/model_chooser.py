@@ -25,7 +25,7 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 T = TypeVar("T")
 Elements = tuple[str, ...]
 """A path in words: the topic, then one text per hop."""
-Reader = Callable[[str], Reading[T]]
+ReplyReader = Callable[[str], Reading[T]]
 """Reads a reply."""
 Compare = Literal["choice", "mark", "reasons"]
 LETTERS = ("A", "B")
@@ -184,7 +184,7 @@ class ModelChooser:
         choices = tuple(options) if self._compare == "choice" else ()
         return Prompt(tuple(messages), stage, choices=choices)
 
-    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[Reader[T]]) -> list[T | None]:
+    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[ReplyReader[T]]) -> list[T | None]:
         return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)
 
 
@@ -192,7 +192,7 @@ def ask_and_read(
     models: QuestionModels,
     prompts: Prompts,
     asked: Sequence[Prompt],
-    readers: Sequence[Reader[T]],
+    readers: Sequence[ReplyReader[T]],
     *,
     reask: int = 1,
 ) -> list[T | None]:
@@ -237,13 +237,13 @@ def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts:
     return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))
 
 
-def _choice(options: tuple[str, ...]) -> Reader[str]:
+def _choice(options: tuple[str, ...]) -> ReplyReader[str]:
     return lambda text: read_choice(text, options=options)
 
 
-def _indices(size: int, k: int) -> Reader[tuple[int, ...]]:
+def _indices(size: int, k: int) -> ReplyReader[tuple[int, ...]]:
     return lambda text: read_indices(text, size=size, k=k)
 
 
-def _scores(size: int) -> Reader[tuple[float | None, ...]]:
+def _scores(size: int) -> ReplyReader[tuple[float | None, ...]]:
     return lambda text: read_scores(text, size=size)

@@ -14,7 +14,7 @@ from kgqa.graph.query.tokens import Token, prepare_for_engine, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
-Triple = tuple[str, str, str]
+TermTriple = tuple[str, str, str]
 _TERMS = ("variable", "iri", "name", "string", "number", "blank")
 _TAILS = ("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET")
 _APART = ("EXISTS", "MINUS", "VALUES")
@@ -80,7 +80,7 @@ class QueryPattern:
         answer: The variable that is asked for.
     """
 
-    edges: tuple[Triple, ...]
+    edges: tuple[TermTriple, ...]
     different: tuple[tuple[str, str], ...]
     answer: str
 
@@ -127,7 +127,7 @@ def _values(items: Sequence[Token]) -> dict[str, str]:
     return found
 
 
-def _edges(items: Sequence[Token]) -> Iterator[Triple]:
+def _edges(items: Sequence[Token]) -> Iterator[TermTriple]:
     """Yield the triple patterns of all groups except those that only test (EXISTS, MINUS) or give values."""
     terms: list[str] = []
     plain = True
@@ -170,7 +170,7 @@ def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
     return at
 
 
-def _chain(edges: Sequence[Triple], start: str, goal: str) -> tuple[Step, ...]:
+def _chain(edges: Sequence[TermTriple], start: str, goal: str) -> tuple[Step, ...]:
     """Return the shortest path from an entity to a variable through variables, the first in the text among equals."""
     reached: dict[str, tuple[Step, ...]] = {start: ()}
     frontier = [start]

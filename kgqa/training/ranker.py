@@ -19,7 +19,7 @@ from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, rela
 from kgqa.words import relation_words
 
 HELD_OUT = 0.1
-Rows = Sequence[Mapping[str, Any]]
+QuestionRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class TrainingReport:
 
 
 def train_ranker(
-    questions: Rows,
+    questions: QuestionRows,
     encoder: CachedEncoder,
     *,
     schema: Schema,
     graphs: Sequence[KnowledgeGraph] = (),
     ontology: Ontology | None = None,
-    evaluated: Rows = (),
+    evaluated: QuestionRows = (),
     settings: TrainingSettings | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:

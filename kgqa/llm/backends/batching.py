@@ -15,7 +15,7 @@ from kgqa.llm.client import Completion, Prompt
 
 
 @dataclass(frozen=True, eq=False)
-class _Request:
+class _BatchedRequest:
     prompts: list[Prompt]
     arrived: float
     future: Future[list[Completion]] = field(default_factory=Future)
@@ -56,8 +56,8 @@ class RequestBatcher:
         self._wait = wait
         self._most = most
         self._changed = threading.Condition()
-        self._waiting: deque[_Request] = deque()
-        self._running: list[_Request] = []
+        self._waiting: deque[_BatchedRequest] = deque()
+        self._running: list[_BatchedRequest] = []
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -71,7 +71,7 @@ class RequestBatcher:
         """
         if not prompts:
             return []
-        request = _Request(list(prompts), time.monotonic())
+        request = _BatchedRequest(list(prompts), time.monotonic())
         with self._changed:
             if self._closed:
                 raise _closed()
@@ -103,7 +103,7 @@ class RequestBatcher:
             self._run(batch)
             del batch  # frees prompts and replies while the thread waits for the next batch
 
-    def _next(self) -> list[_Request] | None:
+    def _next(self) -> list[_BatchedRequest] | None:
         """Return the requests of the next call, perhaps an empty list; None after `close`."""
         with self._changed:
             while not self._waiting and not self._closed:
@@ -115,7 +115,7 @@ class RequestBatcher:
                 self._changed.wait(left)
             if self._closed:
                 return None
-            batch: list[_Request] = []
+            batch: list[_BatchedRequest] = []
             size = 0
             while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._most):
                 request = self._waiting.popleft()
@@ -125,7 +125,7 @@ class RequestBatcher:
             self._running = batch
             return batch
 
-    def _run(self, batch: list[_Request]) -> None:
+    def _run(self, batch: list[_BatchedRequest]) -> None:
         if not batch:
             return
         prompts = [prompt for request in batch for prompt in request.prompts]

@@ -13,9 +13,9 @@ from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 
 Recorder = Callable[..., None]
-Match = tuple[int, int]
+Pairing = tuple[int, int]
 # yields a batch of matches, receives for each whether the first candidate won, and returns candidates, best first
-Play = Generator[list[Match], list[bool], list[int]]
+Play = Generator[list[Pairing], list[bool], list[int]]
 
 
 def record_nothing(kind: str, /, **detail: Any) -> None:
@@ -100,10 +100,10 @@ def _merge_sort(pool: list[int], k: int) -> Play:
     return (merged + left + right)[:k]
 
 
-def _side_by_side(*playing: Play) -> Generator[list[Match], list[bool], list[list[int]]]:
+def _side_by_side(*playing: Play) -> Generator[list[Pairing], list[bool], list[list[int]]]:
     """Run several plays at once; each batch has the next matches of all that have not ended."""
     results: list[list[int]] = [[] for _ in playing]
-    pending: dict[int, list[Match]] = {}
+    pending: dict[int, list[Pairing]] = {}
 
     def advance(number: int, won: list[bool] | None) -> None:
         try:
@@ -134,7 +134,7 @@ def _eliminate(pool: list[int], k: int) -> Play:
     return placed
 
 
-def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Match], list[bool], int]:
+def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pairing], list[bool], int]:
     """Play a single elimination and return the winner.
 
     The strongest candidate meets the weakest, and has a bye if the number is odd.
