@@ -171,8 +171,8 @@ def mask(
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
     """Return the question without these names, see `mask`."""
-    nobody = Entity("urn:kgqa:topic")
-    text = mask(question, {nobody: [name for name in names if name.strip()]}).text
+    topic = Entity("urn:kgqa:topic")
+    text = mask(question, {topic: [name for name in names if name.strip()]}).text
     return " ".join(text.split())
 
 
@@ -229,7 +229,7 @@ def _carries(text: str, squeezed: str, places: list[int], name: str, letters: st
     return False
 
 
-# --- where names stand
+# --- finding names
 
 _Windows = list[tuple[int, int]]
 _Finder = Callable[[Sequence[Word], Sequence[str]], _Windows]
