@@ -69,7 +69,7 @@ class Bare:
         self._limit = str(int(1000 * seconds))
 
     def __call__(self, query: str) -> Any:
-        query = self._profile.worded(query)
+        query = self._profile.prepared(query)
         fields = {"query": query, "timeout": self._limit}
         headers = {"Accept": "application/sparql-results+json"}
         if len(query) <= 1500:
@@ -197,7 +197,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
     generator = random.Random(options.seed)
     measured: list[tuple[Operation, dict[str, float]]] = []
-    endpoint = EndpointOptions(keeps=False)
+    endpoint = EndpointOptions(caches=False)
     view = [options.graph_iri] if options.graph_iri else []
     with open_graph(url, view=view, timeout=options.timeout, endpoint=endpoint) as graph:
         if not graph.view:

@@ -15,7 +15,7 @@ from kgqa.explore.name_lookup import NameLookup
 from kgqa.explore.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameMatch
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
 
