@@ -74,7 +74,7 @@ def test_unknown_prompt(kgqa, name):
 
 def test_missing_folder(kgqa):
     done = kgqa("prompts", "list", "--prompts", "nowhere")
-    assert done.returncode == 2 and "There is no folder of prompts nowhere" in done.err
+    assert done.returncode == 2 and "There is no folder nowhere" in done.err
 
 
 def test_untrusted_folder_prints_no_control_characters(kgqa, tmp_path):
