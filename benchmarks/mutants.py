@@ -41,7 +41,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0
 """Seconds for the tests of one mutant, where the unchanged code takes less than a third of that."""
 
-SLOW = {"test_derived", "test_embedded", "test_rescoring", "test_memory", "test_both_stores"}
+SLOW = {
+    *("test_derived", "test_graph_tables", "test_embedded", "test_store", "test_both_stores"),
+    *("test_rescoring", "test_memory"),
+}
 """Test files that take long and rarely see a mutant that the others do not."""
 LOGGING = {"log", "logger", "logging", "warnings"}
 PAIRS: list[tuple[type, type]] = [
@@ -67,14 +70,16 @@ class Group:
 
 
 GROUPS = {
-    "tournament": Group("rank", ("tournament", "pairwise", "voting"), ("test_memo",)),
+    "tournament": Group("rank", ("tournament", "pairwise", "voting"), ("test_memo", "test_caching")),
     "export": Group("graph", ("export",)),
     "verdict": Group("graph", ("verdict",), ("test_json_results",)),
     "run folder": Group("evaluation", ("run_folder", "records"), ("test_runner",)),
-    "reply reading": Group("llm", ("parse", "choice_reply", "number_reply", "json_reply"), ("test_chooser",)),
+    "reply reading": Group(
+        "llm", ("parse", "choice_reply", "number_reply", "json_reply"), ("test_chooser", "test_model_chooser")
+    ),
     "masking": Group("explore", ("masking",), ("test_linking",)),
     "generations": Group("graph", ("folder",), ("test_loading",)),
-    "metrics": Group("evaluation", ("metrics", "measures", "keys", "scores"), ("test_official",)),
+    "metrics": Group("evaluation", ("metrics", "measures", "keys", "scores"), ("test_metrics", "test_official")),
 }
 
 
@@ -320,6 +325,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="with --again: the checkout that its mutants were drawn from")
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=15)
+    parser.add_argument("--group", action="append", choices=GROUPS, help="only this group (may be repeated)")
     parser.add_argument("--list", action="store_true", help="print the mutants and their tests and run nothing")
     options = parser.parse_args()
     checkout = options.checkout.resolve()
@@ -340,6 +346,8 @@ def main() -> None:
             if place:
                 modules[mutant["group"]].add(place[0].stem)
         for number, (mutant, place) in enumerate(zip(mutants, places, strict=True), 1):
+            if options.group and mutant["group"] not in options.group:
+                continue
             key = {name: mutant[name] for name in names}
             if any(key.items() <= line.items() for line in done):
                 continue
