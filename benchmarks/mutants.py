@@ -41,45 +41,39 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0
 """Seconds for the tests of one mutant, where the unchanged code takes less than a third of that."""
 
-SLOW = {
-    *("test_derived", "test_graph_tables", "test_embedded", "test_store", "test_both_stores"),
-    *("test_rescoring", "test_memory"),
-}
+SLOW = "test_derived test_graph_tables test_embedded test_store test_both_stores test_rescoring test_memory"
 """Test files that take long and rarely see a mutant that the others do not."""
 LOGGING = {"log", "logger", "logging", "warnings"}
 PAIRS: list[tuple[type, type]] = [
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
-    *(
-        (ast.And, ast.Or),
-        (ast.Add, ast.Sub),
-        (ast.Mult, ast.FloorDiv),
-        (ast.BitAnd, ast.BitOr),
-        (ast.LShift, ast.RShift),
-    ),
+    *((ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv), (ast.LShift, ast.RShift)),
+    *((ast.And, ast.Or), (ast.BitAnd, ast.BitOr)),
 ]
 OPPOSITES = {ast.Div: ast.Mult, **dict(PAIRS), **{second: first for first, second in PAIRS}}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Modules of one room (names of files, in any folder of the room), and tests that use them indirectly."""
+    """Modules of one room, in any of its folders, and test files that use them indirectly: today's and earlier names."""
 
     room: str
-    modules: tuple[str, ...]
-    tests: tuple[str, ...] = ()
+    modules: str
+    tests: str = ""
 
 
 GROUPS = {
-    "tournament": Group("rank", ("tournament", "pairwise", "voting"), ("test_memo", "test_caching")),
-    "export": Group("graph", ("export",)),
-    "verdict": Group("graph", ("verdict",), ("test_json_results",)),
-    "run folder": Group("evaluation", ("run_folder", "records"), ("test_runner",)),
+    "tournament": Group("rank", "tournament listwise pointwise pairwise voting", "test_memo test_caching"),
+    "export": Group("graph", "export"),
+    "verdict": Group("graph", "verdict reply_errors", "test_json_results"),
+    "run folder": Group("evaluation", "run_folder records", "test_runner"),
     "reply reading": Group(
-        "llm", ("parse", "choice_reply", "number_reply", "json_reply"), ("test_chooser", "test_model_chooser")
+        "llm",
+        "parse choice_reply number_reply json_reply answers scores choices indices json_values",
+        "test_chooser test_model_chooser",
     ),
-    "masking": Group("explore", ("masking",), ("test_linking",)),
-    "generations": Group("graph", ("folder",), ("test_loading",)),
-    "metrics": Group("evaluation", ("metrics", "measures", "keys", "scores"), ("test_metrics", "test_official")),
+    "masking": Group("explore", "masking", "test_linking"),
+    "generations": Group("graph", "folder", "test_loading"),
+    "metrics": Group("evaluation", "metrics measures keys scores", "test_metrics test_official"),
 }
 
 
@@ -243,7 +237,7 @@ def find_point(mutant: dict[str, Any], old: Path, new: Path) -> tuple[Path, Poin
 
 def module_files(package: Path, group: Group) -> list[Path]:
     """Return the modules of a group, in the order of its names."""
-    return [path for name in group.modules for path in sorted((package / group.room).rglob(f"{name}.py"))]
+    return [path for name in group.modules.split() for path in sorted((package / group.room).rglob(f"{name}.py"))]
 
 
 def draw(package: Path, seed: int, count: int) -> list[dict[str, Any]]:
@@ -291,7 +285,7 @@ def test_files(copy: Path, group: Group, module: Path, others: set[str]) -> list
             ranks[path] = 0
         elif path.stem.removeprefix("test_") in others:
             ranks[path] = 1
-        elif path.stem in group.tests or (imports.search(path.read_text()) and path.stem not in SLOW):
+        elif path.stem in group.tests.split() or (imports.search(path.read_text()) and path.stem not in SLOW.split()):
             ranks[path] = 2
     return [str(path.relative_to(copy)) for path in sorted(ranks, key=lambda path: ranks[path])]
 
@@ -351,7 +345,7 @@ def main() -> None:
             key = {name: mutant[name] for name in names}
             if any(key.items() <= line.items() for line in done):
                 continue
-            result: dict[str, Any] = {**key, "outcome": "not found"}
+            result: dict[str, Any] = key if place else {**key, "outcome": "not found"}
             if place:
                 tests = tuple(test_files(copy, GROUPS[mutant["group"]], place[0], modules[mutant["group"]]))
                 result |= {"path": str(place[0].relative_to(copy)), "line": place[1].line, "now": place[1].function}
