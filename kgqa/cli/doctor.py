@@ -41,7 +41,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     \b
     Exit codes: 0 an evaluation may be trusted, 1 it cannot be, 2 wrong usage, 130 stopped by Ctrl-C.
     """
-    from kgqa.doctor.run import Examination
+    from kgqa.doctor.examination import Examination
 
     if graph_path is not None and not graph_path.strip():
         raise click.UsageError("--graph is empty: give a folder or an address, or leave it out for the demo graph.")

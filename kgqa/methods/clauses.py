@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.parse import Reading, read_json
+from kgqa.methods.prompt_view import Shown
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Entity, Named
 from kgqa.trace import Trace
 from kgqa.words import clean

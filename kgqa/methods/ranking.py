@@ -10,9 +10,9 @@ from types import MappingProxyType
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
 from kgqa.llm.chooser import ModelChooser
+from kgqa.methods.prompt_view import Shown
 from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
-from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import plugin
 from kgqa.rank.prefilter import prefilter

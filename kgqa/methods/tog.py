@@ -19,7 +19,7 @@ from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.parse import Reading, read_own_answers, read_scores
 from kgqa.methods.direct import recalled
-from kgqa.methods.reading import read_chosen
+from kgqa.methods.grounding import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.model import (
     Answer,

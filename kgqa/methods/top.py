@@ -16,12 +16,12 @@ from kgqa.explore.masking import leaks, mask, placeholders
 from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.clauses import clauses_of
-from kgqa.methods.composing import compose
-from kgqa.methods.deciding import Deciding, Ranked
+from kgqa.methods.composition import compose
+from kgqa.methods.decisions import Deciding, Ranked
+from kgqa.methods.grounding import read_off
+from kgqa.methods.prompt_view import Shown
 from kgqa.methods.ranking import Ranking
-from kgqa.methods.reading import read_off
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings import Settings
 from kgqa.trace import BudgetExhausted, Trace

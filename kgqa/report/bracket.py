@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
 
 _HOPS = re.compile(r", | (?=(?:->|<-) )")
 MAX_MATCHES = 300

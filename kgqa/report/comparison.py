@@ -13,7 +13,7 @@ from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runs import METRICS, PREDICTIONS
 from kgqa.report.files import ReportError
-from kgqa.report.loose import count_of, number_of, object_of, text_of
+from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
 

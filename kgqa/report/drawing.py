@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of
 from kgqa.words import clean, local_name, split_words
 
 MAX_WALKS = 8

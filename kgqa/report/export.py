@@ -12,7 +12,7 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.graph.query.templates import Comment, render_term
 from kgqa.report.comparison import Run, labels_of
 from kgqa.report.files import ReportError
-from kgqa.report.loose import objects_of, text_of
+from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact
 from kgqa.report.site import page_name
 from kgqa.report.tables import csv_cell

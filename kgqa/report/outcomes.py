@@ -11,7 +11,7 @@ from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.evaluation.metrics.measures import gold_seen, score
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import XSD_STRING, Entity, Literal, Named
-from kgqa.report.loose import number_of, object_of, objects_of, text_of
+from kgqa.report.lenient_json import number_of, object_of, objects_of, text_of
 
 STAGES = {
     "right": "right",

@@ -10,7 +10,7 @@ from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
 from kgqa.report.outcomes import STAGES, UNSCORED, hit_of, sides_of, stage_of, usage_of
 from kgqa.report.pages import render
 from kgqa.words import local_name

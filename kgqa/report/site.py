@@ -15,7 +15,7 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.report.comparison import Comparison, Run, compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
-from kgqa.report.loose import number_of
+from kgqa.report.lenient_json import number_of
 from kgqa.report.outcomes import hit_of, stage_of, usage_of
 from kgqa.report.question_page import Place, question_page
 from kgqa.words import clean

@@ -10,8 +10,8 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.prompt_view import Shown
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
 from kgqa.testing.model_oracle import Gold
 from kgqa.trace import Trace

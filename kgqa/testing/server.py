@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kgqa.testing.constrained_replies import FIELDS, held_to
 from kgqa.testing.faults import Fault, Reply, failing, unsupported, wrong_key
 from kgqa.testing.loopback import LoopbackServer, Response
-from kgqa.testing.structured import FIELDS, held_to
 
 Answered = str | Reply | Fault
 Constrains = Literal["none", "structured_outputs", "json_schema"]

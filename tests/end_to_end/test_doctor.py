@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from kgqa.doctor.run import NAMES
+from kgqa.doctor.examination import NAMES
 from kgqa.testing.loopback import LoopbackServer
 from kgqa.testing.server import ScriptedServer
 from tests.virtuoso_server import needs_virtuoso, running_server

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from kgqa.testing import faults
+from kgqa.testing.constrained_replies import nearest
 from kgqa.testing.faults import Fault, Reply
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.structured import nearest
 
 
 def send(server: ScriptedServer, method: str, path: str, body: object = None, headers: dict[str, str] | None = None):

@@ -17,7 +17,7 @@ from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Question
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for
-from kgqa.testing.remembering import RememberingOracle
+from kgqa.testing.memory_oracle import RememberingOracle
 from kgqa.testing.server import ScriptedServer
 
 ASKED = 12

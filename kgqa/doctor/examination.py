@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from kgqa.doctor import model as health_model
-from kgqa.doctor import settings as health_settings
+from kgqa.doctor import model_checks, settings_checks
 from kgqa.doctor.checks import LEFT_OUT, Check, Health, checked, skipped
-from kgqa.doctor.graph_run import OF_GRAPH, GraphExamination
+from kgqa.doctor.graph_examination import OF_GRAPH, GraphExamination
 from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
 
-NAMES = (*OF_GRAPH, *health_model.NAMES, "embeddings", "cache", "settings")
+NAMES = (*OF_GRAPH, *model_checks.NAMES, "embeddings", "cache", "settings")
 """All checks, in the order in which they are made."""
 
 
@@ -51,13 +50,13 @@ class Examination:
         """
         self._graph.run()
         self._watch("model")
-        if self._asks_model or health_model.why_none(self._settings):
-            for check in health_model.check_model(self._settings):
+        if self._asks_model or model_checks.why_none(self._settings):
+            for check in model_checks.check_model(self._settings):
                 self._checks[check.name] = check
         else:
-            self._skip(health_model.NAMES, LEFT_OUT)
-        self._make("embeddings", lambda: health_settings.check_embeddings(self._settings, self._cache, say=self._say))
-        self._make("cache", lambda: health_settings.check_cache(self._cache))
+            self._skip(model_checks.NAMES, LEFT_OUT)
+        self._make("embeddings", lambda: settings_checks.check_embeddings(self._settings, self._cache, say=self._say))
+        self._make("cache", lambda: settings_checks.check_cache(self._cache))
         self._make("settings", self._check_settings, remedy="See kgqa config show.")
         self._complete = True
         return self.health()
@@ -78,6 +77,6 @@ class Examination:
 
     def _check_settings(self) -> Check:
         has_encoder = self._checks["embeddings"].verdict == "ok"
-        return health_settings.check_settings(
+        return settings_checks.check_settings(
             self._graph.settings, query_seconds=self._graph.query_seconds, encoder=has_encoder
         )

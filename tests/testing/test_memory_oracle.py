@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.llm.prompts import Prompts
+from kgqa.testing.memory_oracle import RememberingOracle
 from kgqa.testing.model_oracle import ModelOracle
-from kgqa.testing.remembering import RememberingOracle
 from tests.testing.test_model_oracle import RIGHT, TABLE, messages
 
 PROMPTS = Prompts()

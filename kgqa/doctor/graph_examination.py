@@ -9,13 +9,10 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from kgqa.cache import Cache
-from kgqa.doctor import graph as health_graph
-from kgqa.doctor import limits as health_limits
-from kgqa.doctor import server as health_server
-from kgqa.doctor import speed as health_speed
+from kgqa.doctor import graph_checks, limit_checks, server_checks, speed_checks
 from kgqa.doctor.checks import Check, percentile
+from kgqa.doctor.probe_stores import HurriedEndpoint, HurriedFolder, open_hurried
 from kgqa.doctor.sample import Sample, draw_sample
-from kgqa.doctor.store import HurriedEndpoint, HurriedFolder, open_hurried
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import check_address
@@ -75,11 +72,11 @@ class GraphExamination:
 
         def reach() -> Check:
             opened.append(open_hurried(self.settings, self._cache))
-            return health_server.check_reachable(opened[0])
+            return server_checks.check_reachable(opened[0])
 
         self._refuse_bad_address()
         try:
-            if self._make("reachable", reach, remedy=health_server.IS_IT_SPARQL).verdict != "failed":
+            if self._make("reachable", reach, remedy=server_checks.IS_IT_SPARQL).verdict != "failed":
                 self._examine(opened[0])
             self._skip(OF_GRAPH, NO_GRAPH)
         except StoreError as error:  # between two checks: it was there before
@@ -97,9 +94,9 @@ class GraphExamination:
             EndpointOptions.of(self.settings)
 
     def _examine(self, store: HurriedEndpoint | HurriedFolder) -> None:
-        server = self._make("server", lambda: health_server.check_server(store))
+        server = self._make("server", lambda: server_checks.check_server(store))
         if isinstance(store, HurriedEndpoint):
-            self._make("profile", lambda: health_server.check_profile(store, self.settings, header=server.found))
+            self._make("profile", lambda: server_checks.check_profile(store, self.settings, header=server.found))
         else:
             self.settings = self.settings.with_graph(store.meta.settings)
             self._skip(["profile"], "A folder needs none.")
@@ -120,10 +117,10 @@ class GraphExamination:
 
     def _look_at(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Entity, ...] | None:
         wanted = (self.settings["graph.iri"] or "").split()
-        looked: list[health_server.Look] = []
+        looked: list[server_checks.Look] = []
 
         def look() -> Check:
-            looked.append(health_server.look_at_graphs(store, wanted))
+            looked.append(server_checks.look_at_graphs(store, wanted))
             return looked[0].check
 
         self._make("graph", look, remedy="Give full IRIs: --graph-iri IRI.")
@@ -140,11 +137,11 @@ class GraphExamination:
         def count() -> Check:
             assert self.id is not None
             triples, took = (store.triples, 0.0) if isinstance(store, HurriedFolder) else (
-                health_graph.count_triples(store, view)
+                graph_checks.count_triples(store, view)
             )  # fmt: skip
             fingerprint = store.fingerprint if triples is not None and took <= FAST_COUNT else ""
             self.id = GraphId(self.id.place, self.id.iris, fingerprint, triples, self.id.schema)
-            return health_graph.judge_count(triples, took, fingerprint)
+            return graph_checks.judge_count(triples, took, fingerprint)
 
         if public:
             self._skip(["triples"], PUBLIC)
@@ -156,20 +153,20 @@ class GraphExamination:
 
         def choose() -> Check:
             given, origin = self._given_schema(store)
-            fits = health_graph.schema_fits(store, view, given)
-            chosen.append(given or health_graph.best_schema(fits))
-            return health_graph.judge_schema(chosen[0], fits, origin=origin)
+            fits = graph_checks.schema_fits(store, view, given)
+            chosen.append(given or graph_checks.best_schema(fits))
+            return graph_checks.judge_schema(chosen[0], fits, origin=origin)
 
-        check = self._make("schema", choose, remedy=health_graph.DOCS)
+        check = self._make("schema", choose, remedy=graph_checks.DOCS)
         if check.verdict == "failed":  # what is read by a wrong schema tells nothing of the graph
             why = MISFIT if chosen else NO_SCHEMA
-            self._skip(["tables", *health_graph.READ_BY_SCHEMA, *health_speed.NAMES], why)
+            self._skip(["tables", *graph_checks.READ_BY_SCHEMA, *speed_checks.NAMES], why)
             return None
         assert self.id is not None
         self.id = GraphId(self.id.place, self.id.iris, self.id.fingerprint, self.id.triples, chosen[0].name)
         return chosen[0].preferring(language_list(self.settings["graph.languages"]))
 
-    def _given_schema(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Schema | None, health_graph.Origin]:
+    def _given_schema(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Schema | None, graph_checks.Origin]:
         if self.settings["graph.schema"]:
             return load_schema(self.settings["graph.schema"]), "settings"
         kept = store.meta.schema if isinstance(store, HurriedFolder) else None
@@ -214,21 +211,21 @@ class GraphExamination:
             store.patient = True
 
     def _read(self, graph: KnowledgeGraph) -> None:
-        self._make("tables", lambda: health_graph.check_tables(graph))
-        self._make("relation types", lambda: health_graph.check_types(graph))
-        self._make("mediators", lambda: health_graph.check_mediators(graph))
+        self._make("tables", lambda: graph_checks.check_tables(graph))
+        self._make("relation types", lambda: graph_checks.check_types(graph))
+        self._make("mediators", lambda: graph_checks.check_mediators(graph))
         if self.settings["graph.path"]:
-            self._make("known entities", lambda: health_graph.check_probes(graph))
+            self._make("known entities", lambda: graph_checks.check_probes(graph))
         else:
             self._skip(["known entities"], OWN_IDS)
         sample = self._draw(graph)
         if sample is not None:
             triples = graph.store.triples if self.id and self.id.fingerprint else None
-            self._make("labels", lambda: health_graph.check_labels(graph, sample))
-            self._make("inverse relations", lambda: health_graph.check_inverses(graph, sample))
+            self._make("labels", lambda: graph_checks.check_labels(graph, sample))
+            self._make("inverse relations", lambda: graph_checks.check_inverses(graph, sample))
             self._make(
                 "full-text search",
-                lambda: health_speed.check_search(graph, sample, triples=triples),
+                lambda: speed_checks.check_search(graph, sample, triples=triples),
                 remedy="The first question has more time to build the index of names.",
             )
             graph.store.patient = False  # type: ignore[attr-defined]  # from here on it is time that is measured
@@ -247,11 +244,11 @@ class GraphExamination:
                 return sample
             remedy = "Load the facts as well: triples that lead from one entity to another."
             self._make("labels", lambda: Check("labels", "failed", NO_EDGES, remedy))
-        self._skip([*health_graph.OF_SAMPLE, *health_speed.NAMES], NO_SAMPLE)
+        self._skip([*graph_checks.OF_SAMPLE, *speed_checks.NAMES], NO_SAMPLE)
         return None
 
     def _time(self, graph: KnowledgeGraph, sample: Sample) -> Check:
-        check, latency = health_speed.check_latency(graph, sample)
+        check, latency = speed_checks.check_latency(graph, sample)
         if latency.all:
             self.query_seconds = percentile(latency.all, 0.95)
         return check
@@ -262,10 +259,10 @@ class GraphExamination:
         assert self.id is not None
         store.patient = False
         triples, known_cap, granted = self.id.triples, self.settings["endpoint.row_cap"], self.settings["graph.timeout"]
-        self._make("row cap", lambda: health_limits.check_row_cap(store, view, triples=triples, known_cap=known_cap))
-        self._make("time limit", lambda: health_limits.check_time_limit(store, view, triples=triples, granted=granted))
-        self._make("update rights", lambda: health_limits.check_update_rights(store, view))
-        self._make("concurrency", lambda: health_speed.check_concurrency(store, view))
+        self._make("row cap", lambda: limit_checks.check_row_cap(store, view, triples=triples, known_cap=known_cap))
+        self._make("time limit", lambda: limit_checks.check_time_limit(store, view, triples=triples, granted=granted))
+        self._make("update rights", lambda: limit_checks.check_update_rights(store, view))
+        self._make("concurrency", lambda: speed_checks.check_concurrency(store, view))
 
 
 def _fail(error: StoreError) -> Check:

@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from kgqa.doctor.limits import check_update_rights
-from kgqa.doctor.store import HurriedEndpoint
+from kgqa.doctor.limit_checks import check_update_rights
+from kgqa.doctor.probe_stores import HurriedEndpoint
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.testing.sparql_server import Sent, SparqlServer, truth
 

@@ -13,9 +13,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.parse import read_own_answers
-from kgqa.methods.reading import read_chosen
+from kgqa.methods.grounding import read_chosen
+from kgqa.methods.prompt_view import Shown
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
 from kgqa.words import normalise, relation_words

@@ -19,7 +19,7 @@ from kgqa.doctor.checks import (
     skipped,
     what_and_next,
 )
-from kgqa.doctor.graph import (
+from kgqa.doctor.graph_checks import (
     Fit,
     Probe,
     best_schema,
@@ -29,8 +29,8 @@ from kgqa.doctor.graph import (
     judge_schema,
     judge_tables,
 )
-from kgqa.doctor.limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
-from kgqa.doctor.server import judge_found, judge_profile, judge_wanted
+from kgqa.doctor.limit_checks import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.doctor.server_checks import judge_found, judge_profile, judge_wanted
 from kgqa.errors import (
     PartialResult,
     QueryRejected,

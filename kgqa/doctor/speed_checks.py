@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
+from kgqa.doctor.probe_stores import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.doctor.sample import Sample
-from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameIndex

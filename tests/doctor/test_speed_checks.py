@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.doctor.speed import Latency, Round, judge_concurrency, judge_latency
+from kgqa.doctor.speed_checks import Latency, Round, judge_concurrency, judge_latency
 
 
 class TestSpeed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.doctor.settings import check_cache, check_embeddings, check_settings, queries_of
+from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
 from kgqa.settings import resolve
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.store import HurriedEndpoint, HurriedFolder
+from kgqa.doctor.probe_stores import HurriedEndpoint, HurriedFolder
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.opening import user_graphs

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
+from kgqa.doctor.probe_stores import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows

@@ -13,11 +13,11 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.doctor.checks import Health, checked, skipped
-from kgqa.doctor.graph_run import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
-from kgqa.doctor.limits import check_row_cap, check_time_limit, check_update_rights
-from kgqa.doctor.server import check_reachable, look_at_graphs
-from kgqa.doctor.speed import check_concurrency, measure_round
-from kgqa.doctor.store import HurriedEndpoint
+from kgqa.doctor.graph_examination import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
+from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
+from kgqa.doctor.probe_stores import HurriedEndpoint
+from kgqa.doctor.server_checks import check_reachable, look_at_graphs
+from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity
 from kgqa.settings import resolve
@@ -97,14 +97,14 @@ class TestTimeLimit:
         assert check.verdict == "failed" and "it counted 4711" in check.found and check.remedy
 
     def test_a_server_that_does_not_stop(self, serve, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limits.LISTEN_SECONDS", 2.0)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 2.0)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "warning" and "as it is told no limit" in check.found
 
     def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limits.SLOW_SECONDS", 0.2)
-        monkeypatch.setattr("kgqa.doctor.limits.MOST_SECONDS", 1.0)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=2.0)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
@@ -170,7 +170,7 @@ class TestUnreachable:
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
     def test_a_server_that_only_listens(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.store.QUERY_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.5)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
         with HurriedEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
             check = check_reachable(store)
@@ -227,7 +227,7 @@ class TestNothingToGoBy:
         assert not trusted(checks)
 
     def test_a_server_that_hangs_after_a_while(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.store.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
 
         def reply(request):
             if "<http" in request.query:
@@ -242,7 +242,7 @@ class TestNothingToGoBy:
         assert not trusted(checks)
 
     def test_a_server_that_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.store.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
@@ -275,9 +275,9 @@ class TestBusy:
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
         """`examined(seconds) -> checks` of a small graph with mediators; `seconds` of a query and how often it came."""
-        monkeypatch.setattr("kgqa.doctor.store.QUERY_SECONDS", 0.3)
-        monkeypatch.setattr("kgqa.doctor.speed.ROUND_SECONDS", 0.05)
-        monkeypatch.setattr("kgqa.doctor.speed.EXPLORING_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.speed_checks.ROUND_SECONDS", 0.05)
+        monkeypatch.setattr("kgqa.doctor.speed_checks.EXPLORING_SECONDS", 0.3)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):
