@@ -82,9 +82,9 @@ def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
         return Check(name, "warning", found, remedy or AGAIN)
     except PartialResult as error:
         verdict: Verdict = "failed" if name in MUST_BE_SEEN else "warning"
-        return Check(name, verdict, *_with(what_and_next(str(error)), remedy))
+        return Check(name, verdict, *_with(split_message(str(error)), remedy))
     except StoreUnavailable as error:
-        return Check(name, "failed", *_with(what_and_next(str(error)), remedy))
+        return Check(name, "failed", *_with(split_message(str(error)), remedy))
     except KgqaError as error:
         return Check(name, "failed", str(error), remedy)
 
@@ -94,7 +94,7 @@ def skipped(name: str, why: str) -> Check:
     return Check(name, "skipped", why)
 
 
-def what_and_next(message: str) -> tuple[str, str]:
+def split_message(message: str) -> tuple[str, str]:
     """An error's message as what happened and what to do next, which are its last sentence or what follows a colon."""
     what, stop, next_step = message.rstrip().rpartition(". ")
     if stop and not next_step.startswith("It says"):

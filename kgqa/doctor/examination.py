@@ -50,7 +50,7 @@ class Examination:
         """
         self._graph.run()
         self._watch("model")
-        if self._asks_model or model_checks.why_none(self._settings):
+        if self._asks_model or model_checks.no_model_reason(self._settings):
             for check in model_checks.check_model(self._settings):
                 self._checks[check.name] = check
         else:

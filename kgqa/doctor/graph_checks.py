@@ -31,7 +31,7 @@ READ_BY_SCHEMA = ("relation types", "mediators", "known entities", *OF_SAMPLE)
 
 
 @dataclass(frozen=True)
-class Fit:
+class SchemaFit:
     """How many of a schema's telling predicates a graph has: `hits` of `of`."""
 
     schema: Schema
@@ -49,7 +49,7 @@ class Fit:
 Origin = OneOf["settings", "folder", "detected"]
 
 
-def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[Fit]:
+def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[SchemaFit]:
     """How well the bundled schemas fit, and the chosen one where it is another; of a fallback schema the predicates for
     labels count.
 
@@ -69,18 +69,18 @@ def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = No
     fits = []
     for schema in schemas:
         telling = schema.label if schema.fallback else schema.detect
-        fits.append(Fit(schema, sum(map(has, telling)), len(telling)))
+        fits.append(SchemaFit(schema, sum(map(has, telling)), len(telling)))
     return fits
 
 
-def best_schema(fits: Sequence[Fit]) -> Schema:
+def best_schema(fits: Sequence[SchemaFit]) -> Schema:
     """The schema with the largest share of its telling predicates there, the first of equals; else the fallback."""
     telling = [fit for fit in fits if not fit.schema.fallback]
     best = max(telling, key=lambda fit: fit.share)
     return best.schema if best.hits else next(fit.schema for fit in fits if fit.schema.fallback)
 
 
-def judge_schema(chosen: Schema, fits: Sequence[Fit], *, origin: Origin) -> Check:
+def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -> Check:
     """The verdict on a schema.
 
     Args:
@@ -113,7 +113,7 @@ def judge_schema(chosen: Schema, fits: Sequence[Fit], *, origin: Origin) -> Chec
     return Check(name, "ok", found)
 
 
-def _say(fit: Fit) -> str:
+def _say(fit: SchemaFit) -> str:
     return f"If it is that, say so: --schema {fit.schema.name}."
 
 
@@ -256,7 +256,7 @@ def judge_tables(notes: Sequence[str], seconds: float) -> Check:
 
 
 @dataclass(frozen=True)
-class Probe:
+class KnownEntity:
     """An entity that a graph of this family should have: the names it has here, None where it is not there at all."""
 
     id: str
@@ -272,25 +272,25 @@ class Probe:
         return "found" if normalise(self.expected) in map(normalise, self.names) else "other"
 
 
-def check_probes(graph: KnowledgeGraph) -> Check:
+def check_known_entities(graph: KnowledgeGraph) -> Check:
     """Whether entities that are well known have the ids and names that they should have.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
     """
-    return judge_probes([_probe(graph, Entity(iri), label) for iri, label in graph.schema.probes], graph.schema)
+    return judge_known_entities([_probe(graph, Entity(iri), label) for iri, label in graph.schema.probes], graph.schema)
 
 
-def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> Probe:
+def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> KnownEntity:
     names: list[str] = []
     for predicate in (*graph.schema.label, *graph.schema.alias):
         query = render("labels", view=graph.view, nodes=[entity], predicate=Entity(predicate), languages=[])
         names += [row[1].value for row in graph.store.select(query, fresh=True) if isinstance(row[1], Literal)]
     there = bool(names) or graph.store.ask(render("exists", view=graph.view, entity=entity), fresh=True)
-    return Probe(graph.schema.short_id(entity.iri), expected, tuple(names) if there else None)
+    return KnownEntity(graph.schema.short_id(entity.iri), expected, tuple(names) if there else None)
 
 
-def judge_probes(probes: Sequence[Probe], schema: Schema) -> Check:
+def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check:
     """The verdict on entities one knows."""
     name = "known entities"
     if not probes:

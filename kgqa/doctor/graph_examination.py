@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from kgqa.cache import Cache
 from kgqa.doctor import graph_checks, limit_checks, server_checks, speed_checks
 from kgqa.doctor.checks import Check, percentile
-from kgqa.doctor.probe_stores import HurriedEndpoint, HurriedFolder, open_hurried
+from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder, open_probe_store
 from kgqa.doctor.sample import Sample, draw_sample
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
@@ -68,10 +68,10 @@ class GraphExamination:
 
     def run(self) -> None:
         """Make all checks of OF_GRAPH. Raises SettingsError where the address of the graph is none."""
-        opened: list[HurriedEndpoint | HurriedFolder] = []
+        opened: list[ProbeEndpoint | ProbeFolder] = []
 
         def reach() -> Check:
-            opened.append(open_hurried(self.settings, self._cache))
+            opened.append(open_probe_store(self.settings, self._cache))
             return server_checks.check_reachable(opened[0])
 
         self._refuse_bad_address()
@@ -93,9 +93,9 @@ class GraphExamination:
             check_address(place)
             EndpointOptions.of(self.settings)
 
-    def _examine(self, store: HurriedEndpoint | HurriedFolder) -> None:
+    def _examine(self, store: ProbeEndpoint | ProbeFolder) -> None:
         server = self._make("server", lambda: server_checks.check_server(store))
-        if isinstance(store, HurriedEndpoint):
+        if isinstance(store, ProbeEndpoint):
             self._make("profile", lambda: server_checks.check_profile(store, self.settings, header=server.found))
         else:
             self.settings = self.settings.with_graph(store.meta.settings)
@@ -103,7 +103,7 @@ class GraphExamination:
         view = self._look_at(store)
         if view is None:
             return
-        public = isinstance(store, HurriedEndpoint) and is_public(store)
+        public = isinstance(store, ProbeEndpoint) and is_public(store)
         self._count(store, view, public=public)
         schema = self._choose_schema(store, view)
         if schema is not None:
@@ -115,12 +115,12 @@ class GraphExamination:
 
     # --- which graph
 
-    def _look_at(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Entity, ...] | None:
+    def _look_at(self, store: ProbeEndpoint | ProbeFolder) -> tuple[Entity, ...] | None:
         wanted = (self.settings["graph.iri"] or "").split()
-        looked: list[server_checks.Look] = []
+        looked: list[server_checks.GraphChoice] = []
 
         def look() -> Check:
-            looked.append(server_checks.look_at_graphs(store, wanted))
+            looked.append(server_checks.choose_graphs(store, wanted))
             return looked[0].check
 
         self._make("graph", look, remedy="Give full IRIs: --graph-iri IRI.")
@@ -128,15 +128,15 @@ class GraphExamination:
         if found is None:
             self._skip(OF_GRAPH, NO_GRAPH if looked else NOT_SEEN)
             return None
-        if isinstance(store, HurriedEndpoint):
+        if isinstance(store, ProbeEndpoint):
             store.looking_at(found)
         self.id = GraphId(store.place, found)
         return tuple(map(Entity, found))
 
-    def _count(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity], *, public: bool) -> None:
+    def _count(self, store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity], *, public: bool) -> None:
         def count() -> Check:
             assert self.id is not None
-            triples, took = (store.triples, 0.0) if isinstance(store, HurriedFolder) else (
+            triples, took = (store.triples, 0.0) if isinstance(store, ProbeFolder) else (
                 graph_checks.count_triples(store, view)
             )  # fmt: skip
             fingerprint = store.fingerprint if triples is not None and took <= FAST_COUNT else ""
@@ -148,7 +148,7 @@ class GraphExamination:
         else:
             self._make("triples", count)
 
-    def _choose_schema(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Schema | None:
+    def _choose_schema(self, store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity]) -> Schema | None:
         chosen: list[Schema] = []
 
         def choose() -> Check:
@@ -166,10 +166,10 @@ class GraphExamination:
         self.id = GraphId(self.id.place, self.id.iris, self.id.fingerprint, self.id.triples, chosen[0].name)
         return chosen[0].preferring(language_list(self.settings["graph.languages"]))
 
-    def _given_schema(self, store: HurriedEndpoint | HurriedFolder) -> tuple[Schema | None, graph_checks.Origin]:
+    def _given_schema(self, store: ProbeEndpoint | ProbeFolder) -> tuple[Schema | None, graph_checks.Origin]:
         if self.settings["graph.schema"]:
             return load_schema(self.settings["graph.schema"]), "settings"
-        kept = store.meta.schema if isinstance(store, HurriedFolder) else None
+        kept = store.meta.schema if isinstance(store, ProbeFolder) else None
         if kept:
             return load_schema(Path(store.place) / kept if kept.endswith(".toml") else kept), "folder"
         return None, "detected"
@@ -177,7 +177,7 @@ class GraphExamination:
     # --- what is in it, and how fast it comes
 
     def _explore(
-        self, store: HurriedEndpoint | HurriedFolder, schema: Schema, view: Sequence[Entity], *, public: bool
+        self, store: ProbeEndpoint | ProbeFolder, schema: Schema, view: Sequence[Entity], *, public: bool
     ) -> None:
         assert self.id is not None
         # without a fingerprint everything that is derived would have to measure it first
@@ -197,10 +197,10 @@ class GraphExamination:
         finally:
             graph.derived.close()
 
-    def _is_large(self, store: HurriedEndpoint | HurriedFolder) -> bool:
+    def _is_large(self, store: ProbeEndpoint | ProbeFolder) -> bool:
         """Whether a server's graph is too large for queries over all its triples."""
         assert self.id is not None
-        if not isinstance(store, HurriedEndpoint):
+        if not isinstance(store, ProbeEndpoint):
             return False
         if self.id.triples is not None:
             return self.id.triples > MOST_SCANNED
@@ -215,7 +215,7 @@ class GraphExamination:
         self._make("relation types", lambda: graph_checks.check_types(graph))
         self._make("mediators", lambda: graph_checks.check_mediators(graph))
         if self.settings["graph.path"]:
-            self._make("known entities", lambda: graph_checks.check_probes(graph))
+            self._make("known entities", lambda: graph_checks.check_known_entities(graph))
         else:
             self._skip(["known entities"], OWN_IDS)
         sample = self._draw(graph)
@@ -255,7 +255,7 @@ class GraphExamination:
 
     # --- its limits
 
-    def _press(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> None:
+    def _press(self, store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity]) -> None:
         assert self.id is not None
         store.patient = False
         triples, known_cap, granted = self.id.triples, self.settings["endpoint.row_cap"], self.settings["graph.timeout"]
@@ -269,6 +269,6 @@ def _fail(error: StoreError) -> Check:
     raise error
 
 
-def is_public(store: HurriedEndpoint) -> bool:
+def is_public(store: ProbeEndpoint) -> bool:
     """Whether a server is a service for everybody, which must not be put under load."""
     return not store.profile.scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.probe_stores import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
@@ -42,11 +42,11 @@ CAP_REMEDY = (
     f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
 )
 _LIMIT = f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {{seconds:.0f}}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
-LOGIN_REMEDY = f"Look at endpoint.user, and at the password in {PASSWORD_VARIABLE}."
+LOGIN_REMEDY = f"GraphChoice at endpoint.user, and at the password in {PASSWORD_VARIABLE}."
 
 
 def check_row_cap(
-    store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity], *, triples: int | None, known_cap: int | None
+    store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity], *, triples: int | None, known_cap: int | None
 ) -> Check:
     """At how many rows results are cut, by asking for more of them than servers usually give.
 
@@ -56,13 +56,13 @@ def check_row_cap(
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
     """
-    if isinstance(store, HurriedFolder):
+    if isinstance(store, ProbeFolder):
         found = f"None but our own: a result of more than {DEFAULT_MAX_ROWS:,} rows is an error, never a part."
         return Check("row cap", "ok", found)
     given, late = 0, False
     for asked in rows_to_ask(triples, store.limits.rows):
         try:
-            cap, noticed = measured_cap(store, view, asked, known_cap=known_cap)
+            cap, noticed = measure_cap(store, view, asked, known_cap=known_cap)
         except StoreTimeout:
             late = True
             break
@@ -96,8 +96,8 @@ def judge_no_cap(given: int, *, late: bool, said: float | None) -> Check:
     return Check("row cap", "ok", found)
 
 
-def measured_cap(
-    store: HurriedEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
+def measure_cap(
+    store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
 ) -> tuple[int | None, bool]:
     """The rows that come where `asked` are wanted and there are as many, None where all of them come; and whether kgqa
     notices that they are not all.
@@ -131,7 +131,7 @@ def judge_cap(cap: int, *, noticed: bool) -> Check:
 
 
 @dataclass(frozen=True)
-class Ended:
+class QueryEnd:
     """How a query that takes too long came to its end. `how`: its own message, or what was sent instead of one."""
 
     by: OneOf["server", "client", "finished"]
@@ -141,7 +141,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class _Hasty(Profile):
+class _ShortLimitProfile(Profile):
     """A profile that gives the server SLOW_SECONDS, however long we wait: else we would give up first, and not hear
     what it says.
     """
@@ -151,7 +151,7 @@ class _Hasty(Profile):
 
 
 def check_time_limit(
-    store: HurriedEndpoint | HurriedFolder,
+    store: ProbeEndpoint | ProbeFolder,
     view: Sequence[Entity],
     *,
     triples: int | None,
@@ -170,10 +170,10 @@ def check_time_limit(
     if factors > MOST_FACTORS:
         return Check("time limit", "skipped", "The graph is too small for a query that takes long.")
     query = render("doctor_slow", view=view, places=range(factors))
-    heard = _heard_from_server(store, query) if isinstance(store, HurriedEndpoint) else None
+    heard = _heard_from_server(store, query) if isinstance(store, ProbeEndpoint) else None
     kept = _kept_by_us(store, query)
     everything = None if triples is None else triples**factors
-    own = store.limits.seconds if isinstance(store, HurriedEndpoint) else None
+    own = store.limits.seconds if isinstance(store, ProbeEndpoint) else None
     return judge_time_limit(kept, heard, everything=everything, told=_told(store), own=own, granted=granted)
 
 
@@ -185,8 +185,8 @@ def factors_of(triples: int | None) -> int:
 
 
 def judge_time_limit(
-    kept: Ended,
-    heard: Ended | None,
+    kept: QueryEnd,
+    heard: QueryEnd | None,
     *,
     everything: int | None,
     told: bool,
@@ -238,17 +238,17 @@ def limit_remedy(seconds: float) -> str:
     return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
 
 
-def _kept_by_us(store: Store, query: str) -> Ended:
+def _kept_by_us(store: Store, query: str) -> QueryEnd:
     started = time.monotonic()
     try:
         rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
     except StoreTimeout as error:
-        return Ended("client", time.monotonic() - started, str(error))
-    return Ended("finished", time.monotonic() - started, count=_count(rows))
+        return QueryEnd("client", time.monotonic() - started, str(error))
+    return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
 
 
-def _heard_from_server(store: HurriedEndpoint, query: str) -> Ended:
-    hasty = _Hasty(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
+def _heard_from_server(store: ProbeEndpoint, query: str) -> QueryEnd:
+    hasty = _ShortLimitProfile(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
     transport = Transport(store.url, store.access, hasty)
     started = time.monotonic()
     try:
@@ -259,23 +259,23 @@ def _heard_from_server(store: HurriedEndpoint, query: str) -> Ended:
             if error is None:
                 rows = decode_rows([body], max_rows=1)
                 return (
-                    Ended("finished", took, count=_count(rows))
+                    QueryEnd("finished", took, count=_count(rows))
                     if len(rows)
-                    else Ended("server", took, "it sends a result without a row.")
+                    else QueryEnd("server", took, "it sends a result without a row.")
                 )
             if not isinstance(error, StoreTimeout):
                 raise error
             header = next((name for name in hasty.late_headers if name in reply.headers), None)
             said = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
-            return Ended("server", took, f"it says so by {said}.")
+            return QueryEnd("server", took, f"it says so by {said}.")
     except StoreTimeout as error:
-        return Ended("client", time.monotonic() - started, str(error))
+        return QueryEnd("client", time.monotonic() - started, str(error))
     finally:
         transport.close()
 
 
 def _told(store: Store) -> bool:
-    profile = store.profile if isinstance(store, HurriedEndpoint) else None
+    profile = store.profile if isinstance(store, ProbeEndpoint) else None
     return bool(profile and (profile.timeout_parameter or profile.timeout_header))
 
 
@@ -287,11 +287,11 @@ def _count(rows) -> int | None:
         return None
 
 
-def check_update_rights(store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Check:
+def check_update_rights(store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity]) -> Check:
     """Whether somebody who has not logged in may change the graph, by an update that changes nothing wherever it is
     carried out; and, where the settings have a login, whether the server takes that.
     """
-    if isinstance(store, HurriedFolder):
+    if isinstance(store, ProbeFolder):
         return Check(RIGHTS, "ok", "A folder is open for reading only; kgqa graph load alone writes to it.")
     graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
     graph = view[0] if view else graph

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgqa.doctor.checks import Check, percentile, seconds_words, skipped, what_and_next
+from kgqa.doctor.checks import Check, percentile, seconds_words, skipped, split_message
 from kgqa.errors import KgqaError
 from kgqa.llm.backends.constraints import FIELD, WAYS, Way
 from kgqa.llm.client import LLM, Completion, Prompt
@@ -49,14 +49,14 @@ def check_model(settings: Settings) -> list[Check]:
     Returns:
         One check for each of NAMES.
     """
-    why = why_none(settings)
+    why = no_model_reason(settings)
     if why:
         return [skipped(name, why) for name in NAMES]
     try:
         models = open_models(_in_a_hurry(settings))
         prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     except KgqaError as error:
-        return _without(*what_and_next(str(error)))
+        return _without(*split_message(str(error)))
     if models is None:
         return [skipped(name, NO_MODEL) for name in NAMES]
     try:
@@ -65,7 +65,7 @@ def check_model(settings: Settings) -> list[Check]:
         models.close()
 
 
-def why_none(settings: Settings) -> str:
+def no_model_reason(settings: Settings) -> str:
     """Why there is no model to ask by these settings; empty where there is one."""
     if (settings["llm.model"] or "none").strip() == "none":
         return NO_MODEL
@@ -99,7 +99,7 @@ def _asked(models: Models, prompts: Prompts) -> list[Check]:
             late, "Ask a faster one, or have it think less (llm.extra_body); llm.timeout is what questions grant."
         )
     except KgqaError as error:
-        return _without(*what_and_next(str(error)))
+        return _without(*split_message(str(error)))
     others = [name for name in models.name.split(", ") if name != model.name]
     calls = Calls((*tried.completions, *at_once.completions), tried.seconds + at_once.seconds)
     return [
@@ -114,9 +114,9 @@ def _try_choices(model: LLM, prompt: Prompt) -> Calls:
     completions: list[Completion] = []
     started = time.monotonic()
     for _ in range(TRIES):
-        before = ways_given_up(model)
+        before = rejected_modes(model)
         completions += _complete(model, [prompt]).completions
-        now = ways_given_up(model)
+        now = rejected_modes(model)
         if completions[-1].constrained or completions[-1].failure or now in (before, set(FIELD)):
             break
     return Calls(tuple(completions), time.monotonic() - started)
@@ -133,10 +133,10 @@ def choice_mode(model: LLM, completions: Sequence[Completion]) -> Way:
     if not completions[-1].constrained:
         return "free"
     ways = WAYS if getattr(model, "url", "") != OPENAI_URL else WAYS[1:]
-    return next(way for way in ways if way not in ways_given_up(model))
+    return next(way for way in ways if way not in rejected_modes(model))
 
 
-def ways_given_up(model: LLM) -> set[Way]:
+def rejected_modes(model: LLM) -> set[Way]:
     """The ways of holding the model to choices that its notes say were tried in vain."""
     return {way for way in FIELD if any(f"to choices by {FIELD[way]}," in note for note in model.notes)}
 
@@ -147,7 +147,7 @@ def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
     bad = calls.failures
     if len(bad) == len(calls.completions):
         detail = f": {bad[0].detail}" if bad[0].detail else ""
-        remedy = "Look at the model's parameters: llm.max_tokens, llm.extra_body, and what the server logs."
+        remedy = "GraphChoice at the model's parameters: llm.max_tokens, llm.extra_body, and what the server logs."
         return Check("model", "failed", f"{name} gave no usable reply ({bad[0].failure}{detail}).{also}", remedy)
     good = [each.seconds for each in calls.completions if not each.failure]
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"

@@ -30,7 +30,7 @@ PATIENCE = 1.0
 """Seconds to keep trying where nothing answers: here that is a result."""
 
 
-class _Hurried:
+class _ProbeStore:
     """Ends each query after QUERY_SECONDS, and asks nothing once ALL_SECONDS are over.
 
     Attributes:
@@ -66,7 +66,7 @@ class _Hurried:
         return min(left, most if timeout is None else min(timeout, most))
 
 
-class HurriedEndpoint(_Hurried, EndpointStore):
+class ProbeEndpoint(_ProbeStore, EndpointStore):
     """A server. `access` is how it is spoken to."""
 
     def __init__(self, url: str, *, access: Access, **options: Any) -> None:
@@ -75,7 +75,7 @@ class HurriedEndpoint(_Hurried, EndpointStore):
         super().__init__(url, access=access, timeout=QUERY_SECONDS, **options)
 
 
-class HurriedFolder(_Hurried, EmbeddedStore):
+class ProbeFolder(_ProbeStore, EmbeddedStore):
     """A graph folder."""
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class HurriedFolder(_Hurried, EmbeddedStore):
         super().__init__(path, timeout=QUERY_SECONDS)
 
 
-def open_hurried(settings: Settings, cache: Cache) -> HurriedEndpoint | HurriedFolder:
+def open_probe_store(settings: Settings, cache: Cache) -> ProbeEndpoint | ProbeFolder:
     """The store that the settings name, or that of the demo graph. Nothing is sent to a server yet.
 
     Raises:
@@ -93,5 +93,5 @@ def open_hurried(settings: Settings, cache: Cache) -> HurriedEndpoint | HurriedF
     if place and is_address(place):
         options = EndpointOptions.of(settings)
         access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        return HurriedEndpoint(place, access=access, profile=options.profile, row_cap=options.row_cap)
-    return HurriedFolder(Path(place) if place else demo_folder(cache))
+        return ProbeEndpoint(place, access=access, profile=options.profile, row_cap=options.row_cap)
+    return ProbeFolder(Path(place) if place else demo_folder(cache))

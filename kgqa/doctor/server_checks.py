@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.probe_stores import HurriedEndpoint, HurriedFolder
+from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.opening import user_graphs
@@ -37,15 +37,15 @@ def check_reachable(store: Store) -> Check:
     return Check("reachable", "ok", f"{store.place} answers, the first time after {took}.")
 
 
-def check_server(store: HurriedEndpoint | HurriedFolder) -> Check:
+def check_server(store: ProbeEndpoint | ProbeFolder) -> Check:
     """What answers, and its version."""
-    if isinstance(store, HurriedFolder):
+    if isinstance(store, ProbeFolder):
         return Check("server", "ok", f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
     name = store.headers(render("any_triple", view=())).get("server", "").strip()
     return Check("server", "ok", name or "It does not say what it is.")
 
 
-def check_profile(store: HurriedEndpoint, settings: Settings, *, header: str) -> Check:
+def check_profile(store: ProbeEndpoint, settings: Settings, *, header: str) -> Check:
     """Whether the server is taken for what it is.
 
     Args:
@@ -76,14 +76,14 @@ def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
 
 
 @dataclass(frozen=True)
-class Look:
+class GraphChoice:
     """Which graphs are looked at; None where none can be."""
 
     check: Check
     view: tuple[str, ...] | None = None
 
 
-def look_at_graphs(store: HurriedEndpoint | HurriedFolder, wanted: Sequence[str]) -> Look:
+def choose_graphs(store: ProbeEndpoint | ProbeFolder, wanted: Sequence[str]) -> GraphChoice:
     """Find the graphs to look at.
 
     Args:
@@ -92,40 +92,44 @@ def look_at_graphs(store: HurriedEndpoint | HurriedFolder, wanted: Sequence[str]
     Raises:
         InvalidTerm: what is wanted is no IRI. StoreUnavailable, QueryRejected: see `Store`.
     """
-    profile = store.profile if isinstance(store, HurriedEndpoint) else None
+    profile = store.profile if isinstance(store, ProbeEndpoint) else None
     there = _named_graphs(store)
     if wanted:
         empty = [iri for iri in wanted if not _has_triples(store, (iri,))]
         return judge_wanted(wanted, empty, there)
     if not (profile and profile.needs_graph) and _has_triples(store, ()):
-        return Look(Check("graph", "ok", f"The default graph.{_also(there or ())}"), ())
+        return GraphChoice(Check("graph", "ok", f"The default graph.{_also(there or ())}"), ())
     return judge_found(store.place, there, is_folder=profile is None, needs_graph=bool(profile and profile.needs_graph))
 
 
-def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> Look:
+def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> GraphChoice:
     """The verdict on graphs that were asked for, some of which may have no triple; `there`: all that have any, None
     where that is not known.
     """
     if empty:
         known = NOT_LISTED if there is None else _names(there)
         found = f"There is no triple in {_listed(empty)}. {known}"
-        return Look(Check("graph", "failed", found, "Name one that is there: --graph-iri IRI (setting graph.iri)."))
+        return GraphChoice(
+            Check("graph", "failed", found, "Name one that is there: --graph-iri IRI (setting graph.iri).")
+        )
     others = [iri for iri in there or () if iri not in wanted]
-    return Look(Check("graph", "ok", f"{_listed(wanted)}.{_also(others)}"), tuple(wanted))
+    return GraphChoice(Check("graph", "ok", f"{_listed(wanted)}.{_also(others)}"), tuple(wanted))
 
 
-def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> Look:
+def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> GraphChoice:
     """The verdict where nobody says which graph is meant and the default graph does not do."""
     if there is None:
-        return Look(Check("graph", "failed", NOT_LISTED, "Name one: --graph-iri IRI."))
+        return GraphChoice(Check("graph", "failed", NOT_LISTED, "Name one: --graph-iri IRI."))
     if not there:
         what, into = ("The graph is empty.", f"--into {place}") if is_folder else (
             "There is no graph in it but the server's own.", f"--into {place} --graph-iri IRI",
         )  # fmt: skip
-        return Look(Check("graph", "failed", what, f"Load data: kgqa graph load FILE {into}"))
+        return GraphChoice(Check("graph", "failed", what, f"Load data: kgqa graph load FILE {into}"))
     if needs_graph and len(there) > 1:
-        return Look(Check("graph", "failed", f"It is not said which is meant. {_names(there)}", "Add --graph-iri IRI."))
-    return Look(Check("graph", "ok", f"{_listed(there)}; the default graph is not looked at."), tuple(there))
+        return GraphChoice(
+            Check("graph", "failed", f"It is not said which is meant. {_names(there)}", "Add --graph-iri IRI.")
+        )
+    return GraphChoice(Check("graph", "ok", f"{_listed(there)}; the default graph is not looked at."), tuple(there))
 
 
 def _named_graphs(store: Store) -> tuple[str, ...] | None:

@@ -79,7 +79,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
 
 
 @dataclass(frozen=True)
-class Surprise:
+class SettingIssue:
     """A value of the settings that somebody may not expect; `fatal`: no question can be asked with it."""
 
     text: str
@@ -88,7 +88,7 @@ class Surprise:
 
 
 def check_settings(settings: Settings, *, query_seconds: float | None, encoder: bool) -> Check:
-    """Whether the settings hold surprises.
+    """Whether the settings hold setting_issues.
 
     Args:
         query_seconds: what a query of exploration takes (p95), None where that was not measured.
@@ -97,11 +97,11 @@ def check_settings(settings: Settings, *, query_seconds: float | None, encoder: 
     Raises:
         SettingsError: there is no such method.
     """
-    return judge_settings(settings, surprises(settings, query_seconds=query_seconds, encoder=encoder))
+    return judge_settings(settings, setting_issues(settings, query_seconds=query_seconds, encoder=encoder))
 
 
-def judge_settings(settings: Settings, found: Sequence[Surprise]) -> Check:
-    """The verdict on surprises."""
+def judge_settings(settings: Settings, found: Sequence[SettingIssue]) -> Check:
+    """The verdict on setting_issues."""
     name = "settings"
     changed = sorted(
         key for key, origin in settings.origins.items() if origin not in ("default", settings["ask.method"])
@@ -119,7 +119,7 @@ def judge_settings(settings: Settings, found: Sequence[Surprise]) -> Check:
     return Check(name, "failed" if any(each.fatal for each in found) else "warning", text, remedy)
 
 
-def surprises(settings: Settings, *, query_seconds: float | None, encoder: bool) -> list[Surprise]:
+def setting_issues(settings: Settings, *, query_seconds: float | None, encoder: bool) -> list[SettingIssue]:
     """Values that somebody may not expect, the worst ones first. See `check_settings`."""
     return [
         *_fatal(settings),
@@ -129,51 +129,51 @@ def surprises(settings: Settings, *, query_seconds: float | None, encoder: bool)
     ]
 
 
-def _fatal(settings: Settings) -> list[Surprise]:
+def _fatal(settings: Settings) -> list[SettingIssue]:
     found = []
     model = (settings["llm.model"] or "none").strip() != "none" or settings["llm.replay_only"] == "on"
     if not model and method(settings["ask.method"]).model:
         text = f"The method {settings['ask.method']} needs a language model, and none is set."
-        found.append(Surprise(text, "Give one: --llm MODEL.", fatal=True))
+        found.append(SettingIssue(text, "Give one: --llm MODEL.", fatal=True))
     elif not model and settings["rank.chooser"] == "llm":
         text = "rank.chooser wants a language model, and none is set."
-        found.append(Surprise(text, "Give one: --llm MODEL.", fatal=True))
+        found.append(SettingIssue(text, "Give one: --llm MODEL.", fatal=True))
     ranker = settings["rank.ranker"]
     if ranker and not os.path.isfile(ranker):
-        found.append(Surprise("The file of rank.ranker is not there.", "Train one: kgqa rank train.", fatal=True))
+        found.append(SettingIssue("The file of rank.ranker is not there.", "Train one: kgqa rank train.", fatal=True))
     return found
 
 
-def _of_ranking(settings: Settings, encoder: bool) -> list[Surprise]:
+def _of_ranking(settings: Settings, encoder: bool) -> list[SettingIssue]:
     found = []
     if settings["ask.preset"] != "ours":
         text = f"The preset {settings['ask.preset']} is in force: results differ from those of the defaults."
-        found.append(Surprise(text, "If that is not wanted: --preset ours."))
+        found.append(SettingIssue(text, "If that is not wanted: --preset ours."))
     if settings["rank.prefilter"] == "sbert" and not encoder:
         text = "rank.prefilter compares by embeddings, and there are none."
-        found.append(Surprise(text, "Install them (see the check of embeddings), or set rank.prefilter = bm25."))
+        found.append(SettingIssue(text, "Install them (see the check of embeddings), or set rank.prefilter = bm25."))
     if settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default":
         text = f"llm.temperature is {settings['llm.temperature']:g}: runs differ from each other."
-        found.append(Surprise(text, "Set it to 0 where runs are compared."))
+        found.append(SettingIssue(text, "Set it to 0 where runs are compared."))
     return found
 
 
-def _of_budgets(settings: Settings, query_seconds: float | None) -> list[Surprise]:
+def _of_budgets(settings: Settings, query_seconds: float | None) -> list[SettingIssue]:
     found = []
     queries = queries_of(settings)
     if query_seconds is not None and queries * query_seconds > settings["budget.seconds"]:
         text = f"A question sends about {queries} queries, which take {queries * query_seconds:.0f} s here, and has "
         text += f"{settings['budget.seconds']:g} s."
-        found.append(Surprise(text, "Raise budget.seconds, or lower explore.beam."))
+        found.append(SettingIssue(text, "Raise budget.seconds, or lower explore.beam."))
     if settings["budget.queries"] is not None and settings["budget.queries"] < queries:
         text = f"A question may send {settings['budget.queries']} queries, and needs about {queries}."
-        found.append(Surprise(text, "Raise budget.queries, or lower explore.beam."))
+        found.append(SettingIssue(text, "Raise budget.queries, or lower explore.beam."))
     if settings["graph.timeout"] > settings["budget.seconds"]:
         text = f"One query may take longer (graph.timeout, {settings['graph.timeout']:g} s) than a question has."
-        found.append(Surprise(text, "Lower graph.timeout."))
+        found.append(SettingIssue(text, "Lower graph.timeout."))
     if settings["graph.frontier_cap"] < FEW_NODES:
         text = f"Only {settings['graph.frontier_cap']} nodes of a path are looked on from (graph.frontier_cap)."
-        found.append(Surprise(text, "Raise graph.frontier_cap: paths are missed at every larger node."))
+        found.append(SettingIssue(text, "Raise graph.frontier_cap: paths are missed at every larger node."))
     return found
 
 
@@ -182,7 +182,7 @@ def queries_of(settings: Settings) -> int:
     return 2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10
 
 
-def _of_access(settings: Settings) -> list[Surprise]:
+def _of_access(settings: Settings) -> list[SettingIssue]:
     if settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE):
-        return [Surprise("endpoint.user is set, but no password.", f"Put it into {PASSWORD_VARIABLE}.")]
+        return [SettingIssue("endpoint.user is set, but no password.", f"Put it into {PASSWORD_VARIABLE}.")]
     return []

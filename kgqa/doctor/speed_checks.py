@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
-from kgqa.doctor.probe_stores import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder
 from kgqa.doctor.sample import Sample
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -148,7 +148,7 @@ def check_latency(graph: KnowledgeGraph, sample: Sample) -> tuple[Check, Latency
 
 
 @dataclass(frozen=True)
-class Round:
+class LoadRound:
     """What so many threads got done together: queries answered, errors, and one of the messages of these."""
 
     threads: int
@@ -162,7 +162,7 @@ class Round:
         return self.answered / self.seconds if self.seconds else 0.0
 
 
-def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float = ROUND_SECONDS) -> Round:
+def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float = ROUND_SECONDS) -> LoadRound:
     """Have so many threads ask something cheap, again and again, for so long."""
     query = render("any_triple", view=view)
     ready = threading.Barrier(threads + 1)
@@ -189,18 +189,18 @@ def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds
     for worker in workers:
         worker.join()
     took = time.monotonic() - started
-    return Round(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
+    return LoadRound(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
 
 
-def check_concurrency(store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Check:
+def check_concurrency(store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity]) -> Check:
     """How many requests at once the store bears."""
-    if isinstance(store, HurriedFolder):
+    if isinstance(store, ProbeFolder):
         return judge_concurrency([measure_round(store, view, threads) for threads in THREADS], configured=None)
 
-    def measured(threads: int) -> Round:
+    def measured(threads: int) -> LoadRound:
         # more than are sent otherwise, and no error is mended by trying again
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
-        with HurriedEndpoint(store.url, access=wide, profile=store.profile.name) as other:
+        with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
             return measure_round(other, view, threads)
 
     rounds = [measured(threads) for threads in THREADS]
@@ -210,7 +210,7 @@ def check_concurrency(store: HurriedEndpoint | HurriedFolder, view: Sequence[Ent
     return judge_concurrency(rounds, configured=configured)
 
 
-def judge_concurrency(rounds: Sequence[Round], *, configured: int | None) -> Check:
+def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) -> Check:
     """The verdict on concurrency. Only so many threads are borne as were measured without an error; `rounds` go from few
     threads to many.
     """
@@ -241,7 +241,7 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
     """
     name = "full-text search"
     large = triples is not None and triples > INDEX_TRIPLES
-    if large and isinstance(graph.store, HurriedFolder) and not _has_index(graph):
+    if large and isinstance(graph.store, ProbeFolder) and not _has_index(graph):
         return Check(name, "skipped", "The index of names is not built yet. The first question builds it.")
     started = time.monotonic()
     index = graph.names

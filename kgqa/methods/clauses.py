@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.parse import Reading, read_json
-from kgqa.methods.prompt_view import Shown
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Named
 from kgqa.trace import Trace
@@ -18,7 +18,7 @@ from kgqa.words import clean
 LONGEST = 500
 
 
-def clauses_of(shown: Shown, topics: Sequence[Named], resources: Resources, trace: Trace) -> Mapping[Entity, str]:
+def clauses_of(shown: PromptView, topics: Sequence[Named], resources: Resources, trace: Trace) -> Mapping[Entity, str]:
     """The clause of each topic; empty where there is one topic only or the model gives none that can be used.
 
     Raises:

@@ -13,8 +13,8 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.parse import read_own_answers
-from kgqa.methods.grounding import read_chosen
-from kgqa.methods.prompt_view import Shown
+from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
@@ -40,7 +40,7 @@ def compose(
     graph: KnowledgeGraph,
     empty: Answer,
     candidates: Sequence[Candidate],
-    shown: Shown,
+    shown: PromptView,
     resources: Resources,
     trace: Trace,
 ) -> Answer:
@@ -75,7 +75,7 @@ def compose(
     wanted = {item.value for item in found}
     # those that lead to most of them first, and of these the ones with fewest others
     fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
-    return read_chosen(graph, empty, found, (each.candidate for each in fittest), trace)
+    return answer_of_entities(graph, empty, found, (each.candidate for each in fittest), trace)
 
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
@@ -101,7 +101,7 @@ def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Ans
 
 
 def _said(
-    graph: KnowledgeGraph, retained: Sequence[Retained], shown: Shown, resources: Resources, trace: Trace
+    graph: KnowledgeGraph, retained: Sequence[Retained], shown: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
     """The answers as the model gave them: entities by their place, from 0, or names."""
     assert resources.models is not None
@@ -124,7 +124,7 @@ def _said(
     return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
 
 
-def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[str]:
+def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: PromptView) -> list[str]:
     """A few of the path's triples, in words."""
     try:
         walks = graph.walks_along(

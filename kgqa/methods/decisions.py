@@ -24,7 +24,7 @@ COMPARED = 10
 ENDS = 2000
 
 
-class Deciding:
+class Decisions:
     """The state of one question's decisions: what was ranked after the last hop is not ranked again."""
 
     def __init__(

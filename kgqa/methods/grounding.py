@@ -20,7 +20,7 @@ def _by_name(item: Named) -> tuple[str, str, str]:
     return item.name.casefold(), item.id, str(item.value)
 
 
-def read_off(
+def answer_of_path(
     graph: KnowledgeGraph,
     candidate: Candidate,
     score: float | None,
@@ -64,7 +64,7 @@ def read_off(
     )
 
 
-def read_chosen(
+def answer_of_entities(
     graph: KnowledgeGraph, empty: Answer, chosen: Sequence[Named], candidates: Iterable[Candidate], trace: Trace
 ) -> Answer:
     """An answer of the entities that a model chose among the ends of paths, with the first path that leads to all of
@@ -82,7 +82,7 @@ def read_chosen(
     open_, evidence = set(wanted), []
     for candidate in candidates:
         try:
-            read = read_off(graph, candidate, None, empty.topics, trace, chosen=wanted)
+            read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
         except (StoreTimeout, PartialResult) as error:
             trace.event("gave_up", path=candidate.words, error=str(error))
             continue

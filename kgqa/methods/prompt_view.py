@@ -22,7 +22,7 @@ COUNTED = 1000
 """Up to so many the others are counted."""
 
 
-class Shown:
+class PromptView:
     """One question as a language model sees it.
 
     Attributes:

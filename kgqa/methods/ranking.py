@@ -10,7 +10,7 @@ from types import MappingProxyType
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
 from kgqa.llm.chooser import ModelChooser
-from kgqa.methods.prompt_view import Shown
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.model import Candidate, Entity
@@ -47,7 +47,7 @@ class Ranking:
         cues: Cues,
         resources: Resources,
         trace: Trace,
-        shown: Shown | None = None,
+        shown: PromptView | None = None,
         clauses: Mapping[Entity, str] = MappingProxyType({}),
     ) -> None:
         self._asked = asked

@@ -56,10 +56,10 @@ def method(name: str) -> Method:
     if not isinstance(found, Method) and not callable(found):
         raise SettingsError(f"The method {name} of another package is neither a Method nor a function: {found!r:.100}.")
     found = found if isinstance(found, Method) else Method(found)
-    return replace(found, answer=_guarded(name, found.answer))
+    return replace(found, answer=_contained(name, found.answer))
 
 
-def _guarded(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
+def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
     """A foreign method whose mistakes end its question and nothing else."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:

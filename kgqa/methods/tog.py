@@ -19,7 +19,7 @@ from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.parse import Reading, read_own_answers, read_scores
 from kgqa.methods.direct import recalled
-from kgqa.methods.grounding import read_chosen
+from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.resources import Resources
 from kgqa.model import (
     Answer,
@@ -50,7 +50,7 @@ _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class Chain:
     """A chain from a topic: its relations, and the node after each; `score` of its last hop."""
 
     path: RelationPath
@@ -77,10 +77,10 @@ class ThinkOnGraph:
         self._width = self._settings["explore.beam"]
         seed = f"{self._settings['rank.seed']}\0{question.text}".encode("utf-8", "surrogatepass")
         self._random = random.Random(hashlib.blake2b(seed, digest_size=8).digest())
-        self.walks: list[Walk] = []
+        self.walks: list[Chain] = []
         """All walks that were kept, of all hops."""
 
-    def hop(self, frontier: Sequence[Walk]) -> list[Walk]:
+    def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
         """The best `beam` walks one hop further; fewer where nothing else has a score."""
         steps = self._relations([walk for walk in frontier if isinstance(walk.end, Entity)])
         found = self._neighbours(steps)
@@ -102,8 +102,8 @@ class ThinkOnGraph:
         """The answers that the model gives at the end of the search."""
         return self._ask("tog/answer", "decide", [{"triples": self._triples()}], [self._read_answer])[0] or ()
 
-    def _relations(self, frontier: Sequence[Walk]) -> list[tuple[Walk, Step, float]]:
-        every: list[tuple[Walk, dict[str, Step]]] = []
+    def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
+        every: list[tuple[Chain, dict[str, Step]]] = []
         expansions = self._graph.each(
             lambda walk: self._graph.next_steps(RelationPath(walk.end)), frontier, tolerated=(StoreTimeout,)
         )
@@ -130,9 +130,9 @@ class ThinkOnGraph:
             for name, score in (scores or ())[: self._width]
         ]
 
-    def _neighbours(self, steps: Sequence[tuple[Walk, Step, float]]) -> list[Walk]:
-        found: list[Walk] = []
-        several: list[tuple[Walk, Step, float, list[Value]]] = []
+    def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
+        found: list[Chain] = []
+        several: list[tuple[Chain, Step, float, list[Value]]] = []
         reached = self._graph.each(
             lambda asked: self._graph.ends(RelationPath(asked[0].end, (asked[1],)), limit=LISTED),
             steps,
@@ -161,7 +161,7 @@ class ThinkOnGraph:
             found += [self._onward(walk, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
         return found
 
-    def _drawn(self, walk: Walk, ends: Sequence[Value]) -> list[Value]:
+    def _drawn(self, walk: Chain, ends: Sequence[Value]) -> list[Value]:
         # a blank node, which an update may make, cannot be asked about
         ends = [end for end in ends if not (isinstance(end, Entity) and end.iri.startswith("_:"))]
         ends = [end for end in ends if end not in (walk.path.topic, *walk.nodes)]
@@ -170,8 +170,8 @@ class ThinkOnGraph:
         return ends
 
     @staticmethod
-    def _onward(walk: Walk, step: Step, end: Value, score: float) -> Walk:
-        return Walk(walk.path.then(step), (*walk.nodes, end), score)
+    def _onward(walk: Chain, step: Step, end: Value, score: float) -> Chain:
+        return Chain(walk.path.then(step), (*walk.nodes, end), score)
 
     def _ask(
         self,
@@ -282,7 +282,7 @@ def answer(
     search = ThinkOnGraph(question, resources, trace)
     notes = (f"Explored by {resources.models.name}.",)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
-    frontier = [Walk(RelationPath(topic.value), ()) for topic in topics if isinstance(topic.value, Entity)]
+    frontier = [Chain(RelationPath(topic.value), ()) for topic in topics if isinstance(topic.value, Entity)]
     said: tuple[str, ...] | None = None
     try:
         for _ in range(resources.settings["explore.depth"]):
@@ -318,7 +318,7 @@ def _best_so_far(
     with trace.grace():
         try:
             graph = resources.graph.for_question(trace)
-            found = read_chosen(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
+            found = answer_of_entities(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
         except (StoreError, BudgetExhausted) as failure:
             trace.event("gave_up", path="", error=str(failure))
             return spent
@@ -339,7 +339,7 @@ def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resource
         note = "Not every answer is an entity that was reached: this is the language model's."
         return replace(empty, status="answered", answers=texts, grounding="model", notes=(*empty.notes, note))
     wanted = {same[0].value: same[0] for same in found}
-    return read_chosen(graph, empty, list(wanted.values()), _leading_to(search, set(wanted)), trace)
+    return answer_of_entities(graph, empty, list(wanted.values()), _leading_to(search, set(wanted)), trace)
 
 
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:

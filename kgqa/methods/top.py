@@ -17,9 +17,9 @@ from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composition import compose
-from kgqa.methods.decisions import Deciding, Ranked
-from kgqa.methods.grounding import read_off
-from kgqa.methods.prompt_view import Shown
+from kgqa.methods.decisions import Decisions, Ranked
+from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.ranking import Ranking
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
@@ -50,7 +50,7 @@ def answer(
     settings = resources.settings
     graph = resources.graph.for_question(trace)
     by_model = resources.models is not None and settings["rank.chooser"] in ("auto", "llm")
-    shown = Shown(graph, question.text, topics, names, settings, trace) if by_model else None
+    shown = PromptView(graph, question.text, topics, names, settings, trace) if by_model else None
     asked, spans = _masked(question.text, names, topics, settings, trace)
     if shown is not None:
         trace.event("shown", question=shown.question)
@@ -67,7 +67,7 @@ def answer(
         kinds=not by_model and ranking.scores.uses_kinds,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
-    deciding = Deciding(graph, topics, ranking, cues, settings, trace)
+    deciding = Decisions(graph, topics, ranking, cues, settings, trace)
     masked = placeholders([topic.value for topic in topics])  # type: ignore[misc]
 
     def shown_name(entity: Entity, name: str) -> str:
@@ -112,7 +112,7 @@ def answer(
                 deepest = [pair for pair in ranked if cost(graph, pair[0].path, beam) == settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
-            found = _first_that_reads(graph, empty, ranked, ranking, settings, trace)
+            found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, deciding, error, trace)
     if shown is not None:
@@ -161,7 +161,7 @@ def _rounded(score: float | None) -> float | None:
     return None if score is None else round(score, 4)
 
 
-def _first_that_reads(
+def _first_answered(
     graph: KnowledgeGraph, empty: Answer, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
 ) -> Answer:
     notes = empty.notes
@@ -177,7 +177,7 @@ def _first_that_reads(
             unaccepted = True
             notes += ("No path was accepted as an answer: this is what the best one leads to.",)
         try:
-            found = read_off(graph, candidate, score, empty.topics, trace)
+            found = answer_of_path(graph, candidate, score, empty.topics, trace)
         except (StoreTimeout, PartialResult) as error:
             late = error
             trace.event("gave_up", path=candidate.words, error=str(error))
@@ -207,14 +207,14 @@ def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
 
 
 def _best_so_far(
-    graph: KnowledgeGraph, empty: Answer, deciding: Deciding, error: BudgetExhausted, trace: Trace
+    graph: KnowledgeGraph, empty: Answer, deciding: Decisions, error: BudgetExhausted, trace: Trace
 ) -> Answer:
     """What the hops that were finished lead to, where the budget ended the search."""
     reason = f"The budget is spent: {error}."
     with trace.grace():
         for candidate, score in deciding.best_so_far():
             try:
-                found = read_off(graph, candidate, score, empty.topics, trace)
+                found = answer_of_path(graph, candidate, score, empty.topics, trace)
             except (StoreError, BudgetExhausted) as failure:
                 trace.event("gave_up", path=candidate.words, error=str(failure))
                 continue

@@ -17,7 +17,7 @@ from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
 
-class Run(Protocol):
+class ReportedRun(Protocol):
     """What a report reads of a run; `kgqa.evaluation.runs.runs.Run` is one."""
 
     @property
@@ -73,7 +73,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MetricRow:
     """A metric; `figures` has one for each run, None where the run does not have it."""
 
     name: str
@@ -89,14 +89,14 @@ class Comparison:
 
     columns: tuple[str, ...]
     facts: tuple[tuple[str, tuple[str, ...]], ...]
-    rows: tuple[Row, ...]
-    groups: tuple[tuple[str, tuple[Row, ...]], ...] = ()
+    rows: tuple[MetricRow, ...]
+    groups: tuple[tuple[str, tuple[MetricRow, ...]], ...] = ()
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> MetricRow | None:
         return next((row for row in self.rows if row.name == name), None)
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
+def compare(runs: Sequence[ReportedRun]) -> Comparison:
     """The table of some runs, from their metrics.json; where that is missing or older than the predictions, from these.
 
     Raises:
@@ -127,7 +127,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
     )
 
 
-def metrics_of(run: Run) -> dict[str, Any]:
+def metrics_of(run: ReportedRun) -> dict[str, Any]:
     """What metrics.json says, unless predictions were added since it was written.
 
     Raises:
@@ -145,7 +145,7 @@ def metrics_of(run: Run) -> dict[str, Any]:
         raise ReportError(f"{run.folder}: an answer in it is not as docs/answer-json.md has it: {error}.") from error
 
 
-def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:
+def labels_of(runs: Sequence[ReportedRun]) -> tuple[str, ...]:
     """What each run is called: its method; where several are of one method, its folder too."""
     names = [clean(run.name) or "run" for run in runs]
     taken: dict[str, int] = {}
@@ -163,12 +163,12 @@ def label_of(name: str) -> str:
     return LABELS.get(name) or clean(name).replace("_", " ")
 
 
-def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[Row, ...]:
+def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRow, ...]:
     names = dict.fromkeys(name for column in columns for name in column)
-    return tuple(Row(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
+    return tuple(MetricRow(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
 
 
-def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What decides whether columns may be compared at all; a line where nobody knows anything is left out."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
@@ -196,7 +196,7 @@ def _model(described: Any) -> str:
 Scores = Mapping[str, Mapping[str, float]]
 
 
-def _compared(run: Run) -> Scores:
+def _compared(run: ReportedRun) -> Scores:
     """The compared metrics of each question of a run that has any, by what it has in common with that of another run."""
     return {
         key: kept
@@ -205,7 +205,7 @@ def _compared(run: Run) -> Scores:
     }
 
 
-def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, ...]:
+def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[MetricRow, ...]:
     """The compared metrics over some questions that all runs have, a row a metric."""
     columns: list[dict[str, Figure]] = []
     for each in scores:
@@ -217,7 +217,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, 
     return _rows(columns, label=label_of)
 
 
-def _twins(runs: Sequence[Run]) -> list[int]:
+def _twins(runs: Sequence[ReportedRun]) -> list[int]:
     """For each run the first one of the same method, where that is of another graph: the true one of a fictional one;
     else its own place.
     """
@@ -229,7 +229,7 @@ def _twins(runs: Sequence[Run]) -> list[int]:
     return found
 
 
-def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Row, ...]:
+def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[MetricRow, ...]:
     """How much each run differs from another one, its base, on the questions that both have, a row a metric; a run that
     is its own base does not.
     """

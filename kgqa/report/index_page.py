@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgqa.report.comparison import MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
+from kgqa.report.index_rows import IndexRow
 from kgqa.report.outcomes import STAGES, UNSCORED
 from kgqa.report.pages import render, shown
 from kgqa.report.tables import figure_text, questions_text
-
-if TYPE_CHECKING:
-    from kgqa.report.site import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class Lost:
     counts: tuple[tuple[int, float], ...]
 
 
-def index_page(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Iterator[str]:
+def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Iterator[str]:
     """The page in pieces of HTML.
 
     Args:
@@ -49,7 +47,7 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Itera
     )
 
 
-def losses_of(lines: Sequence[Sequence[Line]]) -> list[Lost]:
+def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[Lost]:
     """The stages at which some question ended, in the order a question goes through them."""
     counted = [Counter(line.stage for line in each if line.stage != UNSCORED) for each in lines]
     return [
@@ -59,7 +57,7 @@ def losses_of(lines: Sequence[Sequence[Line]]) -> list[Lost]:
     ]
 
 
-def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | None:
+def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot | None:
     """Accuracy against the mean cost of a question: in USD where every run has a price, else in tokens, else in SPARQL
     queries.
     """
@@ -83,7 +81,7 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | N
     return draw_plot(points, unit)
 
 
-def index_data(columns: Sequence[str], lines: Sequence[Sequence[Line]]) -> dict[str, Any]:
+def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
     """What the script of the page shows as a table: for each question its id, text, data set, type and hops, and for
     each run its page, the stage it ended at, and Hit@1 in percent; 0 where a run does not have the question. `unscored`:
     the stage that is neither right nor wrong.

@@ -57,7 +57,7 @@ def hit_of(record: Record) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListedAnswer:
     """An answer or a gold answer on a page; `right`: on both sides."""
 
     name: str
@@ -71,8 +71,8 @@ class Sides:
     of each are not here; `readings`: how many readings the question has.
     """
 
-    given: tuple[Shown, ...]
-    gold: tuple[Shown, ...]
+    given: tuple[ListedAnswer, ...]
+    gold: tuple[ListedAnswer, ...]
     given_more: int
     gold_more: int
     readings: int
@@ -90,11 +90,13 @@ def sides_of(record: Record) -> Sides:
     keys = gold_keys(seen)
     matched = answer_keys(answers, keys) & keys
     given = [
-        Shown(each.name or each.id, each.id, bool(answer_keys([each], keys) & matched))
+        ListedAnswer(each.name or each.id, each.id, bool(answer_keys([each], keys) & matched))
         for each in answers[:MAX_ANSWERS]
     ]
     gold = [
-        Shown(each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched))
+        ListedAnswer(
+            each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched)
+        )
         for each in best[:MAX_ANSWERS]
     ]
     return Sides(

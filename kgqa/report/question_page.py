@@ -34,7 +34,7 @@ _TOLD_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "lin
 
 
 @dataclass(frozen=True)
-class Place:
+class PageContext:
     """Where a page stands: the run's label, its number from 1 of so many, and links that lead on from here, which must
     be addresses of ours and not text from data. `others`: pages of the same question in other runs, by label.
     """
@@ -48,7 +48,7 @@ class Place:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def question_page(record: Record, place: Place) -> Iterator[str]:
+def question_page(record: Record, place: PageContext) -> Iterator[str]:
     """The page in pieces of HTML."""
     answer = record.answer
     trace = objects_of(answer.get("trace"))

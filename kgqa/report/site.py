@@ -5,52 +5,25 @@ Records are read twice, one at a time: first for the lines of the index, then fo
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.evaluation.runs.records import Record
-from kgqa.report.comparison import Comparison, Run, compare
+from kgqa.report.comparison import Comparison, ReportedRun, compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
-from kgqa.report.lenient_json import number_of
-from kgqa.report.outcomes import hit_of, stage_of, usage_of
-from kgqa.report.question_page import Place, question_page
-from kgqa.words import clean
+from kgqa.report.index_rows import index_rows
+from kgqa.report.question_page import PageContext, question_page
 
 MARK = ".kgqa-report"
 """A file that says that a folder is a report of ours, which may be written over."""
 MAX_RUNS = 24
-_TEXT = 300
 _PAGE = re.compile(r"\d{5,}-[0-9a-f]{12}\.html\Z")
 _FOLDER = re.compile(r"run-\d+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One question of one run, as much of it as the index needs. `key` is what it has in common with the same question
-    of another run, `file` its page beside index.html.
-    """
-
-    key: tuple[str, str, int]
-    id: str
-    text: str
-    dataset: str
-    kind: str
-    hops: int | None
-    stage: str
-    hit: float | None
-    file: str
-    usd: float | None
-    tokens: float
-    queries: float
-    calls: float
-
-
 def write_site(
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     folder: str | Path,
     *,
     comparison: Comparison | None = None,
@@ -71,7 +44,7 @@ def write_site(
         raise ReportError(f"A report is of 1 to {MAX_RUNS} runs, not of {len(runs)}.")
     comparison = comparison or compare(runs)
     labels = comparison.columns
-    lines = [list(lines_of(run, number)) for number, run in enumerate(runs, 1)]
+    lines = [list(index_rows(run, number)) for number, run in enumerate(runs, 1)]
     folder = Path(folder)
     try:
         old = _prepared(folder)
@@ -84,7 +57,7 @@ def write_site(
             for number, (line, record) in enumerate(zip(each, run.records())):
                 if record.id != line.id:
                     raise ReportError(f"{run.folder} changed while its report was written. Try again when it is done.")
-                place = Place(
+                place = PageContext(
                     run=label,
                     number=number + 1,
                     total=len(each),
@@ -103,37 +76,6 @@ def write_site(
     except OSError as error:
         raise ReportError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
     return folder / "index.html"
-
-
-def lines_of(run: Run, number: int) -> Iterable[Line]:
-    """The lines of a run's questions; it is the run with this number, from 1."""
-    seen: dict[tuple[str, str], int] = {}
-    for place, record in enumerate(run.records(), 1):
-        key = (record.dataset, record.id)
-        seen[key] = seen.get(key, 0) + 1
-        usage = usage_of(record)
-        counts = {name: number_of(usage.get(name)) or 0.0 for name in ("calls", "queries")}
-        tokens = sum(number_of(usage.get(f"{part}_tokens")) or 0.0 for part in ("prompt", "completion"))
-        yield Line(
-            key=(*key, seen[key]),
-            id=record.id,
-            text=clean(record.text[: 2 * _TEXT])[:_TEXT],
-            dataset=record.dataset,
-            kind=record.kind,
-            hops=record.hops,
-            stage=stage_of(record),
-            hit=hit_of(record),
-            file=f"run-{number}/{page_name(place, record)}",
-            usd=number_of(usage.get("cost")),
-            tokens=tokens,
-            **counts,
-        )
-
-
-def page_name(number: int, record: Record) -> str:
-    """The file of a question: its number in the run and a hash of its id, never the id itself."""
-    told = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
-    return f"{number:05d}-{hashlib.blake2b(told, digest_size=6).hexdigest()}.html"
 
 
 def _prepared(folder: Path) -> set[Path]:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.report.comparison import Comparison, Figure, Row
+from kgqa.report.comparison import Comparison, Figure, MetricRow
 from kgqa.words import clean
 
 _FORMULA = tuple("=+-@＝＋－＠")
@@ -55,7 +55,7 @@ def _number(figure: Figure, value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def questions_text(row: Row) -> str:
+def questions_text(row: MetricRow) -> str:
     """How many questions the figures of a row are of: one number, or one a run where they differ."""
     counts = [f"{f.n:,}" for f in row.figures if f is not None and f.n is not None]
     if len(set(counts)) <= 1:
@@ -107,7 +107,7 @@ def as_latex(comparison: Comparison) -> str:
 def as_object(comparison: Comparison) -> dict[str, Any]:
     """Plain JSON data: `columns`, `facts`, `rows` and `groups` of figures."""
 
-    def rows(found: Sequence[Row]) -> list[dict[str, Any]]:
+    def rows(found: Sequence[MetricRow]) -> list[dict[str, Any]]:
         return [
             {
                 "name": row.name,
@@ -159,7 +159,7 @@ def _tables(comparison: Comparison) -> list[list[list[str]]]:
     return tables + [[[title, *columns, "n"], *map(_cells, rows)] for title, rows in comparison.groups]
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: MetricRow) -> list[str]:
     return [row.label, *(Own(figure_text(figure)) for figure in row.figures), Own(questions_text(row))]
 
 

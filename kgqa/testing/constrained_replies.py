@@ -14,7 +14,7 @@ FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_f
 """By what a server can constrain with: the field of the request that asks for it."""
 
 
-def held_to(reply: Reply, body: dict[str, Any], constrains: str) -> Reply:
+def constrain_reply(reply: Reply, body: dict[str, Any], constrains: str) -> Reply:
     """The reply as a server sends it that honours this one field. Refusals and empty texts stay what they are."""
     if not reply.text.strip() or reply.refusal is not None:
         return reply

@@ -10,7 +10,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.prompt_view import Shown
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
 from kgqa.testing.model_oracle import Gold
@@ -42,7 +42,7 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     except KgqaError:
         return Gold(answers=question_names(question))
     named = graph.named(topics)
-    shown = Shown(graph, question.text, named, {each.value: [each.name] for each in named}, settings, Trace())
+    shown = PromptView(graph, question.text, named, {each.value: [each.name] for each in named}, settings, Trace())
     solutions = tuple(
         frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in reach.solutions
     )
@@ -71,7 +71,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
         wanted = gold_keys(question.answers)
         explored = [_as_explored(graph, path) for path in paths]
         named = graph.named([path.topic for path in explored])
-        shown = Shown(
+        shown = PromptView(
             graph, question.text, named, {each.value: [each.name] for each in named}, resources.settings, Trace()
         )
         walks = [walk for path in explored for walk in _walks(resources, path, (path,), limit=MANY_WALKS)]

@@ -16,7 +16,7 @@ from kgqa.testing.model_oracle import Gold, ModelOracle
 
 
 @dataclass
-class RememberingOracle(ModelOracle):
+class MemoryOracle(ModelOracle):
     """Replies for `ScriptedServer`.
 
     Args:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kgqa.testing.constrained_replies import FIELDS, held_to
+from kgqa.testing.constrained_replies import FIELDS, constrain_reply
 from kgqa.testing.faults import Fault, Reply, failing, unsupported, wrong_key
 from kgqa.testing.loopback import LoopbackServer, Response
 
@@ -142,7 +142,7 @@ class ScriptedServer:
                 self._server.wait(answered.seconds)
                 return answered
             reply = Reply(answered) if isinstance(answered, str) else answered
-            return _json(completion(held_to(reply, body, self._constrains), body))
+            return _json(completion(constrain_reply(reply, body, self._constrains), body))
 
     @contextmanager
     def _counted(self, request: Request) -> Iterator[None]:

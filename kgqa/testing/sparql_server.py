@@ -1,6 +1,6 @@
 """A scripted SPARQL server on the loopback: real HTTP, any reply, and all the ways in which servers fail.
 
-with SparqlServer([table(["x"], [[Entity("http://e/1")]]), Sent(503, headers=(("Retry-After", "1"),))]) as server:
+with SparqlServer([table(["x"], [[Entity("http://e/1")]]), SparqlReply(503, headers=(("Retry-After", "1"),))]) as server:
     EndpointStore(server.url, profile="generic").select("SELECT ?x WHERE { ?x ?p ?o }")
     assert server.requests[0].query.startswith("SELECT")
 """
@@ -30,7 +30,7 @@ Pieces = Callable[[], Iterator[bytes | float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SparqlReply:
     """What is sent.
 
     Attributes:
@@ -72,14 +72,14 @@ class SparqlRequest:
         return self.fields.get("update", "")
 
 
-def table(variables: Sequence[str], rows: Iterable[Sequence[Value | None]], **options: Any) -> Sent:
-    """A reply to a SELECT. `options` are those of `Sent`."""
-    return Sent(body=table_bytes(variables, rows), **options)
+def table(variables: Sequence[str], rows: Iterable[Sequence[Value | None]], **options: Any) -> SparqlReply:
+    """A reply to a SELECT. `options` are those of `SparqlReply`."""
+    return SparqlReply(body=table_bytes(variables, rows), **options)
 
 
-def truth(value: bool, **options: Any) -> Sent:
-    """A reply to an ASK. `options` are those of `Sent`."""
-    return Sent(body=json.dumps({"head": {}, "boolean": value}).encode(), **options)
+def truth(value: bool, **options: Any) -> SparqlReply:
+    """A reply to an ASK. `options` are those of `SparqlReply`."""
+    return SparqlReply(body=json.dumps({"head": {}, "boolean": value}).encode(), **options)
 
 
 def table_bytes(variables: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> bytes:
@@ -103,7 +103,7 @@ def term(value: Value) -> dict[str, str]:
     return found
 
 
-Scripted = Sent | Callable[[SparqlRequest], Sent]
+Scripted = SparqlReply | Callable[[SparqlRequest], SparqlReply]
 
 
 class SparqlServer:
@@ -129,7 +129,7 @@ class SparqlServer:
         server: str = "scripted",
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
-        self._always = script if isinstance(script, Sent) or callable(script) else None
+        self._always = script if isinstance(script, SparqlReply) or callable(script) else None
         self._queue: deque[Scripted] = deque(() if self._always else script)  # type: ignore[arg-type]
         self.requests: list[SparqlRequest] = []
         self.connections = self.cut = self.most_at_once = 0
@@ -165,14 +165,14 @@ class SparqlServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def reply_to(self, request: SparqlRequest) -> Sent:
+    def reply_to(self, request: SparqlRequest) -> SparqlReply:
         """What is next in the script."""
         with self._lock:
             self.requests.append(request)
             found = self._queue.popleft() if self._queue else self._always
         if found is None:
-            return Sent(599, b"The script has no reply left.", "text/plain")
-        return found if isinstance(found, Sent) else found(request)
+            return SparqlReply(599, b"The script has no reply left.", "text/plain")
+        return found if isinstance(found, SparqlReply) else found(request)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -268,7 +268,7 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
                 scripted.was_cut()
                 self.close_connection = True
 
-        def _send(self, sent: Sent) -> None:
+        def _send(self, sent: SparqlReply) -> None:
             pieces = iter([sent.body]) if isinstance(sent.body, bytes) else sent.body()
             if sent.framing == "length" and not isinstance(sent.body, bytes):
                 raise ValueError("the length of pieces is not known: choose another framing")

@@ -17,19 +17,19 @@ from kgqa.doctor.checks import (
     percentile,
     seconds_words,
     skipped,
-    what_and_next,
+    split_message,
 )
 from kgqa.doctor.graph_checks import (
-    Fit,
-    Probe,
+    KnownEntity,
+    SchemaFit,
     best_schema,
     judge_count,
+    judge_known_entities,
     judge_labels,
-    judge_probes,
     judge_schema,
     judge_tables,
 )
-from kgqa.doctor.limit_checks import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.doctor.limit_checks import QueryEnd, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
 from kgqa.doctor.server_checks import judge_found, judge_profile, judge_wanted
 from kgqa.errors import (
     PartialResult,
@@ -61,7 +61,7 @@ class TestChecks:
         ],
     )
     def test_a_message_is_what_happened_and_what_to_do(self, message, what, next_step):
-        assert what_and_next(message) == (what, next_step)
+        assert split_message(message) == (what, next_step)
 
     @pytest.mark.parametrize(
         "error, verdict",
@@ -196,10 +196,10 @@ class TestGraphs:
         assert judge_tables(("Too large.",), 1.0).found == "Too large."
 
 
-def fits(**hits: int) -> list[Fit]:
+def fits(**hits: int) -> list[SchemaFit]:
     schemas = {name: bundled_schema(name) for name in BUNDLED}
     return [
-        Fit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
+        SchemaFit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
         for name, schema in schemas.items()
     ]
 
@@ -238,7 +238,7 @@ class TestSchemas:
 
     def test_a_schema_without_telling_predicates(self):
         own = replace(FREEBASE, name="mine", detect=())
-        assert judge_schema(own, [*fits(), Fit(own, 0, 0)], origin="settings").verdict == "ok"
+        assert judge_schema(own, [*fits(), SchemaFit(own, 0, 0)], origin="settings").verdict == "ok"
 
     @pytest.mark.parametrize(
         "wanted, named, of, fallback, verdict",
@@ -261,7 +261,7 @@ class TestSchemas:
         [(None, "absent"), ((), "unnamed"), (("Japón", "JAPAN "), "found"), (("Iceland",), "other")],
     )
     def test_a_probe(self, names, outcome):
-        assert Probe("Q17", "Japan", names).outcome == outcome
+        assert KnownEntity("Q17", "Japan", names).outcome == outcome
 
     @pytest.mark.parametrize(
         "names, fallback, verdict, word",
@@ -277,8 +277,8 @@ class TestSchemas:
         ],
     )
     def test_known_entities(self, names, fallback, verdict, word):
-        probes = [Probe(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
-        check = judge_probes(probes, replace(WIKIDATA, fallback=fallback))
+        probes = [KnownEntity(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
+        check = judge_known_entities(probes, replace(WIKIDATA, fallback=fallback))
         assert check.verdict == verdict and word in check.found
         assert bool(check.remedy) == (verdict in ("warning", "failed"))
 
@@ -337,14 +337,14 @@ class TestLimits:
     @pytest.mark.parametrize(
         "kept, heard, verdict, word",
         [
-            (Ended("client", 1.0), None, "ok", "its worker is ended"),
-            (Ended("client", 1.0), Ended("server", 1.4, "it says so by x: y."), "ok", "it says so by x: y."),
-            (Ended("client", 1.0), Ended("client", 4.0), "warning", "the server goes on with it"),
-            (Ended("client", 5.0), None, "warning", "late"),
-            (Ended("finished", 0.1, count=10**12), Ended("finished", 0.1, count=10**12), "ok", "finished"),
-            (Ended("finished", 0.9, count=178_122), None, "failed", "178122"),
-            (Ended("client", 1.0), Ended("finished", 1.4, count=0), "failed", "counted 0"),
-            (Ended("client", 1.0), Ended("finished", 1.4), "failed", "as if it had finished"),
+            (QueryEnd("client", 1.0), None, "ok", "its worker is ended"),
+            (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "it says so by x: y."), "ok", "it says so by x: y."),
+            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server goes on with it"),
+            (QueryEnd("client", 5.0), None, "warning", "late"),
+            (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
+            (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),
+            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4, count=0), "failed", "counted 0"),
+            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
         ],
     )
     def test_time_limits(self, kept, heard, verdict, word):
@@ -361,16 +361,16 @@ class TestLimits:
         ],
     )
     def test_the_limit_of_the_server(self, own, verdict, word):
-        ended = Ended("client", 1.0), Ended("server", 1.4, "so.")
+        ended = QueryEnd("client", 1.0), QueryEnd("server", 1.4, "so.")
         check = judge_time_limit(*ended, everything=10**12, told=True, own=own, granted=60.0)
         assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own == 60)
 
-    @pytest.mark.parametrize("heard, own", [(Ended("client", 4.0), None), (Ended("server", 1.4, "so."), 10.0)])
+    @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
     def test_how_a_server_is_given_another_limit(self, heard, own):
-        check = judge_time_limit(Ended("client", 1.0), heard, everything=10**12, told=True, own=own, granted=90.0)
+        check = judge_time_limit(QueryEnd("client", 1.0), heard, everything=10**12, told=True, own=own, granted=90.0)
         assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
         assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
 
     def test_a_count_that_nobody_can_vouch_for_is_none(self):
-        check = judge_time_limit(Ended("finished", 0.5, count=7), None, everything=None, told=True)
+        check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, told=True)
         assert check.verdict == "failed"

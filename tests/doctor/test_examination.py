@@ -15,8 +15,8 @@ from kgqa.cache import Cache
 from kgqa.doctor.checks import Health, checked, skipped
 from kgqa.doctor.graph_examination import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
 from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
-from kgqa.doctor.probe_stores import HurriedEndpoint
-from kgqa.doctor.server_checks import check_reachable, look_at_graphs
+from kgqa.doctor.probe_stores import ProbeEndpoint
+from kgqa.doctor.server_checks import check_reachable, choose_graphs
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.model import Entity
@@ -24,7 +24,7 @@ from kgqa.settings import resolve
 from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.sparql_faults import virtuoso_timeout
-from kgqa.testing.sparql_server import Sent, table, truth
+from kgqa.testing.sparql_server import SparqlReply, table, truth
 from tests.sparql_server import RESULTS, SLOW, TRIPLES, SparqlServer
 from tests.virtuoso_server import needs_virtuoso, running_server
 
@@ -38,7 +38,7 @@ def serve():
 
     def serve(**options):
         server = SparqlServer(**options)
-        store = HurriedEndpoint(server.url, access=ACCESS)
+        store = ProbeEndpoint(server.url, access=ACCESS)
         opened.extend((server, store))
         return server, store
 
@@ -75,7 +75,7 @@ class TestRowCap:
 
     def test_a_cap_that_the_settings_know(self, serve):
         server, _ = serve(cap=1_000)
-        store = HurriedEndpoint(server.url, access=ACCESS, row_cap=1_000)
+        store = ProbeEndpoint(server.url, access=ACCESS, row_cap=1_000)
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
         store.close()
         assert check.verdict == "warning" and "cut at 1,000 rows, which kgqa notices" in check.found
@@ -108,7 +108,7 @@ class TestTimeLimit:
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=2.0)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
-            HurriedEndpoint(server.url, access=ACCESS) as store,
+            ProbeEndpoint(server.url, access=ACCESS) as store,
         ):
             check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "ok" and "the server ends it by itself after 2." in check.found
@@ -172,7 +172,7 @@ class TestUnreachable:
     def test_a_server_that_only_listens(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.5)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
-        with HurriedEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
+        with ProbeEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
             check = check_reachable(store)
         server.close()
         assert check.verdict == "failed" and check.remedy
@@ -196,7 +196,7 @@ class TestGraphs:
     def test_an_empty_graph(self, serve):
         server, store = serve()
         server.store.clear()
-        look = look_at_graphs(store, [])
+        look = choose_graphs(store, [])
         assert look.view is None and look.check.verdict == "failed" and "kgqa graph load" in look.check.remedy
 
     def test_a_plain_server_is_examined_to_the_end(self, tmp_path, serve):
@@ -231,7 +231,7 @@ class TestNothingToGoBy:
 
         def reply(request):
             if "<http" in request.query:
-                return Sent(seconds=60.0)
+                return SparqlReply(seconds=60.0)
             return table(["g"], []) if "SELECT" in request.query else truth(True)
 
         with scripted.SparqlServer(reply) as server:
@@ -246,7 +246,7 @@ class TestNothingToGoBy:
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
-            return Sent(seconds=60.0) if hangs else truth(True)
+            return SparqlReply(seconds=60.0) if hangs else truth(True)
 
         with scripted.SparqlServer(reply) as server:
             checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
@@ -340,10 +340,10 @@ def test_a_server_that_bears_only_as_many_as_are_sent():
         time.sleep(0.005)
         with lock:
             under_way.remove(request)
-        return Sent(503) if busy else truth(True)
+        return SparqlReply(503) if busy else truth(True)
 
     access = Access(patience=0.0, concurrency=2)
-    with scripted.SparqlServer(reply) as server, HurriedEndpoint(server.url, access=access) as store:
+    with scripted.SparqlServer(reply) as server, ProbeEndpoint(server.url, access=access) as store:
         check = check_concurrency(store, ())
     assert check.verdict == "ok" and check.found.startswith("2 threads") and "8 threads" in check.found, check
 
@@ -351,10 +351,10 @@ def test_a_server_that_bears_only_as_many_as_are_sent():
 def test_a_server_that_answers_nothing_to_many():
     with (
         scripted.SparqlServer(lambda request: truth(True)) as server,
-        HurriedEndpoint(server.url, access=ACCESS) as store,
+        ProbeEndpoint(server.url, access=ACCESS) as store,
     ):
         assert store.profile
-        server.enqueue(*[Sent(503)] * 10_000)
+        server.enqueue(*[SparqlReply(503)] * 10_000)
         assert check_concurrency(store, ()).verdict == "failed"
 
 
@@ -391,13 +391,13 @@ class TestVirtuoso:
     VIEW = (Entity("http://e/graph"),)
 
     def test_a_low_row_cap(self, low_cap):
-        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
             check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
         assert check.verdict == "warning" and f"cut at {LITTLE:,} rows, which kgqa notices" in check.found
         assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
 
     def test_it_ends_what_takes_too_long(self, low_cap):
-        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
             check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
             assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
         assert check.verdict == "ok", check
@@ -408,7 +408,7 @@ class TestVirtuoso:
             ("secret", "ok", "updates are taken"),
             ("wrong", "warning", "refuses the login"),
         ):
-            with HurriedEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
+            with ProbeEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
                 check = check_update_rights(store, self.VIEW)
             assert check.verdict == verdict and word in check.found, check
 
@@ -423,7 +423,7 @@ class TestVirtuoso:
         assert not trusted(checks)
 
     def test_who_may_write(self, low_cap):
-        with HurriedEndpoint(low_cap.url, access=Access()) as store:
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
             assert check_update_rights(store, self.VIEW).verdict == "ok"
             low_cap.sql('grant SPARQL_UPDATE to "SPARQL"')
             try:

@@ -15,8 +15,9 @@ from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.records import Record
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import losses_of
+from kgqa.report.index_rows import index_rows, page_name
 from kgqa.report.outcomes import STAGES, UNSCORED, sides_of, stage_of
-from kgqa.report.site import MARK, lines_of, page_name, write_site
+from kgqa.report.site import MARK, write_site
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS
 
@@ -190,7 +191,7 @@ def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
     nobody = replace(record(3, 0.0), answers=(), scores={}, text="Who knows?")
     assert stage_of(nobody) == stage_of(replace(nobody, loss="unknown", answer={"status": "failed"})) == UNSCORED
     run = FakeRun("a", [record(1, 1.0), record(2, 0.0), nobody])
-    lost = losses_of([list(lines_of(run, 1))])
+    lost = losses_of([list(index_rows(run, 1))])
     assert [(each.words, each.counts) for each in lost] == [("right", ((1, 0.5),)), (STAGES[""], ((1, 0.5),))]
     site = write_site([run], tmp_path).parent
     page = next(site.glob("run-1/00003-*.html")).read_text()
