@@ -11,7 +11,7 @@ from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.opening import user_graphs
+from kgqa.graph.detection import user_graphs
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity

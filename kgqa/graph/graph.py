@@ -14,7 +14,7 @@ from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
 from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.names.index import Names
 from kgqa.graph.query import export
-from kgqa.graph.query.patterns import TypeTest, Walk, returns, walk_of
+from kgqa.graph.query.patterns import Restrictions, TypeTest, Walk, returns, walk_of
 from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.side_by_side import Item, Result, SideBySide
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SUBJECTS = 50
 """Subjects of a relation that are looked at to know what they are like."""
 MOST_RELATIONS = 12
-Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 DEFAULT_FRONTIER_CAP = 1000
 
 

@@ -25,7 +25,8 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.store import Store, open_store
+from kgqa.graph.opening import open_store
+from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

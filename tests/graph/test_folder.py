@@ -18,7 +18,7 @@ from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.store import open_store
+from kgqa.graph.opening import open_store
 
 LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
 

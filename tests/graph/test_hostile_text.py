@@ -16,10 +16,10 @@ from rdflib.plugins.sparql import prepareQuery
 from kgqa.answer_json import answer_object, json_text
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout
 from kgqa.explore.linking import find_mentions, link
+from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.server.index import RemoteNames
-from kgqa.graph.opening import detect_schema
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.query.tokens import tokens

@@ -20,7 +20,7 @@ from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_files
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.store import open_store
+from kgqa.graph.opening import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 TURTLE = """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import SchemaError, SettingsError
-from kgqa.graph.opening import detect_schema, open_graph
+from kgqa.graph.detection import detect_schema
+from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, Named, RelationPath, Step
 from kgqa.schema import parse_schema
 from tests.graph.facts import RDFS, ns, path

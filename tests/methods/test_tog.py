@@ -10,8 +10,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_files
-from kgqa.graph.opening import open_graph
-from kgqa.graph.store import open_store
+from kgqa.graph.opening import open_graph, open_store
 from kgqa.settings import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer

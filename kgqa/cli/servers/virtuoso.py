@@ -175,7 +175,7 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
     """
     from kgqa.errors import StoreError
     from kgqa.graph.endpoint.store import EndpointStore
-    from kgqa.graph.opening import detect_schema
+    from kgqa.graph.detection import detect_schema
     from kgqa.schema import load_schema
     from kgqa.virtuoso.bulk.name_graph import index_graph
     from kgqa.virtuoso.server.server import Server

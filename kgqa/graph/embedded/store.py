@@ -71,6 +71,8 @@ class EmbeddedStore:
         self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
         self._give_back(self._start())  # the process starts while the caller goes on
 
+    concurrency = 1
+
     # --- the Store protocol
 
     @property

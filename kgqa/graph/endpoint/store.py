@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.fingerprint import RemoteFingerprint
 from kgqa.graph.endpoint.limits import ServerLimits
+from kgqa.graph.endpoint.loading import load_by_updates
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.replies.verdict import broken_result, check_whole, judge
@@ -150,8 +151,6 @@ class EndpointStore:
         progress: Callable[[Progress], None] | None = None,
         format: str | None = None,
     ) -> LoadReport:
-        from kgqa.graph.endpoint.loading import load_by_updates
-
         return load_by_updates(self, files, on_error=on_error, progress=progress, format=format)
 
     def notice(self) -> str | None:

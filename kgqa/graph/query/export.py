@@ -9,17 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kgqa.errors import KgqaError
-from kgqa.graph.query.patterns import Walk
+from kgqa.graph.query.patterns import Restrictions, Walk
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
 from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
+from kgqa.schema import Schema
 from kgqa.words import clean, short_words
 
-if TYPE_CHECKING:
-    from kgqa.graph.graph import KnowledgeGraph
+
+class ExportableGraph(Protocol):
+    """What exported queries need of a graph, as `KnowledgeGraph` has it."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def view(self) -> tuple[Entity, ...]: ...
+
+    @property
+    def relation_labels(self) -> Mapping[str, str]: ...
+
+    def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]: ...
+
+    def walk(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> Walk: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -27,7 +42,7 @@ class AnswerInQuery(KgqaError):
 
 
 def answer_query(
-    graph: KnowledgeGraph,
+    graph: ExportableGraph,
     path: RelationPath,
     *,
     joins: Sequence[Join] = (),
@@ -65,7 +80,7 @@ def answer_query(
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
 
-def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
+def _commented(graph: ExportableGraph, walk: Walk) -> Walk:
     edges = []
     for edge in walk.edges:
         words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)

@@ -14,6 +14,8 @@ from kgqa.model import Entity, Literal, RelationPath, Step, Value
 from kgqa.schema import WalkRule
 
 Node = Entity | Variable
+Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
+"""For nodes of a path (1 is the node after the topic) the only entities that they may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Walk:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     different: tuple[tuple[Node, Node], ...] = ()
-    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
+    restricted: Restrictions = ()
     joins: tuple[tuple[int, Walk], ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()

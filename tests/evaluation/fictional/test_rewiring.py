@@ -244,7 +244,7 @@ def test_mediators_are_those_of_the_schema():
 
 def test_an_empty_graph_is_refused(tmp_path):
     from kgqa.graph.graph import KnowledgeGraph
-    from kgqa.graph.store import open_store
+    from kgqa.graph.opening import open_store
     from kgqa.schema import bundled_schema
 
     with open_store(tmp_path / "empty", create=True) as store:
