@@ -34,7 +34,9 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        return self.body["messages"]
+        """The messages of the prompt."""
+        messages: list[dict[str, Any]] = self.body["messages"]
+        return messages
 
 
 class ScriptedServer:

@@ -144,7 +144,7 @@ def test_a_limit_of_calls_ends_with_what_there_is(kgqa, oracle):
     assert oracle.calls == 3 and found["answers"] and "more than 3 model calls" in found["reason"]
     assert found["grounding"] == "graph" and found["sparql"] and found["defects"] == []
     said = kgqa("ask", CAPITAL, *limited)
-    assert "Stopped: The budget is spent: more than 3 model calls." in said.out and said.returncode == 3
+    assert "Stopped: The budget is exhausted: more than 3 model calls." in said.out and said.returncode == 3
 
 
 def test_several_questions_from_standard_input(kgqa, oracle):

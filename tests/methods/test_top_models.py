@@ -404,7 +404,7 @@ class TestSystemTwo:
     def test_at_the_end_of_the_depth_there_is_no_answer(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2")
         assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
-        assert "was not accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
+        assert "No path was accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
 
     def test_or_the_best_one_marked_as_unaccepted(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2", ask__on_exhausted="best")
