@@ -48,15 +48,15 @@ def default_view(store: Store) -> tuple[str, ...]:
         found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
-            f"Which graphs {store.place} has could not be told in time: name one, --graph-iri IRI."
+            f"Which graphs {store.location} has could not be told in time: name one, --graph-iri IRI."
         ) from error
     if not found:
         raise StoreUnavailable(
-            f"{store.place} has no graph yet. Load one: kgqa graph load FILE --into {store.place} --graph-iri IRI"
+            f"{store.location} has no graph yet. Load one: kgqa graph load FILE --into {store.location} --graph-iri IRI"
         )
     if len(found) > 1:
         raise StoreUnavailable(
-            f"{store.place} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
+            f"{store.location} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
             + (", ..." if len(found) > 10 else "")
         )
     return found
@@ -74,7 +74,7 @@ def user_graphs(store: Store) -> tuple[str, ...]:
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:
         raise PartialResult(
-            f"{store.place} has more than {MAX_NAMED_GRAPHS} named graphs. Say which to look at: --graph-iri."
+            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Say which to look at: --graph-iri."
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))

@@ -89,7 +89,7 @@ def open_graph(
         elif schema is not None:
             chosen = load_schema(schema)
         elif meta and meta.schema:
-            chosen = load_schema(Path(store.place) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
+            chosen = load_schema(Path(store.location) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
         else:
             chosen = detect_schema(store, view)
         rule = walks or settings.get("walks")

@@ -31,7 +31,7 @@ class Rows:
         return iter(self.rows)
 
 
-def integer_of(value: Value | None) -> int:
+def count_value(value: Value | None) -> int:
     """The number that a COUNT gave.
 
     Raises:
@@ -46,10 +46,10 @@ def integer_of(value: Value | None) -> int:
     return int(text)
 
 
-def only_count(rows: Iterable[Row]) -> int:
-    """The number in a result of one row and one column. Raises as `integer_of` does."""
+def single_count(rows: Iterable[Row]) -> int:
+    """The number in a result of one row and one column. Raises as `count_value` does."""
     found = list(rows)
-    return integer_of(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
+    return count_value(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Store(Protocol):
     """
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is, for people: a folder or an address."""
         ...
 

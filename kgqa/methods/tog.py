@@ -16,9 +16,11 @@ from typing import Any
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.replies.parse import Reading, read_own_answers, read_scores
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.scores import read_scores
 from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.resources import Resources
@@ -112,7 +114,7 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
         every: list[tuple[Chain, dict[str, Step]]] = []
-        expansions = self._graph.each(
+        expansions = self._graph.map(
             lambda chain: self._graph.next_steps(chain.from_end()), frontier, tolerated=(StoreTimeout,)
         )
         for chain, expansion in zip(frontier, expansions):
@@ -141,7 +143,7 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
         found: list[Chain] = []
         several: list[tuple[Chain, Step, float, list[Value]]] = []
-        reached = self._graph.each(
+        reached = self._graph.map(
             lambda each: self._graph.ends(each[0].from_end().then(each[1]), limit=LISTED),
             steps,
             tolerated=(StoreTimeout, PartialResult),
@@ -190,7 +192,7 @@ class ThinkOnGraph:
     ) -> list[Any]:
         prompts = self._resources.prompts
         asked = [Prompt(prompts.render(prompt, question=self._question, **each), stage) for each in values]
-        return ask_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
+        return ask_and_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
 
     def _relation_reader(self, names: list[str]) -> Callable[[str], Reading[tuple[tuple[str, float], ...]]]:
         known = {normalise(name): name for name in names}
@@ -235,7 +237,7 @@ class ThinkOnGraph:
     def _read_answer(self, text: str) -> Reading[tuple[str, ...]]:
         braces = [b for b in _BRACES.findall(text[-20_000:]) if b.strip().lower() not in ("yes", "no")]
         if braces and not self._faithful and _OBJECT.match(braces[-1]):
-            read = read_own_answers(text)
+            read = read_numbered_answers(text)
             return Reading(None if read.value is None else tuple(map(str, read.value)), read.repaired, read.problem)
         if not braces:
             return Reading(None, False, "It has no answer in braces.")

@@ -20,8 +20,8 @@ from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import Sendable, ServerFiles, unsendable
-from kgqa.graph.store import LoadReport, OnError, Progress, Store, only_count
+from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
+from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.words import clean
 
@@ -120,7 +120,7 @@ def count_in(store: UpdatableStore, graph: str) -> int | None:
     """How many triples a graph has now; None where counting took too long."""
     try:
         query = render("count_triples", view=(Entity(graph),))
-        return only_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
+        return single_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
     except (StoreTimeout, PartialResult):
         return None
 
@@ -167,8 +167,8 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        source = ServerFiles(
-            jobs, graph, staging=Path(staging), malformed=malformed, unfit=unsendable, progress=progress
+        source = UploadFiles(
+            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
         )
         try:
             source.check()
@@ -196,7 +196,7 @@ class _Sender:
     """Sends the lines of all files, and knows how far it is."""
 
     def __init__(
-        self, store: UpdatableStore, graph: str, source: ServerFiles, progress: Callable[[Progress], None] | None
+        self, store: UpdatableStore, graph: str, source: UploadFiles, progress: Callable[[Progress], None] | None
     ) -> None:
         self._store = store
         self._graph = Entity(graph)
@@ -225,7 +225,7 @@ class _Sender:
         also = f", and {before:,} lines of files before it" if before else ""
         return f"In <{self._graph.iri}> are {where}{also}. Load the files again: what is in already does no harm."
 
-    def _send(self, lines: list[bytes], start: int, block: Sendable, job: FileJob) -> None:
+    def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
         """One update. A line that the server refuses is found by halves: it says at most which update it dislikes."""
         try:
             triples = [triple_of(quad) for quad in parsed(lines)]

@@ -21,7 +21,7 @@ from kgqa.graph.endpoint.requests.gate import NoPlace
 from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
 from kgqa.graph.endpoint.requests.watch import Watch
 from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
-from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
 
@@ -65,7 +65,7 @@ class EndpointStore:
         row_cap: int | None = None,
     ) -> None:
         self.url = check_address(url)
-        self.place = self.url
+        self.location = self.url
         self.graphs = tuple(graphs)
         self.writable = writable
         self.timeout = timeout
@@ -136,7 +136,7 @@ class EndpointStore:
         self._refuse_closed()
         if not self.writable:
             raise QueryRejected(f"{self.url} is open for reading only: name the graph that may be written to.")
-        update = check_remote(update)
+        update = prepare_for_server(update)
         check_update(update, self.writable)
         try:
             self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
@@ -247,7 +247,7 @@ class EndpointStore:
         self._refuse_closed()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask about less at once.")
-        query = check_remote(query, reads="ASK" if asks else "SELECT")
+        query = prepare_for_server(query, reads="ASK" if asks else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, LONGEST_SECONDS)
         # the first query measures what the graph is now, which is not to cost it its own time
         kept, updates = None if fresh else self._kept_results(limit), self._updates

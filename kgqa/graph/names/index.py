@@ -228,7 +228,7 @@ class NameIndex:
             _remove(temporary)
             connection = sqlite3.connect(temporary, check_same_thread=False)
         try:
-            with _stopping(connection, limit, graph.store.place):
+            with _stopping(connection, limit, graph.store.location):
                 _fill(connection, names)
             if file is not None:
                 try:

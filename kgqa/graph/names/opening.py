@@ -117,7 +117,7 @@ def _counted(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, checks:
             store.keep_fact("names too slow", json.dumps([fingerprint, 0]))
         return None
     except PartialResult as error:  # one number is never too much
-        raise PartialResult(f"The names of {store.place} could not be counted. {error}") from error
+        raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
         store.keep_fact("names", json.dumps([fingerprint, count]))
     return count

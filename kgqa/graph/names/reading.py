@@ -10,7 +10,7 @@ from typing import Protocol
 from kgqa.errors import PartialResult
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Row, Store, only_count
+from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import local_words
@@ -26,7 +26,7 @@ Limit = Callable[[], float | None]
 
 
 class IndexedGraph(Protocol):
-    """A graph whose names are indexed, as `Derived` is one."""
+    """A graph whose names are indexed, as `GraphTables` is one."""
 
     @property
     def store(self) -> Store: ...
@@ -127,4 +127,4 @@ def _different(numbers: array[int]) -> int:
 
 def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
     query = render("names_count", view=view, predicate=predicate)
-    return only_count(store.select(query, timeout=limit(), fresh=True))
+    return single_count(store.select(query, timeout=limit(), fresh=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import ServerFiles
+from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.virtuoso.server.troubles import free_space
 
 
@@ -36,7 +36,7 @@ class Chunk:
     reached: tuple[Place, ...]
 
 
-def write_chunks(source: ServerFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
+def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
     """Write one chunk after another, each when it is asked for, of the lines that are not done by `source.jobs`.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import unsendable
+from kgqa.graph.rdf.upload import upload_problem
 from kgqa.virtuoso.server.server import Server
 
 MOST_REFUSED = 100
@@ -28,7 +28,7 @@ def unfit(line: bytes) -> str | None:
         return "no integer, though it says so: the server would make 0 of it"
     if typed and typed[1] != b"integer":
         return "the server does not keep durations: it would make a number of this one"
-    return unsendable(line)
+    return upload_problem(line)
 
 
 def refused_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:
