@@ -152,9 +152,10 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         raise SettingsError(
             f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
         )
-    if isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST:
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and not -LARGEST <= number <= LARGEST:
         raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
-    if setting.minimum is not None and not value >= setting.minimum:
+    if setting.minimum is not None and number is not None and not number >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value
 

@@ -1,4 +1,4 @@
-"""One question of a data set, asked by `kgqa ask` and set beside its gold answer."""
+"""Selects a question of a data set for `kgqa ask`, and compares its answer with the gold answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
-    """Raises UsageError where the data set has no question of this id."""
+    """Return a question of a data set by id. Raises UsageError if there is none."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.run_questions import distinct
     from kgqa.words import clean
@@ -26,12 +26,12 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
         return questions[ident]
     near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
     raise click.UsageError(
-        f"{source} has no question {ident!r}; it has {len(questions):,}, such as {clean(', '.join(near))}."
+        f"{source} has no question {ident!r}. It has {len(questions):,} questions, such as {clean(', '.join(near))}."
     )
 
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
-    """The gold answers and the scores, for the object of an answer."""
+    """Return the gold answers and the scores, to add to the answer object."""
     from kgqa.answer_json import answer_object
     from kgqa.evaluation.metrics.scores import score_record
 
@@ -41,7 +41,7 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
 
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:
-    """The same for a person."""
+    """Format the gold answers and the scores for people."""
     from kgqa.words import clean
 
     found = gold_object(answer, question)
@@ -54,4 +54,4 @@ def gold_text(answer: Answer, question: GoldQuestion) -> str:
         more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
         lines.append(f"  gold   {', '.join(names[:MOST_SHOWN]) or 'no answer'}{more}")
     scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
-    return "\n".join([*lines, f"  score  {scores or 'none: there is no gold answer'}"])
+    return "\n".join([*lines, f"  score  {scores or 'none (no gold answer)'}"])

@@ -1,20 +1,23 @@
-"""`kgqa cache`: what is kept that could be derived again, and how to be rid of it."""
+"""`kgqa cache`: show or clear the cache of derived data."""
 
 from __future__ import annotations
 
 import click
 
+from kgqa.answer_json import json_text
+from kgqa.cache import CLEARED, Cache, age_words
 from kgqa.cli.options import JSON
+from kgqa.settings import resolve
+from kgqa.words import clean
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at or clear what was derived: tables of graphs, models, embeddings, the demo graph."""
+    """Show or clear derived data: tables of graphs, models, embeddings, the demo graph."""
 
 
-def _open():
+def _open() -> Cache:
     from kgqa.methods.ask import cache_of
-    from kgqa.settings import resolve
 
     return cache_of(resolve())
 
@@ -22,11 +25,7 @@ def _open():
 @command.command("info")
 @JSON
 def info(as_json: bool) -> None:
-    """What is in the cache, how large, and when it was last used."""
-    from kgqa.answer_json import json_text
-    from kgqa.cache import age_words
-    from kgqa.words import clean
-
+    """List the entries of the cache, their sizes, and when they were last used."""
     cache = _open()
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
@@ -46,13 +45,11 @@ def info(as_json: bool) -> None:
     "kinds",
     multiple=True,
     type=click.Choice(["graphs", "models", "embeddings", "demo"]),
-    help="Only this kind.",
+    help="Clear only this kind; repeat for several.",
 )
 def clear(kinds: tuple[str, ...]) -> None:
-    """Remove what is in the cache. Everything comes back when it is needed; graphs you loaded are not in it."""
-    from kgqa.cache import CLEARED
-
-    print(f"{_size(_open().clear(kinds or CLEARED))} freed.")
+    """Clear the cache. Everything in it is derived again when needed; graphs that you loaded are not in it."""
+    print(f"Freed {_size(_open().clear(kinds or CLEARED))}.")
 
 
 def _size(count: float) -> str:

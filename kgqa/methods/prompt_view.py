@@ -55,7 +55,7 @@ class PromptView:
         if self.masks:
             # an id that contains the name would leak it
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
-            self._marks = {**placeholders(entities), **ids}
+            self._marks.update({**placeholders(entities), **ids})
             self.question = mask(text, self._named, style=style, ids=ids).text
         self._elements: dict[Candidate, tuple[str, ...]] = {}
         self._ends: dict[Candidate, str] = {}

@@ -143,6 +143,7 @@ def similarity_of(encoder: CachedEncoder | None) -> Similarity:
         if encoder is None:
             scores = bm25(question, words)
             return scores / scores.max() if scores.max() > 0 else scores
-        return (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        cosines: Scores = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        return cosines
 
     return cosine

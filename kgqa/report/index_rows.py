@@ -18,8 +18,9 @@ _TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """One question of one run, as much of it as the index needs. `key` is what it has in common with the same question
-    of another run, `file` its page beside index.html.
+    """One question of one run, as shown on the index page.
+
+    `key` is the same for the same question in another run. `file`: path of its page, relative to index.html.
     """
 
     key: tuple[str, str, int]
@@ -38,7 +39,7 @@ class IndexRow:
 
 
 def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
-    """The lines of a run's questions; it is the run with this number, from 1."""
+    """Read the rows of a run. `number` is the run's number in the report, from 1."""
     seen: dict[tuple[str, str], int] = {}
     for place, record in enumerate(run.records(), 1):
         key = (record.dataset, record.id)
@@ -63,6 +64,6 @@ def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
 
 
 def page_name(number: int, record: Record) -> str:
-    """The file of a question: its number in the run and a hash of its id, never the id itself."""
-    told = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
-    return f"{number:05d}-{hashlib.blake2b(told, digest_size=6).hexdigest()}.html"
+    """Return a question's file name: its number in the run and a hash of its id. Ids may be unsafe as file names."""
+    key = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
+    return f"{number:05d}-{hashlib.blake2b(key, digest_size=6).hexdigest()}.html"

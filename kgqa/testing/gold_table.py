@@ -46,7 +46,8 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     solutions = tuple(
         frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in reach.solutions
     )
-    nodes, ends = set(), {}
+    nodes: set[Value] = set()
+    ends: dict[Value, None] = {}
     for solution in reach.solutions:
         for path in solution:
             for walk in _walks(resources, path, solution):

@@ -108,7 +108,7 @@ def test_depth_counts_edges_or_thoughts(kgqa):
 
 def test_an_ambiguous_name_is_said_to_be_one(kgqa):
     found = json.loads(kgqa("ask", "Who directed Jaws?", "--json").out)
-    assert any("could be" in note for note in found["notes"])
+    assert any("could also be" in note for note in found["notes"])
 
 
 def test_explain_in_plain_words(kgqa):

@@ -119,7 +119,7 @@ def test_a_package_that_fails(package, points, source):
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("1 / 0", "ZeroDivisionError"), ("None", "no Answer"), ("resources.models.name", "AttributeError")],
+    [("1 / 0", "ZeroDivisionError"), ("None", "instead of an Answer"), ("resources.models.name", "AttributeError")],
 )
 def test_a_foreign_method_that_fails_ends_its_question_only(package, body, said):
     package(

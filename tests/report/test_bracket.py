@@ -38,14 +38,14 @@ def test_a_hop_has_its_pool_what_was_cut_and_the_rounds():
 def test_matches_after_the_last_hop_are_the_last_comparison():
     ranked = {"kind": "ranked", "paths": [{"path": "d", "score": 0.5}, {"path": "a", "score": None}], "keys": []}
     first, last = stages_of([*HOP, match("d", "a", picked="d"), ranked])
-    assert (last.title, last.matches, last.kept) == ("Last comparison", 1, ["d (0.500)", "a"])
+    assert (last.title, last.matches, last.kept) == ("Final comparison", 1, ["d (0.500)", "a"])
     assert first.matches == 3
 
 
 def test_matches_between_hops_belong_to_neither():
     second = [{**event, "hop": 2} if "hop" in event else event for event in HOP]
     titles = [stage.title for stage in stages_of([*HOP, match("x", "y"), *second])]
-    assert titles == ["Hop 1", "Last comparison", "Hop 2"]
+    assert titles == ["Hop 1", "Final comparison", "Hop 2"]
 
 
 def test_scores_instead_of_choices():

@@ -44,7 +44,7 @@ def test_every_metric_has_a_row_and_every_run_a_figure():
     hit = found.row("hit@1")
     assert [figure.value for figure in hit.figures] == [0.75, 0.25]
     assert all(figure.low <= figure.value <= figure.high and figure.n == 4 for figure in hit.figures)
-    assert [figure.value for figure in found.row("SPARQL queries a question").figures] == [4.0, 4.0]
+    assert [figure.value for figure in found.row("SPARQL queries per question").figures] == [4.0, 4.0]
     assert found.row("nothing of the sort") is None
 
 
@@ -77,8 +77,8 @@ def test_figures_come_from_the_summary_of_the_evaluation():
     assert found["hit@1"].value == 0.5
     assert found["answers grounded in the graph"].value == 1.0
     assert found["queries that give exactly the answer"].value == 1.0
-    assert found["model calls a question"].value == 2.0
-    assert "USD a question" not in found  # calls without a price have no cost
+    assert found["model calls per question"].value == 2.0
+    assert "USD per question" not in found  # calls without a price have no cost
     assert groups_of(summary_of([record(1, 1.0, kind="a"), record(2, 0.0, kind="b")]))["type"]["b"].value == 0.0
 
 

@@ -16,7 +16,7 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import losses_of
 from kgqa.report.index_rows import index_rows, page_name
-from kgqa.report.outcomes import STAGES, UNSCORED, sides_of, stage_of
+from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, stage_of
 from kgqa.report.site import MARK, write_site
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS
@@ -197,7 +197,7 @@ def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
     page = next(site.glob("run-1/00003-*.html")).read_text()
     assert '<span class="badge unscored">no gold answers</span>' in page and "wrong, not" not in page
     assert (
-        '<span class="badge wrong">wrong, not looked into</span>' in next(site.glob("run-1/00002-*.html")).read_text()
+        '<span class="badge wrong">wrong (cause not analysed; rerun with --losses)</span>' in next(site.glob("run-1/00002-*.html")).read_text()
     )
 
 
@@ -210,7 +210,7 @@ def test_gold_answers_beside_those_given():
         ]
     }
     other, best = (GoldAnswer("m.5", ""),), (GoldAnswer("m.1", "one"), GoldAnswer("", "1996.0"), GoldAnswer("m.2", ""))
-    found = sides_of(Record("i", "d", "t", answer, other, parses=(other, best)))
+    found = answers_and_gold(Record("i", "d", "t", answer, other, parses=(other, best)))
     assert [(each.name, each.right) for each in found.given] == [("One", True), ("1996", True), ("Nine", False)]
     assert [(each.name, each.right) for each in found.gold] == [("one", True), ("1996.0", True), ("m.2", False)]
     assert found.readings == 2
@@ -219,10 +219,10 @@ def test_gold_answers_beside_those_given():
 def test_what_a_model_said_of_itself_is_right_by_its_name():
     gold = (GoldAnswer("m.1", "Ann Li"), GoldAnswer("m.2", "Bob"))
     answer = {"answers": [{"id": None, "name": "ann li", "value": "ann li", "datatype": ""}], "grounding": "model"}
-    found = sides_of(Record("i", "d", "t", answer, gold))
+    found = answers_and_gold(Record("i", "d", "t", answer, gold))
     assert [each.right for each in found.given] == [True] and [each.right for each in found.gold] == [True, False]
     assert score_record(answer, [gold])["precision"] == 1
-    by_graph = sides_of(Record("i", "d", "t", {**answer, "grounding": "graph"}, gold))
+    by_graph = answers_and_gold(Record("i", "d", "t", {**answer, "grounding": "graph"}, gold))
     assert not any(each.right for each in (*by_graph.given, *by_graph.gold))
 
 
@@ -232,4 +232,4 @@ def test_the_reading_that_is_shown_is_the_one_that_counted():
     wide = tuple(GoldAnswer(f"m.{n}", f"N{n}") for n in range(10))
     record = Record("i", "d", "t", {"answers": given, "grounding": "graph"}, wide, parses=(wide, wide[:1]))
     assert score_record(record.answer, record.readings)["recall"] == 1
-    assert [each.name for each in sides_of(record).gold] == ["N0"]
+    assert [each.name for each in answers_and_gold(record).gold] == ["N0"]
