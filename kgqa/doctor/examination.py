@@ -1,4 +1,4 @@
-"""The whole examination, one check after the other. What is known is kept, whatever ends it."""
+"""Runs all checks of `kgqa doctor`, and keeps the results so far if it is interrupted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
 
 NAMES = (*OF_GRAPH, *model_checks.NAMES, "embeddings", "cache", "settings")
-"""All checks, in the order in which they are made."""
+"""The names of all checks, in order."""
 
 
 class Examination:
-    """Examines what the settings name: a graph, a language model, the settings themselves. Nothing is written to the graph.
+    """Examines a graph, a language model and the settings. Nothing is written to the graph.
 
     Args:
-        model: whether the language model is asked; that costs a few calls.
-        watch: told the name of each check before it is made.
-        say: told about slow things that happen once.
+        settings: they name the graph and the language model.
+        model: whether to check the language model, which costs a few calls.
+        watch: called with the name of each check before it is made.
+        say: called with a message about slow one-time work.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Examination:
         """Make all checks.
 
         Raises:
-            SettingsError: the address of the graph is none, or holds a password.
+            SettingsError: the graph's URL is invalid, or contains a password.
         """
         self._graph.run()
         self._watch("model")
@@ -62,8 +63,8 @@ class Examination:
         return self.health()
 
     def health(self) -> Health:
-        """What is known so far; a check that was not made is there as skipped."""
-        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this.") for name in NAMES)
+        """Return the results so far; checks that were not made are skipped."""
+        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this check.") for name in NAMES)
         return Health(checks, self._graph.id, time.monotonic() - self._started, self._complete)
 
     def _make(self, name: str, run: Callable[[], Check], remedy: str = "") -> Check:

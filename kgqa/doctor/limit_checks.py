@@ -1,6 +1,4 @@
-"""What a server does at its limits: how many rows it gives, what becomes of a query that takes too long, and whether
-anybody may write to it.
-"""
+"""Checks of a server's limits: its row cap, its time limit, and who may update the graph."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
@@ -20,44 +18,46 @@ from kgqa.graph.endpoint.replies.verdict import judge
 from kgqa.graph.endpoint.requests.transport import Access, Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Store
-from kgqa.model import Entity
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
+from kgqa.model import Entity, Literal
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
-"""One more than the caps that servers usually have."""
+"""Numbers of rows to request: one more than the usual caps of servers."""
 ROWS_NEEDED = 100_000
-"""The names of a graph, or the ends of a path, are soon so many."""
+"""A lower cap is a warning: names of a graph, or ends of a path, are often that many."""
 SLOW_SECONDS = 1.0
 MOST_SECONDS = 3 * SLOW_SECONDS
 LISTEN_SECONDS = 12.0
-"""How long a server that was told SLOW_SECONDS is listened to: some end a query only some seconds after their limit."""
+"""Seconds to wait for a server whose limit is SLOW_SECONDS; some end a query only some seconds after their limit."""
 TRIPLES_COMBINED = 12
-"""Decimal digits of the number of combinations that no server counts within SLOW_SECONDS."""
+"""No server counts 10 ** TRIPLES_COMBINED combinations within SLOW_SECONDS."""
 MOST_FACTORS = 6
 RIGHTS = "update rights"
-BUSY = "See what keeps the server busy, and run kgqa doctor again."
+BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
 ELSEWHERE = "on a server not started by kgqa:"
 CAP_REMEDY = (
     "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap 1000000; "
     f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
 )
-_LIMIT = f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {{seconds:.0f}}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
-LOGIN_REMEDY = f"GraphChoice at endpoint.user, and at the password in {PASSWORD_VARIABLE}."
+_LIMIT = (
+    "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {seconds:.0f}; "
+    f"{ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
+)
+LOGIN_REMEDY = f"Check endpoint.user and the password in {PASSWORD_VARIABLE}."
 
 
-def check_row_cap(
-    store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity], *, triples: int | None, known_cap: int | None
-) -> Check:
-    """At how many rows results are cut, by asking for more of them than servers usually give.
+def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | None, known_cap: int | None) -> Check:
+    """Find the server's row cap, by requesting more rows than servers usually return.
 
     Args:
-        triples: of the graph: one with few has no such result. known_cap: the setting endpoint.row_cap.
+        triples: number of triples of the graph; a small graph has no such large result.
+        known_cap: the setting endpoint.row_cap.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
     """
     if isinstance(store, ProbeFolder):
-        found = f"None but our own: a result of more than {DEFAULT_MAX_ROWS:,} rows is an error, never a part."
+        found = f"Only kgqa's own: a result of more than {DEFAULT_MAX_ROWS:,} rows is an error, never truncated."
         return Check("row cap", "ok", found)
     given, late = 0, False
     for asked in rows_to_ask(triples, store.limits.rows):
@@ -69,38 +69,48 @@ def check_row_cap(
         if cap is not None:
             return judge_cap(cap, noticed=noticed)
         given = asked
-    return judge_no_cap(given, late=late, said=store.limits.rows)
+    return judge_no_cap(given, late=late, announced=store.limits.rows)
 
 
-def rows_to_ask(triples: int | None, said: float | None) -> list[int]:
-    """How many rows to ask for, one after the other: not more than there are pairs of triples, and not a million where
-    the server itself says where it cuts.
+def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
+    """Choose the numbers of rows to request, one after the other.
+
+    They do not exceed the number of pairs of triples, nor 100,001 if the server announces its cap.
     """
-    most = ROWS_ASKED[-1] if said is None else ROWS_NEEDED + 1
+    most = ROWS_ASKED[-1] if announced is None else ROWS_NEEDED + 1
     return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
 
 
-def judge_no_cap(given: int, *, late: bool, said: float | None) -> Check:
-    """The verdict where no cap was met: so many rows came whole, and more of them, where `late`, not in time."""
+def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
+    """Judge a server whose row cap was not reached.
+
+    Args:
+        given: the most rows that arrived completely.
+        late: whether a request for more rows timed out.
+        announced: the cap that the server announces; infinite if it announces that there is none.
+    """
     if not given and late:
-        return Check("row cap", "warning", f"{ROWS_ASKED[0]:,} rows did not come within {QUERY_SECONDS:g} s.", BUSY)
+        found = f"{ROWS_ASKED[0]:,} rows did not arrive within {QUERY_SECONDS:g} s."
+        return Check("row cap", "warning", found, BUSY)
     if not given:
-        return Check("row cap", "skipped", "The graph has too few triples for a result that would be cut.")
-    found = f"None met: {given:,} rows came whole."
+        return Check("row cap", "skipped", "The graph is too small to reach a row cap.")
+    found = f"None reached: {given:,} rows arrived completely."
     if late:
-        found += f" More did not come within {QUERY_SECONDS:g} s."
-    if said is not None:
-        found += (
-            f" The server says that it cuts at {said:,.0f}." if math.isfinite(said) else " It says that it has none."
-        )
+        found += f" More did not arrive within {QUERY_SECONDS:g} s."
+    if announced is not None and math.isfinite(announced):
+        found += f" The server announces a cap of {announced:,.0f}."
+    elif announced is not None:
+        found += " The server announces that it has none."
     return Check("row cap", "ok", found)
 
 
 def measure_cap(
     store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
 ) -> tuple[int | None, bool]:
-    """The rows that come where `asked` are wanted and there are as many, None where all of them come; and whether kgqa
-    notices that they are not all.
+    """Request `asked` rows of a result that has as many.
+
+    Returns:
+        The number of rows received, None if all; and whether kgqa detects the truncation.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: cut for another reason.
@@ -120,19 +130,19 @@ def measure_cap(
 
 
 def judge_cap(cap: int, *, noticed: bool) -> Check:
-    """The verdict on a cap of so many rows; `noticed`: whether kgqa makes an error of a result that was cut."""
+    """Judge a row cap; `noticed`: whether kgqa detects truncated results."""
     if not noticed:
-        found = f"Results are cut at {cap:,} rows and nothing says so: a part cannot be told from a whole."
+        found = f"The server silently truncates results at {cap:,} rows."
         return Check("row cap", "failed", found, f"Set endpoint.row_cap = {cap}.")
-    found = f"Results are cut at {cap:,} rows, which kgqa notices and calls an error."
+    found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
     if cap < ROWS_NEEDED:
-        return Check("row cap", "warning", f"{found} Hubs and the names of a graph have more.", CAP_REMEDY)
+        return Check("row cap", "warning", f"{found} Queries about hubs and names may need more.", CAP_REMEDY)
     return Check("row cap", "ok", found)
 
 
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a query that takes too long came to its end. `how`: its own message, or what was sent instead of one."""
+    """How a slow query ended: by whom, after how many seconds, and `how`, in the words of the error or reply."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
@@ -142,103 +152,106 @@ class QueryEnd:
 
 @dataclass(frozen=True)
 class _ShortLimitProfile(Profile):
-    """A profile that gives the server SLOW_SECONDS, however long we wait: else we would give up first, and not hear
-    what it says.
-    """
+    """A profile that always tells the server SLOW_SECONDS, so that the server's limit ends before the client's."""
 
     def time_limit(self, seconds: float) -> str:
         return super().time_limit(SLOW_SECONDS)
 
 
 def check_time_limit(
-    store: ProbeEndpoint | ProbeFolder,
+    store: ProbeStore,
     view: Sequence[Entity],
     *,
     triples: int | None,
     granted: float,
 ) -> Check:
-    """What becomes of a count that cannot be finished within SLOW_SECONDS.
+    """Check what happens to a count that cannot finish within SLOW_SECONDS.
 
     Args:
-        triples: of the graph, None where even they could not be counted.
-        granted: seconds that the settings grant a query.
+        triples: number of triples of the graph, None if unknown.
+        granted: time limit of a query in the settings, in seconds.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
     """
     factors = factors_of(triples)
     if factors > MOST_FACTORS:
-        return Check("time limit", "skipped", "The graph is too small for a query that takes long.")
+        return Check("time limit", "skipped", "The graph is too small for a slow query.")
     query = render("doctor_slow", view=view, places=range(factors))
-    heard = _heard_from_server(store, query) if isinstance(store, ProbeEndpoint) else None
-    kept = _kept_by_us(store, query)
+    by_server = _ended_by_server(store, query) if isinstance(store, ProbeEndpoint) else None
+    by_client = _ended_by_client(store, query)
     everything = None if triples is None else triples**factors
     own = store.limits.seconds if isinstance(store, ProbeEndpoint) else None
-    return judge_time_limit(kept, heard, everything=everything, told=_told(store), own=own, granted=granted)
+    return judge_time_limit(
+        by_client, by_server, everything=everything, limit_sent=_sends_limit(store), own=own, granted=granted
+    )
 
 
 def factors_of(triples: int | None) -> int:
-    """Of how many triples combinations are counted, so that there are 10 ** TRIPLES_COMBINED of them or more."""
+    """Return how many triples to combine, so that there are at least 10 ** TRIPLES_COMBINED combinations."""
     if triples is None:
         return 3
     return max(2, math.ceil(TRIPLES_COMBINED / math.log10(triples))) if triples > 1 else MOST_FACTORS + 1
 
 
 def judge_time_limit(
-    kept: QueryEnd,
-    heard: QueryEnd | None,
+    by_client: QueryEnd,
+    by_server: QueryEnd | None,
     *,
     everything: int | None,
-    told: bool,
+    limit_sent: bool,
     own: float | None = None,
     granted: float = 0.0,
 ) -> Check:
-    """The verdict on the time limit.
+    """Judge the time limit.
 
     Args:
-        kept: how the query ended with our own limit. heard: how with the server's alone; None for a folder.
-        everything: what the count would be. told: whether the server is told a limit at all.
-        own: seconds that the server grants by itself, where it says so; granted: those that the settings grant.
+        by_client: how the query ended under the client's limit.
+        by_server: how it ended under the server's limit alone; None for a folder.
+        everything: the correct count, None if unknown.
+        limit_sent: whether requests tell the server a limit.
+        own: the server's own limit in seconds, if it announces one.
+        granted: time limit of a query in the settings, in seconds.
     """
     name = "time limit"
-    for ended in (kept, heard):
+    for ended in (by_client, by_server):
         if ended and ended.by == "finished" and (ended.count is None or ended.count != everything):
-            wanted = "" if everything is None else f", of {everything:,}"
+            wanted = "" if everything is None else f" instead of {everything:,}"
             return Check(
                 name,
                 "failed",
-                f"A query that ran out of time came back as if it had finished: it counted {ended.count}{wanted}.",
-                "Set endpoint.profile to the kind of server this is; without it such answers cannot be told from whole ones.",
+                f"A query that ran out of time returned a result as if it had finished: {ended.count}{wanted}.",
+                "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             )
-    if kept.by == "finished":
-        return Check(name, "ok", f"The slowest query there is was finished in {seconds_words(kept.seconds)}.")
-    ours = f"A query of more than {SLOW_SECONDS:g} s ends as a timeout after {seconds_words(kept.seconds)}"
-    if kept.seconds > MOST_SECONDS:
-        return Check(name, "warning", f"{ours}, which is late.", BUSY)
-    if heard is None:
-        return Check(name, "ok", f"{ours}; its worker is ended, and no part of a result is given.")
-    if heard.by == "client":
-        told_words = "though it is told the limit" if told else "as it is told no limit"
+    if by_client.by == "finished":
+        return Check(name, "ok", f"The slowest possible query finished in {seconds_words(by_client.seconds)}.")
+    timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {seconds_words(by_client.seconds)}"
+    if by_client.seconds > MOST_SECONDS:
+        return Check(name, "warning", f"{timeout}, which is late.", BUSY)
+    if by_server is None:
+        return Check(name, "ok", f"{timeout}. Its worker is ended, and no partial result is returned.")
+    if by_server.by == "client":
+        reason = "although the request names the limit" if limit_sent else "because requests to it name no limit"
         return Check(
             name,
             "warning",
-            f"{ours} here, but the server goes on with it for {seconds_words(heard.seconds)} and more, {told_words}.",
-            f"Give the server a limit of its own. {limit_remedy(granted)}",
+            f"{timeout}, but the server continues for more than {seconds_words(by_server.seconds)}, {reason}.",
+            f"Set a time limit on the server. {limit_remedy(granted)}",
         )
-    found = f"{ours}; the server ends it by itself after {seconds_words(heard.seconds)}: {heard.how}"
+    found = f"{timeout}. The server itself ends it after {seconds_words(by_server.seconds)}: {by_server.how}"
     if own is not None and own < granted:
-        found += f" By itself it grants a query {own:g} s, the settings {granted:g} s (graph.timeout)."
-        remedy = f"Lower graph.timeout, or have the server grant more. {limit_remedy(granted)}"
+        found += f" Its own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
+        remedy = f"Lower graph.timeout, or raise the server's limit. {limit_remedy(granted)}"
         return Check(name, "warning", found, remedy)
     return Check(name, "ok", found + (f" Its own limit is {own:g} s." if own and math.isfinite(own) else ""))
 
 
 def limit_remedy(seconds: float) -> str:
-    """How a server is given a limit of so many seconds."""
+    """Explain how to set a server's time limit."""
     return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
 
 
-def _kept_by_us(store: Store, query: str) -> QueryEnd:
+def _ended_by_client(store: Store, query: str) -> QueryEnd:
     started = time.monotonic()
     try:
         rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
@@ -247,52 +260,53 @@ def _kept_by_us(store: Store, query: str) -> QueryEnd:
     return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
 
 
-def _heard_from_server(store: ProbeEndpoint, query: str) -> QueryEnd:
-    hasty = _ShortLimitProfile(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
-    transport = Transport(store.url, store.access, hasty)
+def _ended_by_server(store: ProbeEndpoint, query: str) -> QueryEnd:
+    profile = _ShortLimitProfile(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
+    transport = Transport(store.url, store.access, profile)
     started = time.monotonic()
     try:
         with transport.query(query, asks=False, seconds=LISTEN_SECONDS) as reply:
             body = b"".join(reply.parts)
-            error = judge(reply.status, reply.headers, body.decode("utf-8", "replace"), hasty, store.url)
+            error = judge(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, store.url)
             took = time.monotonic() - started
             if error is None:
                 rows = decode_rows([body], max_rows=1)
                 return (
                     QueryEnd("finished", took, count=_count(rows))
                     if len(rows)
-                    else QueryEnd("server", took, "it sends a result without a row.")
+                    else QueryEnd("server", took, "a result without rows.")
                 )
             if not isinstance(error, StoreTimeout):
                 raise error
-            header = next((name for name in hasty.late_headers if name in reply.headers), None)
-            said = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
-            return QueryEnd("server", took, f"it says so by {said}.")
+            header = next((name for name in profile.late_headers if name in reply.headers), None)
+            signal = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
+            return QueryEnd("server", took, f"{signal}.")
     except StoreTimeout as error:
         return QueryEnd("client", time.monotonic() - started, str(error))
     finally:
         transport.close()
 
 
-def _told(store: Store) -> bool:
+def _sends_limit(store: Store) -> bool:
     profile = store.profile if isinstance(store, ProbeEndpoint) else None
     return bool(profile and (profile.timeout_parameter or profile.timeout_header))
 
 
-def _count(rows) -> int | None:
+def _count(rows: Rows) -> int | None:
     try:
         ((value,),) = rows
-        return int(float(value.value))
-    except (ValueError, AttributeError, TypeError):
+        return int(float(value.value)) if isinstance(value, Literal) else None
+    except (ValueError, TypeError):
         return None
 
 
-def check_update_rights(store: ProbeEndpoint | ProbeFolder, view: Sequence[Entity]) -> Check:
-    """Whether somebody who has not logged in may change the graph, by an update that changes nothing wherever it is
-    carried out; and, where the settings have a login, whether the server takes that.
+def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
+    """Check whether updates are possible without a login, and with the login of the settings if there is one.
+
+    The update sent changes nothing even if the server accepts it.
     """
     if isinstance(store, ProbeFolder):
-        return Check(RIGHTS, "ok", "A folder is open for reading only; kgqa graph load alone writes to it.")
+        return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
     graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
     graph = view[0] if view else graph
     update = render("doctor_update", graph=graph, subject=subject, relation=relation, object=object_)
@@ -305,7 +319,7 @@ def check_update_rights(store: ProbeEndpoint | ProbeFolder, view: Sequence[Entit
                 return error
         return None
 
-    # the plain profile has no address of its own for updates: it is the address open to all that matters
+    # the generic profile sends updates to the public URL, which is the one that matters
     anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
     if not store.access.user:
         return anonymous
@@ -313,32 +327,36 @@ def check_update_rights(store: ProbeEndpoint | ProbeFolder, view: Sequence[Entit
 
 
 def judge_anonymous(url: str, error: StoreError | None) -> Check:
-    """The verdict on an update without a login: `error` is what became of it, None where it was taken."""
+    """Judge an update without a login; `error` is None if the server accepted it."""
     if error is None:
         found = (
-            f"Anybody who reaches {url} may change the graph: an update without a login was taken (it changed nothing)."
+            f"Anybody who can reach {url} can change the graph: an update without a login was accepted "
+            "(it changed nothing)."
         )
-        remedy = 'Take the right from the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind to 127.0.0.1.'
+        remedy = (
+            'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
+            "or bind the server to 127.0.0.1."
+        )
         return Check(RIGHTS, "warning", found, remedy)
     if is_refusal(error):
-        return Check(RIGHTS, "ok", "Without a login updates are refused.")
+        return Check(RIGHTS, "ok", "Updates without a login are rejected.")
     return Check(RIGHTS, "skipped", f"An update could not be tried: {error}")
 
 
 def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
-    """The verdict on the same update with a login, added to that without one."""
+    """Add the result of the same update with a login to the result without one."""
     who = f"the login of {user} (endpoint.user)"
     if error is None:
-        return replace(anonymous, found=f"{anonymous.found} With {who} updates are taken.")
+        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")
     if isinstance(error, LoginRefused) and error.status == 401:
         remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
-        return Check(RIGHTS, "warning", f"The server refuses {who}. {anonymous.found}", remedy)
+        return Check(RIGHTS, "warning", f"The server rejects {who}. {anonymous.found}", remedy)
     if is_refusal(error):
-        return replace(anonymous, found=f"{anonymous.found} With {who} updates are refused: {error}")
-    found = f"{anonymous.found} With {who} an update could not be tried: {error}"
+        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are rejected: {error}")
+    found = f"{anonymous.found} An update with {who} could not be tried: {error}"
     return replace(anonymous, verdict="warning", found=found)
 
 
 def is_refusal(error: StoreError) -> bool:
-    """Whether an update was refused for what it is or who sent it; otherwise nobody knows what would become of it."""
+    """Whether the server rejected an update for its kind or its user, and not for another reason."""
     return isinstance(error, (QueryRejected, LoginRefused))

@@ -1,4 +1,4 @@
-"""Whether anybody answers, what it is, and which of its graphs is looked at."""
+"""Checks of the server: whether it answers, its kind and profile, and which of its graphs is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder
+from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder, ProbeStore
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile, profile_of
@@ -18,12 +18,12 @@ from kgqa.model import Entity
 from kgqa.settings import Settings
 
 SHOWN_GRAPHS = 5
-NOT_LISTED = "Which graphs there are could not be told: the list did not come, or not as a whole."
-IS_IT_SPARQL = "Give the address that takes SPARQL queries: Virtuoso's ends in /sparql."
+NOT_LISTED = "The named graphs could not be listed."
+IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql."
 
 
 def check_reachable(store: Store) -> Check:
-    """Whether the store answers a question that costs nothing, and how fast it does the first time.
+    """Check whether the store answers a trivial query, and how long the first answer takes.
 
     Raises:
         StoreUnavailable, QueryRejected: it does not.
@@ -32,65 +32,65 @@ def check_reachable(store: Store) -> Check:
     try:
         store.ask(render("any_triple", view=()), fresh=True)
     except (StoreTimeout, PartialResult) as error:
-        return Check("reachable", "failed", str(error), "See what keeps the server busy, or start it anew.")
+        return Check("reachable", "failed", str(error), "Find out what keeps the server busy, or restart it.")
     took = seconds_words(time.perf_counter() - started)
-    return Check("reachable", "ok", f"{store.location} answers, the first time after {took}.")
+    return Check("reachable", "ok", f"{store.location} answers; the first reply took {took}.")
 
 
-def check_server(store: ProbeEndpoint | ProbeFolder) -> Check:
-    """What answers, and its version."""
+def check_server(store: ProbeStore) -> Check:
+    """Report the software that answers, and its version."""
     if isinstance(store, ProbeFolder):
         return Check("server", "ok", f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
     name = store.headers(render("any_triple", view=())).get("server", "").strip()
-    return Check("server", "ok", name or "It does not say what it is.")
+    return Check("server", "ok", name or "The server does not name its software.")
 
 
 def check_profile(store: ProbeEndpoint, settings: Settings, *, header: str) -> Check:
-    """Whether the server is taken for what it is.
+    """Check whether the profile fits the server.
 
     Args:
-        header: what it calls itself.
+        header: its Server header.
     """
     return judge_profile(store.profile, profile_of(store.url, header), chosen=settings["endpoint.profile"])
 
 
 def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
-    """The verdict on a profile.
+    """Judge a profile.
 
     Args:
-        seems: the one that the address and the Server header speak for.
+        seems: the profile suggested by the URL and the Server header.
         chosen: the setting endpoint.profile.
     """
     if used.name != seems.name and seems.name != "generic":
         return Check(
             "profile",
             "warning",
-            f"It is treated as {used.title}, but looks like {seems.title}.",
-            "Take endpoint.profile out of the settings, or set it to auto.",
+            f"The profile is {used.title}, but the server looks like {seems.title}.",
+            "Remove endpoint.profile from the settings, or set it to auto.",
         )
-    how = "told by itself or its address" if chosen == "auto" else "as endpoint.profile says"
+    how = "detected" if chosen == "auto" else "from endpoint.profile"
     if used.name == "generic":
-        how = "nothing more is known of it; endpoint.profile names others"
-    limits = f"{used.concurrency} requests at once" + (f", {used.rate:g} a second" if used.rate else "")
+        how = "unknown server; set endpoint.profile if it is a known one"
+    limits = f"{used.concurrency} concurrent requests" + (f", {used.rate:g} per second" if used.rate else "")
     return Check("profile", "ok", f"{used.title} ({how}): {limits}.")
 
 
 @dataclass(frozen=True)
 class GraphChoice:
-    """Which graphs are looked at; None where none can be."""
+    """The named graphs to use; `view` is None if there are none."""
 
     check: Check
     view: tuple[str, ...] | None = None
 
 
-def choose_graphs(store: ProbeEndpoint | ProbeFolder, wanted: Sequence[str]) -> GraphChoice:
-    """Find the graphs to look at.
+def choose_graphs(store: ProbeStore, wanted: Sequence[str]) -> GraphChoice:
+    """Choose the named graphs to use.
 
     Args:
-        wanted: graph IRIs that the settings name; empty for what questions would look at by themselves.
+        wanted: graph IRIs from the settings; empty for those that questions use by default.
 
     Raises:
-        InvalidTerm: what is wanted is no IRI. StoreUnavailable, QueryRejected: see `Store`.
+        InvalidTerm: a wanted text is not an IRI. StoreUnavailable, QueryRejected: see `Store`.
     """
     profile = store.profile if isinstance(store, ProbeEndpoint) else None
     there = _named_graphs(store)
@@ -105,33 +105,39 @@ def choose_graphs(store: ProbeEndpoint | ProbeFolder, wanted: Sequence[str]) -> 
 
 
 def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> GraphChoice:
-    """The verdict on graphs that were asked for, some of which may have no triple; `there`: all that have any, None
-    where that is not known.
+    """Judge the graphs that the settings name.
+
+    Args:
+        empty: those without triples.
+        there: all graphs with triples, None if unknown.
     """
     if empty:
         known = NOT_LISTED if there is None else _names(there)
-        found = f"There is no triple in {_listed(empty)}. {known}"
-        return GraphChoice(
-            Check("graph", "failed", found, "Name one that is there: --graph-iri IRI (setting graph.iri).")
-        )
+        found = f"No triples in {_listed(empty)}. {known}"
+        return GraphChoice(Check("graph", "failed", found, "Use an existing one: --graph-iri IRI (setting graph.iri)."))
     others = [iri for iri in there or () if iri not in wanted]
     return GraphChoice(Check("graph", "ok", f"{_listed(wanted)}.{_also(others)}"), tuple(wanted))
 
 
 def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> GraphChoice:
-    """The verdict where nobody says which graph is meant and the default graph does not do."""
+    """Judge the graphs if the settings name none and the default graph cannot be used."""
     if there is None:
-        return GraphChoice(Check("graph", "failed", NOT_LISTED, "Name one: --graph-iri IRI."))
+        return GraphChoice(Check("graph", "failed", NOT_LISTED, "Choose one: --graph-iri IRI."))
     if not there:
         what, into = ("The graph is empty.", f"--into {place}") if is_folder else (
-            "There is no graph in it but the server's own.", f"--into {place} --graph-iri IRI",
+            "The server has no named graphs except its own.", f"--into {place} --graph-iri IRI",
         )  # fmt: skip
         return GraphChoice(Check("graph", "failed", what, f"Load data: kgqa graph load FILE {into}"))
     if needs_graph and len(there) > 1:
         return GraphChoice(
-            Check("graph", "failed", f"It is not said which is meant. {_names(there)}", "Add --graph-iri IRI.")
+            Check(
+                "graph",
+                "failed",
+                f"The settings do not say which graph to use. {_names(there)}",
+                "Add --graph-iri IRI.",
+            )
         )
-    return GraphChoice(Check("graph", "ok", f"{_listed(there)}; the default graph is not looked at."), tuple(there))
+    return GraphChoice(Check("graph", "ok", f"{_listed(there)}; the default graph is not used."), tuple(there))
 
 
 def _named_graphs(store: Store) -> tuple[str, ...] | None:
@@ -146,11 +152,11 @@ def _has_triples(store: Store, view: Sequence[str]) -> bool:
 
 
 def _names(there: Sequence[str]) -> str:
-    return f"Graphs there: {_listed(there)}." if there else "There is no graph there at all."
+    return f"Existing graphs: {_listed(there)}." if there else "There are no named graphs."
 
 
 def _also(others: Sequence[str]) -> str:
-    return f" There are also {_listed(others)}." if others else ""
+    return f" Other graphs: {_listed(others)}." if others else ""
 
 
 def _listed(iris: Sequence[str]) -> str:

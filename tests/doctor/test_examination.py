@@ -70,7 +70,7 @@ class TestRowCap:
     def test_a_cap_that_nothing_speaks_of(self, serve):
         _, store = serve(cap=1_000)
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
-        assert check.verdict == "failed" and "cut at 1,000 rows" in check.found
+        assert check.verdict == "failed" and "silently truncates results at 1,000 rows" in check.found
         assert check.remedy == "Set endpoint.row_cap = 1000."
 
     def test_a_cap_that_the_settings_know(self, serve):
@@ -78,12 +78,12 @@ class TestRowCap:
         store = ProbeEndpoint(server.url, access=ACCESS, row_cap=1_000)
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
         store.close()
-        assert check.verdict == "warning" and "cut at 1,000 rows, which kgqa notices" in check.found
+        assert check.verdict == "warning" and "truncates results at 1,000 rows. kgqa detects this" in check.found
 
     def test_no_cap(self, serve):
         _, store = serve()
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
-        assert (check.verdict, check.found) == ("ok", "None met: 10,001 rows came whole.")
+        assert (check.verdict, check.found) == ("ok", "None reached: 10,001 rows arrived completely.")
 
     def test_too_few_triples(self, serve):
         _, store = serve()
@@ -94,13 +94,13 @@ class TestTimeLimit:
     def test_a_count_that_was_cut_and_given_as_whole(self, serve):
         _, store = serve(slow="finished")
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "failed" and "it counted 4711" in check.found and check.remedy
+        assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
     def test_a_server_that_does_not_stop(self, serve, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 2.0)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "warning" and "as it is told no limit" in check.found
+        assert check.verdict == "warning" and "because requests to it name no limit" in check.found
 
     def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
@@ -111,7 +111,7 @@ class TestTimeLimit:
             ProbeEndpoint(server.url, access=ACCESS) as store,
         ):
             check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "ok" and "the server ends it by itself after 2." in check.found
+        assert check.verdict == "ok" and "The server itself ends it after 2." in check.found
 
 
 class TestUpdates:
@@ -251,7 +251,7 @@ class TestNothingToGoBy:
         with scripted.SparqlServer(reply) as server:
             checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
         assert checks["graph"].verdict == "failed" and not trusted(checks)
-        assert checks["schema"].found == "The graph could not be looked at."
+        assert checks["schema"].found == "The graph could not be queried."
 
     def test_a_graph_of_labels_only(self, tmp_path, serve):
         server, _ = serve(slow="finished")
@@ -325,7 +325,7 @@ class TestBusy:
         found = examined(lambda query, times: 60.0 if late in query and "SELECT" in query else 0.0)
         assert not trusted(found)
         failed = [check for check in found.values() if check.verdict == "failed"]
-        assert failed and any("Not seen: timed out" in check.found for check in failed)
+        assert failed and any("Timed out" in check.found for check in failed)
         assert not any("too large" in check.found for check in found.values())
         assert "0 relations lead to mediators" not in found["mediators"].found
 
@@ -393,7 +393,7 @@ class TestVirtuoso:
     def test_a_low_row_cap(self, low_cap):
         with ProbeEndpoint(low_cap.url, access=Access()) as store:
             check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
-        assert check.verdict == "warning" and f"cut at {LITTLE:,} rows, which kgqa notices" in check.found
+        assert check.verdict == "warning" and f"truncates results at {LITTLE:,} rows. kgqa detects this" in check.found
         assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
 
     def test_it_ends_what_takes_too_long(self, low_cap):

@@ -52,12 +52,12 @@ def test_only_a_refusal_is_one(sent, verdict):
 
 def test_the_login_is_tried():
     check = update_rights(wants_login(b"me:secret"), user="me", password="secret")
-    assert check.verdict == "ok" and "With the login of me (endpoint.user) updates are taken." in check.found
+    assert check.verdict == "ok" and "Updates with the login of me (endpoint.user) are accepted." in check.found
 
 
 def test_a_login_that_is_refused():
     check = update_rights(wants_login(b"me:other"), user="me", password="secret")
-    assert check.verdict == "warning" and "refuses the login of me" in check.found and "secret" not in str(check)
+    assert check.verdict == "warning" and "rejects the login of me" in check.found and "secret" not in str(check)
     assert "endpoint.user" in check.remedy and "KGQA_ENDPOINT_PASSWORD" in check.remedy
 
 
@@ -65,7 +65,7 @@ def test_a_login_that_may_not_write():
     check = update_rights(
         lambda request: SparqlReply(403) if request.update else truth(True), user="me", password="secret"
     )
-    assert check.verdict == "ok" and "updates are refused: " in check.found
+    assert check.verdict == "ok" and "are rejected: " in check.found
 
 
 def test_a_login_that_cannot_be_tried():

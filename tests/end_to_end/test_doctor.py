@@ -68,7 +68,7 @@ class TestDemo:
         done = kgqa("doctor", "--schema", "wikidata", "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert (done.returncode, found["trusted"], checks["schema"]["verdict"]) == (1, False, "failed")
-        assert checks["schema"]["remedy"] == "Give the schema that fits: --schema freebase."
+        assert checks["schema"]["remedy"] == "Use the schema that fits: --schema freebase."
         assert checks["labels"]["verdict"] == "skipped"
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestDemo:
         found, checks = verdicts(out.decode())
         assert process.returncode == 130 and b"Stopped" in err and b"Traceback" not in err
         assert (found["trusted"], found["complete"]) == (False, False)
-        assert {check["found"] for check in checks.values()} == {"Stopped before this."}
+        assert {check["found"] for check in checks.values()} == {"Stopped before this check."}
 
 
 class TestModel:
@@ -148,13 +148,13 @@ class TestVirtuoso:
         assert checks["server"]["found"].startswith("Virtuoso/")
         for name in ("reachable", "profile", "graph", "schema", "full-text search", "time limit", "update rights"):
             assert checks[name]["verdict"] == "ok", checks[name]
-        assert checks["known entities"]["found"].endswith("are there.")
+        assert checks["known entities"]["found"].startswith("Found ")
         assert "p50/p95 over" in checks["latency"]["found"]
 
     def test_a_wrong_graph(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", "urn:test:no-such-graph", COLUMNS="200", **QUICK)
         assert done.returncode == 1
-        assert "graph              FAILED   There is no triple in <urn:test:no-such-graph>." in done.out
+        assert "graph              FAILED   No triples in <urn:test:no-such-graph>." in done.out
         assert f"<{GRAPH}>" in done.out and "--graph-iri IRI" in done.out
 
     def test_a_login_is_wanted(self, kgqa, freebase):
