@@ -405,8 +405,8 @@ class TestVirtuoso:
     def test_a_login(self, low_cap):
         low_cap.allow_updates("doctor", "secret")
         for password, verdict, word in (
-            ("secret", "ok", "updates are taken"),
-            ("wrong", "warning", "refuses the login"),
+            ("secret", "ok", "are accepted"),
+            ("wrong", "warning", "rejects the login"),
         ):
             with ProbeEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
                 check = check_update_rights(store, self.VIEW)

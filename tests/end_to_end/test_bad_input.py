@@ -60,7 +60,7 @@ def test_unknown_topics(kgqa, topic):
 
 def test_nothing_on_standard_input(kgqa):
     done = kgqa("ask", input="\n\n")
-    assert done.returncode == 2 and "no question" in done.err
+    assert done.returncode == 2 and "No question given" in done.err
 
 
 def test_an_empty_graph(kgqa, tmp_path):

@@ -51,7 +51,7 @@ def test_json(kgqa, runs):
 
 def test_export_and_read_what_a_query_asks(kgqa, runs, tmp_path):
     done = kgqa("export", runs / "top", "--sparql", "queries")
-    assert done.returncode == 0 and done.out.endswith("queries of 4 questions\n")
+    assert done.returncode == 0 and done.out.endswith("queries for 4 questions\n")
     files = sorted((tmp_path / "queries").glob("*.rq"))
     assert files
     told = kgqa("explain", files[0])

@@ -143,7 +143,7 @@ def test_what_one_run_lacks_does_not_count_where_runs_are_set_side_by_side():
     """A fictional graph has no answer to some questions; on the others, what is lost is memory."""
     true, fictional = run_of("true", 1, 1, 1, 0), run_of("fictional", 0, 1)
     (title, rows), (_, differences) = compare([true, fictional]).groups[-2:]
-    assert title == "On the questions that all have"
+    assert title == "On the questions of all runs"
     assert [(f.value, f.n) for f in next(row.figures for row in rows if row.name == "hit@1")] == [(1.0, 2), (0.5, 2)]
     assert next(row.figures for row in differences if row.name == "hit@1")[1].value == -0.5
     assert all(name != title for name, _ in compare([true, run_of("b", 1, 0, 0, 0)]).groups)

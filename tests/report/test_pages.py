@@ -246,7 +246,7 @@ def test_templates_are_sandboxed_and_strict():
     ("trace", "question", "note"),
     [
         ([], "who?", "Nothing was masked"),
-        ([{"kind": "masked", "question": "who is ?", "unmasked": 0}], "who is ?", "As it was compared"),
+        ([{"kind": "masked", "question": "who is ?", "unmasked": 0}], "who is ?", "As compared by similarity"),
         (
             [
                 {"kind": "masked", "question": "who is ?", "unmasked": 2},
@@ -261,4 +261,4 @@ def test_templates_are_sandboxed_and_strict():
 def test_the_question_as_the_model_saw_it(trace, question, note):
     page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), PLACE))
     assert f'<blockquote id="seen" dir="auto">{question}</blockquote>' in page and note in page
-    assert ("2 topics could not be masked" in page) == ("stood in 3 texts" in page) == (len(trace) == 3)
+    assert ("2 topics could not be masked" in page) == ("3 texts shown to the model still contained" in page) == (len(trace) == 3)
