@@ -33,8 +33,8 @@ _WORDS = {"failed": "FAILED"}
 def command(graph_path: str | None, no_model: bool, as_json: bool, **options: Any) -> int:
     r"""Check a graph, a language model and the settings, and suggest remedies.
 
-    The result of a check is ok, warning (an evaluation is reliable, but slow or incomplete), failed (it is not
-    reliable), or skipped. Nothing is written to the graph. A language model is called at most seven times.
+    The result of a check is ok, warning (results can be trusted, but may be slow or incomplete), failed (results
+    cannot be trusted), or skipped. Nothing is written to the graph. A language model is called at most seven times.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
       kgqa doctor --llm http://127.0.0.1:8000/v1 --json
 
     \b
-    Exit codes: 0 an evaluation is reliable, 1 it is not, 2 wrong usage, 130 stopped by Ctrl-C.
+    Exit codes: 0 an evaluation can be trusted, 1 it cannot, 2 wrong usage, 130 stopped by Ctrl-C.
     """
     from kgqa.doctor.examination import Examination
 
@@ -139,9 +139,9 @@ def _summary(health: Health) -> str:
     if not health.complete:
         verdict = "Stopped before all checks were made, so there is no overall verdict"
     elif health.trusted:
-        verdict = "Evaluations on this graph are reliable"
+        verdict = "An evaluation on this graph can be trusted"
         verdict += ", but the model was not checked" if "model" in health.left_out else ""
     else:
-        verdict = "Evaluations on this graph are not reliable"
+        verdict = "An evaluation on this graph cannot be trusted"
         verdict += f", because these checks could not be made: {', '.join(health.unseen)}" if health.unseen else ""
     return f"{verdict}: {counts} ({health.seconds:.1f} s)."

@@ -47,7 +47,7 @@ class TestDemo:
         assert time.monotonic() - started < 15
         assert done.returncode == 0 and done.err == ""
         assert "\ntriples            ok       8,956 triples, fingerprint d23492a73dc645bd.\n" in done.out
-        assert "Evaluations on this graph are reliable: " in done.out and "FAILED" not in done.out
+        assert "An evaluation on this graph can be trusted: " in done.out and "FAILED" not in done.out
         assert all(len(line) <= 100 for line in done.out.splitlines() if "/" not in line)
 
     def test_for_a_script(self, kgqa):
@@ -129,8 +129,8 @@ class TestModel:
     def test_the_last_line_says_that_it_was_not_looked_at(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
         assert done.returncode == 0
-        assert "\nEvaluations on this graph are reliable, but the model was not checked: " in done.out
-        assert "are reliable: " in kgqa("doctor", "--no-model", **QUICK).out
+        assert "\nAn evaluation on this graph can be trusted, but the model was not checked: " in done.out
+        assert "can be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
 
     def test_a_method_without_its_model(self, kgqa):
         done = kgqa("doctor", *self.GRAPH, "--method", "tog", COLUMNS="120", **QUICK)
