@@ -190,7 +190,7 @@ def test_a_file_in_the_working_folder_names_no_model(tmp_path, monkeypatch, name
     monkeypatch.chdir(tmp_path)
     Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
     assert BY_KEY[f"llm.{name}"].trusted
-    with pytest.raises(SettingsError, match=f"llm.{name} may not be set by a kgqa.toml in the working folder"):
+    with pytest.raises(SettingsError, match=f"llm.{name} cannot be set by a kgqa.toml in the working folder"):
         resolve(environment={})
 
 

@@ -76,7 +76,7 @@ def test_figures_come_from_the_summary_of_the_evaluation():
     found = figures_of(summary_of([record(1, 1.0), record(2, 0.0)]))
     assert found["hit@1"].value == 0.5
     assert found["answers grounded in the graph"].value == 1.0
-    assert found["queries that give exactly the answer"].value == 1.0
+    assert found["queries that return exactly the answers"].value == 1.0
     assert found["model calls per question"].value == 2.0
     assert "USD per question" not in found  # calls without a price have no cost
     assert groups_of(summary_of([record(1, 1.0, kind="a"), record(2, 0.0, kind="b")]))["type"]["b"].value == 0.0
