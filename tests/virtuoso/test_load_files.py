@@ -166,7 +166,7 @@ def graphs_of(server: Server) -> list[tuple[str, ...]]:
 class TestMalformedLines:
     def test_fail_changes_nothing(self, virtuoso_server, target, file):
         store = target()
-        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*Nothing of this load was kept.*--on-error skip"):
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
             load_files(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
         assert triples(store) == set() and left_behind(virtuoso_server) == []
 

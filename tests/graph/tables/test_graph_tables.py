@@ -349,10 +349,11 @@ class TestCutShort:
         graph.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
 
-    def test_a_real_store_out_of_time(self, opened, tmp_path):
+    def test_a_real_store_out_of_time(self, load, tmp_path):
         lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
+        store = EmbeddedStore(load(lines), workers=1)
         derived = GraphTables(
-            opened(lines),
+            store,
             bundled_schema("wikidata"),
             (),
             find_labels=lambda nodes: {},
@@ -361,6 +362,7 @@ class TestCutShort:
         )
         with pytest.raises(StoreTimeout, match="The relations could not be read"):
             derived.prepare()
+        store.close()
         assert not list((tmp_path / "c").rglob("*.json"))
 
 
