@@ -168,7 +168,7 @@ class LoadRound:
         return self.answered / self.seconds if self.seconds else 0.0
 
 
-def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float = ROUND_SECONDS) -> LoadRound:
+def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
     """Send a cheap query repeatedly from several threads for some seconds."""
     query = render("any_triple", view=view)
     ready = threading.Barrier(threads + 1)
@@ -201,13 +201,15 @@ def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds
 def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
     """Check how many concurrent requests the store handles."""
     if isinstance(store, ProbeFolder):
-        return judge_concurrency([measure_round(store, view, threads) for threads in THREADS], configured=None)
+        return judge_concurrency(
+            [measure_round(store, view, threads, seconds=ROUND_SECONDS) for threads in THREADS], configured=None
+        )
 
     def measured(threads: int) -> LoadRound:
         # more than usual, and without retries
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
         with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
-            return measure_round(other, view, threads)
+            return measure_round(other, view, threads, seconds=ROUND_SECONDS)
 
     rounds = [measured(threads) for threads in THREADS]
     configured = store.access.concurrency or store.profile.concurrency

@@ -8,9 +8,9 @@ import pytest
 
 from kgqa.doctor.checks import (
     AGAIN,
+    CONTENT_CHECKS,
     ESSENTIAL,
     LEFT_OUT,
-    CONTENT_CHECKS,
     Check,
     Health,
     checked,
@@ -343,7 +343,12 @@ class TestLimits:
             (QueryEnd("client", 5.0), None, "warning", "late"),
             (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
             (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),
-            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4, count=0), "failed", "as if it had finished: 0 instead of 1,000,000,000,000"),
+            (
+                QueryEnd("client", 1.0),
+                QueryEnd("finished", 1.4, count=0),
+                "failed",
+                "as if it had finished: 0 instead of 1,000,000,000,000",
+            ),
             (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
         ],
     )
@@ -367,7 +372,9 @@ class TestLimits:
 
     @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
     def test_how_a_server_is_given_another_limit(self, heard, own):
-        check = judge_time_limit(QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0)
+        check = judge_time_limit(
+            QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0
+        )
         assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
         assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
 

@@ -31,6 +31,13 @@ from tests.virtuoso_server import needs_virtuoso, running_server
 ACCESS = Access(patience=0.0)
 
 
+@pytest.fixture(autouse=True)
+def short_measurements(monkeypatch):
+    """Measure for a fraction of a second, not for seconds."""
+    for name, seconds in {"ROUND_SECONDS": 0.1, "EXPLORING_SECONDS": 0.3, "HUBS_SECONDS": 0.1}.items():
+        monkeypatch.setattr(f"kgqa.doctor.speed_checks.{name}", seconds)
+
+
 @pytest.fixture
 def serve():
     """`serve(**options) -> (server, store)`."""
@@ -97,7 +104,8 @@ class TestTimeLimit:
         assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
     def test_a_server_that_does_not_stop(self, serve, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 2.0)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "warning" and "because requests to it name no limit" in check.found
@@ -105,13 +113,13 @@ class TestTimeLimit:
     def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
         monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
-        late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=2.0)  # type: ignore[arg-type]
+        late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
             ProbeEndpoint(server.url, access=ACCESS) as store,
         ):
             check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "ok" and "The server itself ends it after 2." in check.found
+        assert check.verdict == "ok" and "The server itself ends it after 1." in check.found
 
 
 class TestUpdates:
@@ -170,7 +178,7 @@ class TestUnreachable:
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
     def test_a_server_that_only_listens(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
         with ProbeEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
             check = check_reachable(store)
@@ -227,7 +235,7 @@ class TestNothingToGoBy:
         assert not trusted(checks)
 
     def test_a_server_that_hangs_after_a_while(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
 
         def reply(request):
             if "<http" in request.query:
@@ -242,7 +250,7 @@ class TestNothingToGoBy:
         assert not trusted(checks)
 
     def test_a_server_that_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
@@ -275,9 +283,7 @@ class TestBusy:
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
         """`examined(seconds) -> checks` of a small graph with mediators; `seconds` of a query and how often it came."""
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.3)
-        monkeypatch.setattr("kgqa.doctor.speed_checks.ROUND_SECONDS", 0.05)
-        monkeypatch.setattr("kgqa.doctor.speed_checks.EXPLORING_SECONDS", 0.3)
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.2)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):
@@ -315,7 +321,7 @@ class TestBusy:
     @pytest.mark.parametrize("late", ["GROUP BY", "?subject ?predicate ?object"])
     def test_what_is_late_once_is_asked_for_again(self, examined, late):
         right = examined()
-        found = examined(lambda query, times: 0.6 if late in query and times == 1 else 0.0)
+        found = examined(lambda query, times: 0.4 if late in query and times == 1 else 0.0)
         assert {name: found[name].found for name in self.SEEN} == {name: right[name].found for name in self.SEEN}
         assert "3 relations lead to mediators" in found["mediators"].found
         assert found["tables"].verdict == "ok" and found["triples"].verdict == "ok" and trusted(found)
@@ -358,7 +364,7 @@ def test_a_server_that_answers_nothing_to_many():
         assert check_concurrency(store, ()).verdict == "failed"
 
 
-@pytest.mark.parametrize("requests", [1, 3, 6, 12, 30])
+@pytest.mark.parametrize("requests", [1, 6, 30])
 def test_a_server_that_goes_away(tmp_path, serve, requests):
     server, _ = serve(requests=requests)
     checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
@@ -387,6 +393,7 @@ def low_cap(tmp_path_factory):
         yield server
 
 
+@pytest.mark.server
 class TestVirtuoso:
     VIEW = (Entity("http://e/graph"),)
 
@@ -411,16 +418,6 @@ class TestVirtuoso:
             with ProbeEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
                 check = check_update_rights(store, self.VIEW)
             assert check.verdict == verdict and word in check.found, check
-
-    def test_nothing_can_be_read_of_a_graph(self, tmp_path):
-        needs_virtuoso()
-        with running_server(tmp_path / "server", row_cap=2) as server:
-            file = server.import_folder / "facts.nt"
-            file.write_text("".join(f"<http://e/s{n % 7}> <http://e/r{n % 5}> <http://e/o{n}> .\n" for n in range(99)))
-            server.load([file], "http://e/graph")
-            checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
-        assert checks["graph"].verdict == "ok" and checks["labels"].verdict == "failed", checks
-        assert not trusted(checks)
 
     def test_who_may_write(self, low_cap):
         with ProbeEndpoint(low_cap.url, access=Access()) as store:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -488,7 +489,7 @@ class TestSeveralTopics:
 
 
 class TestClauses:
-    CLAUSES = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
+    CLAUSES: ClassVar = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
 
     def test_each_topic_is_compared_by_its_own(self, run):
         done = run(Model(JOINED, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, stages_of
@@ -94,6 +94,7 @@ events = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=15)  # drawing nested values takes long
 @given(st.lists(events, max_size=8))
 def test_any_trace_can_be_read(trace):
     for stage in stages_of(trace):

@@ -189,7 +189,7 @@ def test_a_page_of_any_answer_object_can_be_made(answer):
     try:
         compare([FakeRun("run", [record])])
     except ReportError as error:
-        assert "docs/answer-json.md" in str(error)
+        assert "docs/answer-json.md" in str(error)  # noqa: PT017  most answers raise nothing
 
 
 # ---- what pages are made of ----
@@ -261,4 +261,8 @@ def test_templates_are_sandboxed_and_strict():
 def test_the_question_as_the_model_saw_it(trace, question, note):
     page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), PLACE))
     assert f'<blockquote id="seen" dir="auto">{question}</blockquote>' in page and note in page
-    assert ("2 topics could not be masked" in page) == ("3 texts shown to the model still contained" in page) == (len(trace) == 3)
+    assert (
+        ("2 topics could not be masked" in page)
+        == ("3 texts shown to the model still contained" in page)
+        == (len(trace) == 3)
+    )
