@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.answer_json import answer_object, json_text
-from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
-from kgqa.cli.eval.names_first import index_names
+from kgqa.cli.eval.gold_answer import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
     asking_options,
     graph_options,
+    note_printer,
     say,
     setting_option,
     settings_from,
@@ -92,6 +92,7 @@ def command(
     Exit codes: 0 answered, 1 failed, 3 not answered; with several questions, 1 if any failed, else 3 if any was not
     answered.
     """
+    from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
 
     if (dataset is None) != (ident is None) or (dataset and question):
@@ -107,7 +108,7 @@ def command(
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
         if batch:
-            index_names(resources, needed=False)
+            open_name_index(resources, required=False, note=note_printer())
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)

@@ -8,7 +8,7 @@ import click
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, verbosity_options
-from kgqa.evaluation.runs.runs import open_runs
+from kgqa.evaluation.runs.run_files import open_runs
 from kgqa.report.export import write_queries
 from kgqa.words import clean
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
+from kgqa.cli.lazy_group import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 from kgqa.version import __version__
@@ -38,17 +38,9 @@ Exit codes:
   130  stopped by Ctrl-C; what was finished is kept"""
 
 
-class LazyGroup(click.Group):
-    """Imports a command when it is used, so that `kgqa --help` is instant."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return import_module(COMMANDS[name]).command if name in COMMANDS else None
-
-
-@click.command(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=LazyGroup, modules=COMMANDS, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="kgqa")
 @verbosity_options
 def cli() -> None:

@@ -133,6 +133,17 @@ def verbosity() -> int:
     return (context.find_root().obj or {}).get("verbosity", 0)
 
 
+def note_printer() -> Callable[[str], None]:
+    """Return a function that prints a note for the user, as `say` does, from any thread."""
+    context = click.get_current_context()
+
+    def note(message: str) -> None:
+        with context.scope(cleanup=False):  # each thread has a context of its own
+            say(f"kgqa: {message}")
+
+    return note
+
+
 def say(text: str, *, also_quiet: bool = False) -> None:
     """Tell the person something about the work, unless they asked for quiet; with `also_quiet` even then."""
     if verbosity() >= 0 or also_quiet:

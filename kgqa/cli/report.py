@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, say, verbosity, verbosity_options
-from kgqa.evaluation.runs.runs import open_runs
+from kgqa.evaluation.runs.run_files import open_runs
 from kgqa.report.comparison import compare
 from kgqa.report.files import write_file
 from kgqa.report.site import write_site
