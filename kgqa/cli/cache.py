@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kgqa.answer_json import json_text
-from kgqa.cache import CLEARED, Cache, age_words
 from kgqa.cli.options import JSON
 from kgqa.settings import resolve
 from kgqa.words import clean
+
+if TYPE_CHECKING:
+    from kgqa.cache import Cache
 
 
 @click.group("cache")
@@ -17,7 +21,7 @@ def command() -> None:
 
 
 def _open() -> Cache:
-    from kgqa.methods.ask import cache_of
+    from kgqa.methods.ask import cache_of  # loads numpy, which would slow down `kgqa --help`
 
     return cache_of(resolve())
 
@@ -26,6 +30,8 @@ def _open() -> Cache:
 @JSON
 def info(as_json: bool) -> None:
     """List the entries of the cache, their sizes, and when they were last used."""
+    from kgqa.cache import age_words
+
     cache = _open()
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
@@ -49,6 +55,8 @@ def info(as_json: bool) -> None:
 )
 def clear(kinds: tuple[str, ...]) -> None:
     """Clear the cache. Everything in it is derived again when needed; graphs that you loaded are not in it."""
+    from kgqa.cache import CLEARED
+
     print(f"Freed {_size(_open().clear(kinds or CLEARED))}.")
 
 

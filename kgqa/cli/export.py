@@ -8,8 +8,6 @@ import click
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, verbosity_options
-from kgqa.evaluation.runs.run_files import open_runs
-from kgqa.report.export import write_queries
 from kgqa.words import clean
 
 
@@ -34,6 +32,10 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
       kgqa export runs/x --sparql queries/
       kgqa explain queries/00001-....rq
     """
+    # loads numpy, which would slow down `kgqa --help`
+    from kgqa.evaluation.runs.run_files import open_runs
+    from kgqa.report.export import write_queries
+
     done = write_queries(open_runs(folder), sparql)
     if as_json:
         found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]

@@ -6,15 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, say, verbosity, verbosity_options
-from kgqa.evaluation.runs.run_files import open_runs
-from kgqa.report.comparison import compare
-from kgqa.report.files import write_file
-from kgqa.report.site import write_site
-from kgqa.report.tables import as_csv, as_latex, as_markdown, as_object, as_text
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -51,6 +45,12 @@ def command(
       kgqa report runs/x
       kgqa report runs/x runs/y --html out/ --latex table.tex
     """
+    # loads numpy, which would slow down `kgqa --help`
+    from kgqa.evaluation.runs.run_files import open_runs
+    from kgqa.report.comparison import compare
+    from kgqa.report.files import write_file
+    from kgqa.report.tables import as_csv, as_latex, as_markdown, as_object, as_text
+
     runs = [run for folder in folders for run in open_runs(folder)]
     comparison = compare(runs)
     for path, text in ((markdown, as_markdown), (csv_, as_csv), (latex, as_latex)):
@@ -64,6 +64,10 @@ def command(
 
 
 def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
+    from tqdm import tqdm
+
+    from kgqa.report.site import write_site
+
     # disable=None: only on a terminal
     with tqdm(desc="pages", leave=False, disable=True if verbosity() < 0 else None) as bar:
 
