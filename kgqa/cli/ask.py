@@ -126,7 +126,7 @@ def command(
             if not batch:
                 raise
             say(f"kgqa: Stopped after {count} question{'' if count == 1 else 's'}. Their answers are printed.")
-            raise KeyboardInterrupt("said") from None
+            raise KeyboardInterrupt("reported") from None
     if count == 0:
         say('kgqa: No question given. Example: kgqa ask "What is the capital of Japan?"')
         return 2

@@ -57,7 +57,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
         line.clear()
         _print(examination.health(), as_json)
         say("kgqa: Stopped. The results so far are printed.")
-        raise KeyboardInterrupt("said") from None
+        raise KeyboardInterrupt("reported") from None
     finally:
         line.clear()
     _print(health, as_json)

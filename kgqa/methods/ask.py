@@ -197,7 +197,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return Answer(
             question,
             "unsupported",
-            reason=f"The question asks for {kind}; relation paths alone cannot answer that. Use a model: --llm MODEL.",
+            reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
             method=name,
         )
     notes: list[str] = []

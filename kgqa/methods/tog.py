@@ -241,8 +241,8 @@ class ThinkOnGraph:
             return Reading(None if read.value is None else tuple(map(str, read.value)), read.repaired, read.problem)
         if not braces:
             return Reading(None, False, "It has no answer in braces.")
-        said = braces if self._faithful else braces[-1:]
-        parts = [part.strip()[:500] for each in said for part in each.split(";")]
+        chosen = braces if self._faithful else braces[-1:]
+        parts = [part.strip()[:500] for each in chosen for part in each.split(";")]
         return Reading(tuple(dict.fromkeys(part for part in parts if part)) or None, False, "The braces are empty.")
 
     def _triples(self) -> list[str]:

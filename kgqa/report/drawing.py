@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Arrow:
     """An arrow between two nodes, in pixels."""
 
     x1: int
@@ -59,7 +59,7 @@ class Drawing:
     width: int
     height: int
     nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Arrow, ...]
     labels: tuple[Label, ...]
     left_out: int = 0
 
@@ -124,11 +124,11 @@ def _key(node: Mapping[str, Any]) -> str:
     return text_of(node.get("iri")) or text_of(node.get("id")) or text_of(node.get("value"))
 
 
-def _edge(one: tuple[int, int], other: tuple[int, int]) -> Edge:
+def _edge(one: tuple[int, int], other: tuple[int, int]) -> Arrow:
     """Draw an edge between the rims of two circles."""
     length = math.dist(one, other) or 1.0
     dx, dy = (other[0] - one[0]) / length * 14, (other[1] - one[1]) / length * 14
-    return Edge(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
+    return Arrow(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
 
 
 # ---- points on two axes ----

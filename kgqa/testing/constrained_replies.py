@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 
 FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_format"}
 """The request field of each constraint mode."""
 
 
-def constrain_reply(reply: Reply, body: dict[str, Any], constrains: str) -> Reply:
+def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) -> ModelReply:
     """Return the reply of a server that supports this constraint. Refusals and empty texts are unchanged."""
     if not reply.text.strip() or reply.refusal is not None:
         return reply

@@ -13,7 +13,7 @@ from kgqa.testing.loopback import Response
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """A reply of the model. Token counts default to about a quarter of the characters.
 
     `reasoning` is sent in the message's field `reasoning_field`, as by servers that separate it from the text.
@@ -145,16 +145,16 @@ def too_long() -> Fault:
     return failing(400, message, kind="BadRequestError", param="max_tokens")
 
 
-def refusal(text: str = "I cannot help with that.") -> Reply:
+def refusal(text: str = "I cannot help with that.") -> ModelReply:
     """Return a refusal."""
-    return Reply("", refusal=text)
+    return ModelReply("", refusal=text)
 
 
-def thinks(text: str, thought: str = "Let me see.") -> Reply:
+def thinks(text: str, thought: str = "Let me see.") -> ModelReply:
     """Return a reply with reasoning in the text, between `<think>` and `</think>`."""
-    return Reply(f"<think>\n{thought}\n</think>\n\n{text}")
+    return ModelReply(f"<think>\n{thought}\n</think>\n\n{text}")
 
 
-def empty() -> Reply:
+def empty() -> ModelReply:
     """Return an empty reply."""
-    return Reply("")
+    return ModelReply("")

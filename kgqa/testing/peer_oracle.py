@@ -113,8 +113,8 @@ class PeerOracle(ModelOracle):
 
     def _in_braces(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, verdict: bool) -> str:
         answers = self._answers_found(gold, prompt, chance)
-        said = f"It is {{{'; '.join(answers)}}}." if answers else f"I would say {{{UNKNOWN}}}."
-        return f"{{{'Yes' if answers else 'No'}}}. {said}" if verdict else said
+        reply = f"It is {{{'; '.join(answers)}}}." if answers else f"I would say {{{UNKNOWN}}}."
+        return f"{{{'Yes' if answers else 'No'}}}. {reply}" if verdict else reply
 
     def _in_json(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, key: str) -> str:
         answers = self._answers_found(gold, prompt, chance)

@@ -71,11 +71,11 @@ def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | N
     if not marks:
         return None
     start, end = _asked(text, marks[-1].end(), [question for question in questions if question])
-    said, rest = text[:start], _CUE_AT_END.sub("", text[end:])
+    instructions, rest = text[:start], _CUE_AT_END.sub("", text[end:])
     fields = _fields(rest)
     if text.rstrip().endswith("Score:"):
         fields.setdefault("score", "")
-    return PeerPrompt(_kind(said, fields), text[start:end], fields)
+    return PeerPrompt(_kind(instructions, fields), text[start:end], fields)
 
 
 def listed(text: str) -> list[str]:
@@ -112,11 +112,11 @@ def _fields(text: str) -> dict[str, str]:
     return found
 
 
-def _kind(said: str, fields: dict[str, str]) -> Kind:
+def _kind(instructions: str, fields: dict[str, str]) -> Kind:
     """Recognise the kind by the labels, then by the reply format in the instructions."""
 
     def shows(pattern: str) -> bool:
-        return re.search(pattern, said, re.IGNORECASE) is not None
+        return re.search(pattern, instructions, re.IGNORECASE) is not None
 
     scores = "score" in fields or shows(r"\bscore\s*:")
     if "relations" in fields:

@@ -1,6 +1,6 @@
 """A scripted OpenAI-compatible chat server on the loopback interface, to test clients of language models.
 
-with ScriptedServer(["yes", rate_limited(1), Reply("no", reasoning="Hm.")]) as server:
+with ScriptedServer(["yes", rate_limited(1), ModelReply("no", reasoning="Hm.")]) as server:
     ask_the_model_at(server.url)
     assert server.requests[0].body["temperature"] == 0
 """
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kgqa.testing.constrained_replies import FIELDS, constrain_reply
-from kgqa.testing.faults import Fault, Reply, failing, unsupported, wrong_key
+from kgqa.testing.faults import Fault, ModelReply, failing, unsupported, wrong_key
 from kgqa.testing.loopback import LoopbackServer, Response
 
-Answered = str | Reply | Fault
+Answered = str | ModelReply | Fault
 Constrains = Literal["none", "structured_outputs", "json_schema"]
 
 
 @dataclass(frozen=True)
-class Request:
+class ChatRequest:
     """A chat request. `arrived`: seconds of `time.monotonic()`. `headers`: lower-case names, without the key."""
 
     body: dict[str, Any]
@@ -77,7 +77,7 @@ class ScriptedServer:
     ) -> None:
         if constrains not in ("none", *FIELDS):
             raise ValueError(f"constrains must be one of none, {', '.join(FIELDS)}, not {constrains!r}")
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
         self.errors: list[Exception] = []
         self.listings = 0
         self.most_at_once = 0
@@ -135,7 +135,7 @@ class ScriptedServer:
             usable = False
         if not usable:
             return failing(400, "The request is not a JSON object with a model and messages.")
-        with self._counted(Request(body, arrived, headers)):
+        with self._counted(ChatRequest(body, arrived, headers)):
             if self._key and key != self._key:
                 return wrong_key(key)
             refused = next((field for field in self._rejects if field in body), None)
@@ -144,11 +144,11 @@ class ScriptedServer:
             if isinstance(answered, Fault):
                 self._server.wait(answered.seconds)
                 return answered
-            reply = Reply(answered) if isinstance(answered, str) else answered
+            reply = ModelReply(answered) if isinstance(answered, str) else answered
             return _json(completion(constrain_reply(reply, body, self._constrains), body))
 
     @contextmanager
-    def _counted(self, request: Request) -> Iterator[None]:
+    def _counted(self, request: ChatRequest) -> Iterator[None]:
         with self._lock:
             self.requests.append(request)
             self._under_way += 1
@@ -176,7 +176,7 @@ class ScriptedServer:
         return _json({"object": "list", "data": data})
 
 
-def completion(reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
+def completion(reply: ModelReply, body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a response with one choice."""
     prompt_tokens, completion_tokens = reply.prompt_tokens, reply.completion_tokens
     if prompt_tokens is None:

@@ -42,9 +42,9 @@ def virtuoso_error(state: str, message: str, *, status: int = 500) -> Callable[[
 
 def qlever_timeout(request: SparqlRequest) -> SparqlReply:
     """Return QLever's 429 for a timeout."""
-    told = {"query": request.query, "status": "ERROR", "resultsize": 0, "time": {"total": 30_012}}
-    told["exception"] = "Operation timed out. Last operation: Sort"
-    return SparqlReply(429, json.dumps(told).encode(), "application/json")
+    body = {"query": request.query, "status": "ERROR", "resultsize": 0, "time": {"total": 30_012}}
+    body["exception"] = "Operation timed out. Last operation: Sort"
+    return SparqlReply(429, json.dumps(body).encode(), "application/json")
 
 
 def qlever_timeout_while_sending(body: bytes) -> SparqlReply:

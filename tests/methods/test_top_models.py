@@ -17,7 +17,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 
@@ -600,7 +600,7 @@ ONCE = {
     "thinks": (faults.thinks("It depends."), "answered"),
     "only thinks": (faults.thinks(""), "answered"),
     "empty": (faults.empty(), "answered"),
-    "length": (Reply("[", finish_reason="length"), "answered"),
+    "length": (ModelReply("[", finish_reason="length"), "answered"),
 }
 
 
