@@ -17,20 +17,20 @@ Result = TypeVar("Result")
 class CallPool:
     """Runs calls on the caller's thread and on helper threads, which all questions about a graph share. Thread-safe.
 
-    However many questions run, helpers add at most `most() - 1` concurrent calls.
+    However many questions run, helpers add at most `max_concurrency() - 1` concurrent calls.
 
     Args:
-        most: returns the number of concurrent calls; called once, before the first helpers start.
-        spare: tells whether the store takes one more call now; a helper checks it before each call.
+        max_concurrency: returns the number of concurrent calls; called once, before the first helpers start.
+        has_room: tells whether the store takes one more call now; a helper checks it before each call.
     """
 
-    def __init__(self, most: Callable[[], int], *, spare: Callable[[], bool] = lambda: True) -> None:
-        self._most = most
-        self._spare = spare
+    def __init__(self, max_concurrency: Callable[[], int], *, has_room: Callable[[], bool] = lambda: True) -> None:
+        self._max_concurrency = max_concurrency
+        self._has_room = has_room
         self._lock = threading.Lock()
         self._helpers: Workers | None = None
         self._count = 0
-        self._under_way = 0
+        self._running = 0
 
     def map(
         self,
@@ -98,21 +98,21 @@ class CallPool:
     def _begin(self, *, as_helper: bool = False) -> bool:
         """Count one more calling thread. Returns False for a helper if there is no room for it."""
         with self._lock:
-            if as_helper and (self._under_way > self._count or not self._spare()):
+            if as_helper and (self._running > self._count or not self._has_room()):
                 return False
-            self._under_way += 1
+            self._running += 1
             return True
 
     def _end(self) -> None:
         with self._lock:
-            self._under_way -= 1
+            self._running -= 1
 
     def _help(self, work: Callable[[], None], wanted: int) -> None:
         if wanted < 1:
             return
         with self._lock:
             if self._helpers is None:
-                self._count = max(0, self._most() - 1)
+                self._count = max(0, self._max_concurrency() - 1)
                 self._helpers = Workers(self._count, name="kgqa-graph")
             for _ in range(min(wanted, self._count)):
                 self._helpers.submit(work)

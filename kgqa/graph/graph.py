@@ -90,7 +90,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._calls = CallPool(lambda: self.concurrency, spare=lambda: getattr(self.store, "has_place", True))
+        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: getattr(self.store, "has_place", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 

@@ -70,7 +70,7 @@ class _Explainer:
             self._walk(node.p1, conditions, extras)
             inner: list[str] = []
             self._walk(node.p2, inner, extras)
-            prefix = {"Join": "", "LeftJoin": "if there is such: ", "Minus": "not so that: "}[name]
+            prefix = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}[name]
             conditions += [prefix + text for text in inner]
         elif name == "Union":
             left: list[str] = []
@@ -83,21 +83,21 @@ class _Explainer:
         elif name == "Slice":
             self._walk(node.p, conditions, extras)
             if node.length is not None:
-                extras.append(f"Give {node.length} of them at most.")
+                extras.append(f"Return at most {node.length}.")
         elif name == "OrderBy":
             self._walk(node.p, conditions, extras)
-            extras.append("Put them in order.")
+            extras.append("Sort them.")
         elif name == "Extend":
             self._walk(node.p, conditions, extras)
             conditions.append(f"?{node['var']} is computed")
         elif name in ("Group", "AggregateJoin"):
             self._walk(node.p, conditions, extras)
             if name == "AggregateJoin":
-                extras.append("Count or sum them up in groups.")
+                extras.append("Aggregate them by group.")
         elif getattr(node, "p", None) is not None:
             self._walk(node.p, conditions, extras)
         elif name:
-            conditions.append(f"(a part that cannot be put in words: {name})")
+            conditions.append(f"(a part that cannot be explained: {name})")
 
     def _values(self, node: Any) -> list[str]:
         rows = _values_rows(node)
@@ -127,8 +127,8 @@ class _Explainer:
         if name == "Builtin_NOTEXISTS":
             inner: list[str] = []
             self._walk(expression.graph, inner, [])
-            return [f"it is not so that {' and '.join(inner)}"]
-        return ["a further test holds"]
+            return [f"it is not true that {' and '.join(inner)}"]
+        return ["another filter holds"]
 
     def _term(self, term: Any) -> str:
         if _is_variable(term):

@@ -127,7 +127,7 @@ def test_killed_at_a_write(tmp_path, into_graph, then):
             try:
                 load_graph(folder, resume=True)
             except LoadError as error:  # killed before the load was noted, or after everything was done
-                assert "no interrupted load" in str(error), number
+                assert "no interrupted load" in str(error), number  # noqa: PT017 - it need not fail
                 load_graph(folder, [tmp_path / "new.nt"])
             assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number
         left = {item.name.partition("-")[0] for item in folder.iterdir()}

@@ -7,6 +7,7 @@ import itertools
 import os
 import socket
 import threading
+from typing import ClassVar
 
 import pyoxigraph as ox
 import pytest
@@ -396,7 +397,7 @@ class TestNothingGetsThrough:
     """Queries put together from what has hidden SERVICE before; what `prepare_for_engine` accepts is run by the bare engine, which
     has a network here, against a port that counts who connects."""
 
-    HEADS = [
+    HEADS: ClassVar = [
         "",
         "BASE <http://e/>\n",
         "PREFIX a: <http://e/>\n",
@@ -404,7 +405,7 @@ class TestNothingGetsThrough:
         "BASE <http://e/>\nPREFIX a: <x>\n",
         "PREFIX : <http://e/>\n",
     ]
-    NAMES = [
+    NAMES: ClassVar = [
         "a:b",
         "a:b.c",
         "a:b.c.d",
@@ -416,8 +417,22 @@ class TestNothingGetsThrough:
         "<http://e/\\u0027>",
         "<http://e/x>",
     ]
-    NOISE = ["", " ", "\n", "# x\n", "# x\r", "#\\u000A", '"a"', "'", '"""q"""', "\\u0022", "\\u0027", "?x", "."]
-    WORDS = [
+    NOISE: ClassVar = [
+        "",
+        " ",
+        "\n",
+        "# x\n",
+        "# x\r",
+        "#\\u000A",
+        '"a"',
+        "'",
+        '"""q"""',
+        "\\u0022",
+        "\\u0027",
+        "?x",
+        ".",
+    ]
+    WORDS: ClassVar = [
         "SERVICE",
         "service",
         "SerVice",

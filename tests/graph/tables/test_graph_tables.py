@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import ClassVar
 
 import pytest
 
@@ -301,7 +302,7 @@ def tables(graph) -> dict:
 class TestCutShort:
     """A table that is not whole is asked for in pages, or is an error that names the reason; it is never a short table."""
 
-    SCHEMAS = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
+    SCHEMAS: ClassVar = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
 
     @pytest.mark.parametrize("cap", [2, 3, 10])
     @pytest.mark.parametrize("name", SCHEMAS)
@@ -326,7 +327,7 @@ class TestCutShort:
         with pytest.raises(PartialResult, match="pages overlap|row cap"):
             graph.prepare()
 
-    TABLES = {
+    TABLES: ClassVar = {
         "relations": ("rdfs", ALL_TRIPLES, "The relations"),
         "inverses": ("rdfs", f"\\?subject {INVERSE} \\?object", "owl:inverseOf"),
         "ranges": ("rdfs", f"\\?subject {RANGE} \\?object", "rdfs:range"),
