@@ -142,7 +142,7 @@ def test_a_count_that_is_no_whole_number(answers, count):
         return SparqlReply(body=re.sub(rb'"value":"[0-9]+"', f'"value":"{count}"'.encode(), body))
 
     (found,) = answers([PARASITE], damage)
-    assert found.status == "failed" and "no whole number" in found.reason and len(found.reason) < 300
+    assert found.status == "failed" and "not a whole number" in found.reason and len(found.reason) < 300
 
 
 def test_two_in_a_hundred_answers_are_damaged(answers):
