@@ -99,7 +99,7 @@ def skipped(name: str, why: str) -> Check:
 def split_message(message: str) -> tuple[str, str]:
     """Split an error's message into what is wrong and what to do, its last sentence or the part after a colon."""
     what, stop, next_step = message.rstrip().rpartition(". ")
-    if stop and not next_step.startswith("It says"):
+    if stop and not next_step.startswith(("It says", "The server says")):
         return what + ".", _capitalised(next_step)
     what, colon, next_step = message.rstrip().partition(": ")
     if colon and not stop:

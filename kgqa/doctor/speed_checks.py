@@ -15,7 +15,7 @@ from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, 
 from kgqa.doctor.sample import Sample
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
@@ -273,7 +273,7 @@ def index_kind(index: object) -> str:
     """Describe the kind of an index of names."""
     if isinstance(index, UnindexedNames):
         return "no index"
-    return "kgqa's own index (SQLite)" if isinstance(index, NameIndex) else "the server's own index"
+    return "kgqa's own index (SQLite)" if isinstance(index, SqliteNames) else "the server's own index"
 
 
 def _has_index(graph: KnowledgeGraph) -> bool:

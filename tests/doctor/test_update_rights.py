@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.doctor.limit_checks import check_update_rights
 from kgqa.doctor.probe_stores import ProbeEndpoint
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer, truth
 
 
