@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.server.processes import free_port
-from kgqa.virtuoso.server.programs import installed
+from kgqa.virtuoso.instance.processes import free_port
+from kgqa.virtuoso.instance.programs import installed
 from kgqa.virtuoso.server.server import Server
 
 # small, so that it stands beside everything else that tests start
@@ -43,8 +43,8 @@ def running_server(folder: Path, **options) -> Iterator[Server]:
 
 def end(server: Server) -> None:
     """End the server of a test, whatever the test did to it."""
-    from kgqa.virtuoso.server.launching import end_process
-    from kgqa.virtuoso.server.state import lock_owner
+    from kgqa.virtuoso.instance.launching import end_process
+    from kgqa.virtuoso.instance.processes import lock_owner
 
     owner = lock_owner(server.folder.lock)
     if owner:

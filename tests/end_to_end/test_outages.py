@@ -22,7 +22,7 @@ import pytest
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
-from kgqa.virtuoso.server.state import lock_owner
+from kgqa.virtuoso.instance.processes import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
 

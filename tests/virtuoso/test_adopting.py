@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord
-from kgqa.virtuoso.server.isql import run_sql
-from kgqa.virtuoso.server.launching import shut_down
+from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
+from kgqa.virtuoso.instance.isql import run_sql
+from kgqa.virtuoso.instance.launching import shut_down
+from kgqa.virtuoso.instance.users import new_password
 from kgqa.virtuoso.server.server import Server
 from kgqa.virtuoso.server.starting import hidden_server
-from kgqa.virtuoso.server.users import new_password
 from tests.virtuoso_server import copied, needs_virtuoso, running_server
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.server.configuration import render
-from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord, default_folder
-from kgqa.virtuoso.server.memory import LEAST_BUFFERS, machine_memory, memory_plan
-from kgqa.virtuoso.server.processes import alive, free_port, holders, listen_error, listener
+from kgqa.virtuoso.instance.configuration import render
+from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord, default_folder
+from kgqa.virtuoso.instance.memory import LEAST_BUFFERS, machine_memory, memory_plan
+from kgqa.virtuoso.instance.processes import alive, free_port, holders, listen_error, listener
 
 GB = 1 << 30
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.isql import BAD_LOGIN
-from kgqa.virtuoso.server.processes import free_port, listener
-from kgqa.virtuoso.server.programs import server_program
+from kgqa.virtuoso.instance.isql import BAD_LOGIN
+from kgqa.virtuoso.instance.processes import free_port, listener, lock_owner
+from kgqa.virtuoso.instance.programs import server_program
+from kgqa.virtuoso.instance.server_log import TROUBLES, explain_log, last_error, telling_lines, trouble_in
+from kgqa.virtuoso.instance.sql_errors import explain_sql
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.state import lock_owner
-from kgqa.virtuoso.server.troubles import TROUBLES, explain_log, explain_sql, last_error, telling_lines, trouble_in
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 
@@ -291,7 +291,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
 def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
     """A server that goes down refuses every login, which is not about the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
-    monkeypatch.setattr("kgqa.virtuoso.server.troubles.ENDING_SECONDS", 0)
+    monkeypatch.setattr("kgqa.virtuoso.instance.server_log.ENDING_SECONDS", 0)
     assert "refuses the password" in str(explain_sql(bad_login, own_server.folder))
     own_server.stop()
     explained = str(explain_sql(bad_login, own_server.folder))

@@ -28,8 +28,8 @@ from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
 from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
+from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.end_to_end.conftest import KGQA
 

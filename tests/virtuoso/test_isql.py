@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.isql import SqlAddress, fill, quote, read_output, run_sql, start_client
-from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.instance.isql import SqlAddress, fill, quote, read_output, run_sql, start_client
+from kgqa.virtuoso.instance.processes import free_port
 
 HOSTILE = [
     "'; shutdown; --",

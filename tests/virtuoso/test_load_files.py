@@ -23,9 +23,9 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
 from kgqa.graph.rdf.server_lines import ServerFiles, unsendable
 from kgqa.virtuoso.bulk.chunks import write_chunks
-from kgqa.virtuoso.bulk.files import discard_interrupted, load_files
+from kgqa.virtuoso.bulk.loading import discard_interrupted, load_files
+from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.rdf_samples import files_of_each_format
 
@@ -334,7 +334,7 @@ LOAD = """
 import sys
 from pathlib import Path
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.virtuoso.bulk.files import load_files
+from kgqa.virtuoso.bulk.loading import load_files
 from kgqa.virtuoso.server.server import Server
 server = Server.at(Path(sys.argv[1]))
 store = EndpointStore(server.url, graphs=[sys.argv[2]], writable=sys.argv[2])

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.bulk.loading import LoadProgress, load_files
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.server import load_list_journal
+from kgqa.virtuoso.server.load_list import LoadProgress, load_files
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import copied, running_server
@@ -242,23 +242,25 @@ def test_a_disk_that_is_full_all_at_once(full_soon):
 def test_the_journal_keeps_what_is_lost_of_several_graphs(stopped_server):
     folder = stopped_server.folder
     paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
-    journal.begin(folder, paths[:2], "http://one", lost={})
-    assert journal.settle(folder, [str(paths[0])]) == {str(paths[1]): "http://one"}
-    journal.begin(folder, paths[2:], "http://two", lost=journal.still_lost(folder.journal(), ()))
-    lost = journal.settle(folder, [])
+    load_list_journal.begin(folder, paths[:2], "http://one", lost={})
+    assert load_list_journal.settle(folder, [str(paths[0])]) == {str(paths[1]): "http://one"}
+    load_list_journal.begin(folder, paths[2:], "http://two", lost=load_list_journal.still_lost(folder.journal(), ()))
+    lost = load_list_journal.settle(folder, [])
     assert lost == {str(paths[1]): "http://one", str(paths[2]): "http://two"}
-    assert journal.advice(lost) == stopped_server.status().message
-    assert "2 files have" in journal.advice(
+    assert load_list_journal.advice(lost) == stopped_server.status().message
+    assert "2 files have" in load_list_journal.advice(
         lost
-    ) and "b.nt into <http://one>; c.nt into <http://two>" in journal.advice(lost)
-    journal.begin(folder, paths[1:], "http://two", lost=lost)
-    assert journal.settle(folder, map(str, paths)) == {} and folder.journal() is None
-    assert journal.advice({}) == ""
+    ) and "b.nt into <http://one>; c.nt into <http://two>" in load_list_journal.advice(lost)
+    load_list_journal.begin(folder, paths[1:], "http://two", lost=lost)
+    assert load_list_journal.settle(folder, map(str, paths)) == {} and folder.journal() is None
+    assert load_list_journal.advice({}) == ""
 
 
 def test_many_lost_files_are_not_all_named():
     lost = {f"/import/chunk{n:03}.nt": "http://g" for n in range(50)}
-    assert "chunk019.nt and 30 more" in journal.advice(lost) and "chunk020" not in journal.advice(lost)
+    assert "chunk019.nt and 30 more" in load_list_journal.advice(lost) and "chunk020" not in load_list_journal.advice(
+        lost
+    )
 
 
 @pytest.mark.parametrize(
@@ -267,13 +269,13 @@ def test_many_lost_files_are_not_all_named():
 def test_loads_that_make_their_files_say_how_they_go_on(stopped_server, name, way):
     folder = stopped_server.folder
     made, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
-    journal.begin(folder, [made], "http://one", lost={})
-    lost = journal.settle(folder, [])
-    assert f"into <http://one> was interrupted. Go on: {way} --resume" in journal.advice(lost)
-    journal.begin(folder, [given], "http://two", lost=lost)
-    assert "2 files have" in journal.advice(journal.settle(folder, []))
-    journal.forget_made(folder, name)
+    load_list_journal.begin(folder, [made], "http://one", lost={})
+    lost = load_list_journal.settle(folder, [])
+    assert f"into <http://one> was interrupted. Go on: {way} --resume" in load_list_journal.advice(lost)
+    load_list_journal.begin(folder, [given], "http://two", lost=lost)
+    assert "2 files have" in load_list_journal.advice(load_list_journal.settle(folder, []))
+    load_list_journal.forget_made(folder, name)
     assert folder.journal()["lost"] == {str(given): "http://two"}
-    journal.begin(folder, [], "", lost={str(made): "http://one"})
-    journal.forget_made(folder, name)
+    load_list_journal.begin(folder, [], "", lost={str(made): "http://one"})
+    load_list_journal.forget_made(folder, name)
     assert folder.journal() is None

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.instance.processes import free_port, lock_owner
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.state import lock_owner
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import needs_virtuoso, running_server
 
@@ -96,7 +95,7 @@ def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
 def test_the_passwords_everybody_knows_are_gone(virtuoso_server):
     from dataclasses import replace
 
-    from kgqa.virtuoso.server.isql import run_sql
+    from kgqa.virtuoso.instance.isql import run_sql
 
     with pytest.raises(SqlError, match="Bad login"):
         run_sql(replace(virtuoso_server._session.address(), password="dba"), "select 1")

@@ -18,7 +18,7 @@ BULK_ONLY = (
 
 def discard_at_server(url: str) -> None:
     """Forget an interrupted load into a server. What it loaded stays."""
-    from kgqa.virtuoso.bulk.files import discard_interrupted
+    from kgqa.virtuoso.bulk.loading import discard_interrupted
     from kgqa.virtuoso.server.server import Server
 
     server = Server.for_url(url)
@@ -71,7 +71,7 @@ def load_into_server(
 def _choose_graph(store: Any, server: Any, graph_iri: str | None, *, resume: bool) -> str:
     """The graph that was named; else that of the interrupted load, or the only one of the server."""
     from kgqa.graph.endpoint.loading import graph_to_write
-    from kgqa.virtuoso.bulk.files import interrupted_graph
+    from kgqa.virtuoso.bulk.loading import interrupted_graph
     from kgqa.words import clean
 
     if graph_iri:
@@ -83,7 +83,7 @@ def _choose_graph(store: Any, server: Any, graph_iri: str | None, *, resume: boo
 
 def _load(store: Any, server: Any, files: tuple[Path, ...], progress: Any, **options: Any) -> Any:
     if server is not None:
-        from kgqa.virtuoso.bulk.files import load_files
+        from kgqa.virtuoso.bulk.loading import load_files
 
         return load_files(server, store, files, progress=progress, **options)
     return store.load(files, progress=progress, on_error=options["on_error"], format=options["format"])

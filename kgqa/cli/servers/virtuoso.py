@@ -275,7 +275,7 @@ def _told(text: str) -> None:
 def _ask_password() -> str:
     import os
 
-    from kgqa.virtuoso.bulk.adopting import PASSWORD_VARIABLE
+    from kgqa.virtuoso.server.adopting import PASSWORD_VARIABLE
 
     given = os.environ.get(PASSWORD_VARIABLE)
     if given is not None or not sys.stdin.isatty():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress
+from kgqa.virtuoso.server.load_list import FileResult, LoadProgress
 from kgqa.virtuoso.server.server import Server
 
 

@@ -10,7 +10,7 @@ from typing import IO
 
 from kgqa.errors import ServerError
 from kgqa.graph.rdf.server_lines import ServerFiles
-from kgqa.virtuoso.server.troubles import free_space
+from kgqa.virtuoso.instance.server_log import free_space
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from kgqa.graph.names.server.names_graph import NamesFacts, facts_query, is_name
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import Schema
-from kgqa.virtuoso.bulk.text_index import forget_names
 from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.text_index import forget_names
 
 MOST_GRAPHS = 1_000_000
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.virtuoso.bulk import journal
 from kgqa.virtuoso.bulk.load_token import new_token
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.reader import Place, identity
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
-from kgqa.virtuoso.server.folder import ServerFolder
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.server import load_list_journal
 
 NAME = "freebase-load"
 GRAPH_IRI = "http://freebase.com"
@@ -129,4 +129,4 @@ class FreebaseJournal:
 def forget(folder: ServerFolder) -> None:
     """There is no load to go on with any more."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
-    journal.forget_made(folder, NAME)
+    load_list_journal.forget_made(folder, NAME)

@@ -20,7 +20,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
-from kgqa.virtuoso.bulk.load_journal import only_load
+from kgqa.virtuoso.bulk.journal import only_load
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.bulk.refused import refused_lines
 from kgqa.virtuoso.freebase.cleaning import Advance, Cleaner, Group

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import ipaddress
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kgqa.errors import ServerError
-from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.bulk.adopting import Adoption
-from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress, done_files, load_files
-from kgqa.virtuoso.server.folder import ServerFolder, default_folder
-from kgqa.virtuoso.server.isql import Parameter
-from kgqa.virtuoso.server.session import Session
-from kgqa.virtuoso.server.state import Status, state_of
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.instance import users
+from kgqa.virtuoso.instance.configuration import render
+from kgqa.virtuoso.instance.folder import ServerFolder, default_folder
+from kgqa.virtuoso.instance.isql import Parameter
+from kgqa.virtuoso.instance.launching import command, shut_down, wait_for_end
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.instance.session import Session
+from kgqa.virtuoso.instance.sql_errors import explain_sql
+from kgqa.virtuoso.server import load_list_journal, starting, text_index
+from kgqa.virtuoso.server.adopting import Adoption, adopt
+from kgqa.virtuoso.server.load_list import FileResult, LoadProgress, done_files, load_files
+from kgqa.virtuoso.server.starting import check_record
+from kgqa.virtuoso.server.status import Status, state_of
 
 # what the server brings along holds a few thousand triples about itself
 OWN_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
@@ -94,8 +101,6 @@ class Server:
         Raises:
             ServerError: it cannot start; the message says why and what to do.
         """
-        from kgqa.virtuoso.server.starting import start
-
         given = {
             "http_port": http_port,
             "sql_port": sql_port,
@@ -105,14 +110,10 @@ class Server:
             "query_seconds": query_seconds,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        return start(self.folder, changes, say=say or (lambda text: None))
+        return starting.start(self.folder, changes, say=say or (lambda text: None))
 
     def preview(self, **options: Any) -> tuple[list[str], str]:
         """What `start` with these options would run, and the settings file it would write; nothing is written."""
-        from kgqa.virtuoso.server.configuration import render
-        from kgqa.virtuoso.server.launching import command
-        from kgqa.virtuoso.server.starting import check_record
-
         changes = {name: value for name, value in options.items() if value is not None}
         record = replace(self.folder.record(), **changes)
         check_record(record)
@@ -131,8 +132,6 @@ class Server:
         Raises:
             ServerError: no database, damaged, open in another server, or the password is wrong. Nothing has changed.
         """
-        from kgqa.virtuoso.bulk.adopting import adopt
-
         return adopt(self.folder, database, password=password, say=say or (lambda text: None))
 
     def stop(self, *, timeout: float = 600) -> bool:
@@ -144,9 +143,20 @@ class Server:
         Raises:
             ServerError: it did not end in time, or refuses our password.
         """
-        from kgqa.virtuoso.server.stopping import stop
-
-        return stop(self.folder, timeout=timeout)
+        owner = lock_owner(self.folder.lock)
+        if owner is None:
+            return False
+        started = time.monotonic()
+        try:
+            shut_down(self._session.address(), timeout=timeout)
+        except SqlError as error:
+            raise explain_sql(error, self.folder) from None
+        if not wait_for_end(owner.pid, timeout=max(1.0, timeout - (time.monotonic() - started))):
+            raise ServerError(
+                f"The server ({owner}) has not ended within {timeout:g} s: it may still be writing to disk. "
+                f"Look again: kgqa virtuoso status. To end it without: kill {owner.pid}"
+            )
+        return True
 
     def status(self, *, count: bool = False) -> Status:
         """How the server is.
@@ -160,8 +170,8 @@ class Server:
         status = state_of(self.folder, self.url)
         entry = self.folder.journal()
         if status.state == "running" and entry and entry["files"]:  # a kgqa was killed while it loaded
-            lost = journal.still_lost(entry, done_files(self._session))
-            status = replace(status, message=journal.left_to_do(self.folder, lost))
+            lost = load_list_journal.still_lost(entry, done_files(self._session))
+            status = replace(status, message=load_list_journal.left_to_do(self.folder, lost))
         if count and status.state in ("running", "loading"):
             status = replace(status, triples=self.triples())
         return status
@@ -226,9 +236,7 @@ class Server:
         """Put the literals of these predicates into the full-text index, so that `bif:contains` finds them; what is
         loaded later is added when this is called again.
         """
-        from kgqa.virtuoso.bulk.text_index import index_names
-
-        index_names(self.sql, graph_iri, predicates)
+        text_index.index_names(self.sql, graph_iri, predicates)
 
     def allow_updates(self, user: str = "kgqa", password: str | None = None) -> Path:
         """Make a user who may change graphs through /sparql-auth (HTTP digest), or give an existing one a password.
@@ -236,9 +244,7 @@ class Server:
         Returns:
             The file with the password, which only its owner can read.
         """
-        from kgqa.virtuoso.server.users import allow_updates
-
-        return allow_updates(self.folder, self.sql, user, password)
+        return users.allow_updates(self.folder, self.sql, user, password)
 
 
 def _answers_on_loopback(bind: str) -> bool:

@@ -14,19 +14,18 @@ from typing import Any
 
 from kgqa.errors import ServerError
 from kgqa.lock_files import only_one
-from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.bulk.database import check_database, check_no_changes
-from kgqa.virtuoso.bulk.loading import done_files
-from kgqa.virtuoso.server.configuration import render
-from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord
-from kgqa.virtuoso.server.isql import SqlAddress, run_sql
-from kgqa.virtuoso.server.launching import Say, end_process, launch, shut_down, wait_for_end, wait_until_online
-from kgqa.virtuoso.server.processes import free_port, listen_error, listener
-from kgqa.virtuoso.server.programs import client_program, server_program
-from kgqa.virtuoso.server.session import Session
-from kgqa.virtuoso.server.state import listens, lock_owner, log_tail
-from kgqa.virtuoso.server.troubles import free_bytes, free_space, since_last_start, trouble_in
-from kgqa.virtuoso.server.users import close_paths, new_password
+from kgqa.virtuoso.instance.configuration import render
+from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
+from kgqa.virtuoso.instance.isql import SqlAddress, run_sql
+from kgqa.virtuoso.instance.launching import Say, end_process, launch, shut_down, wait_for_end, wait_until_online
+from kgqa.virtuoso.instance.processes import free_port, listen_error, listener, listens, lock_owner
+from kgqa.virtuoso.instance.programs import client_program, server_program
+from kgqa.virtuoso.instance.server_log import free_bytes, free_space, log_tail, since_last_start, trouble_in
+from kgqa.virtuoso.instance.session import Session
+from kgqa.virtuoso.instance.users import close_paths, new_password
+from kgqa.virtuoso.server import load_list_journal
+from kgqa.virtuoso.server.database_files import check_database, check_no_changes
+from kgqa.virtuoso.server.load_list import done_files
 
 # a new database takes 55 MB, and as much again is needed to write its first checkpoints
 LEAST_FREE_BYTES = 120_000_000
@@ -221,6 +220,6 @@ def _settle_load(folder: ServerFolder, say: Say) -> None:
     """After a start: find out which files of an interrupted load are on disk."""
     if folder.journal() is None:
         return
-    lost = journal.settle(folder, done_files(Session(folder)))
+    lost = load_list_journal.settle(folder, done_files(Session(folder)))
     if lost:
-        say(journal.advice(lost))
+        say(load_list_journal.advice(lost))

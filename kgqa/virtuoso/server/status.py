@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-import socket
-import struct
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.processes import Process, alive, is_virtuoso, name_of
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.processes import Process, listens, lock_owner
+from kgqa.virtuoso.instance.server_log import last_error, log_tail
+from kgqa.virtuoso.server.load_list_journal import left_to_do, loader_runs, still_lost
 
 State = OneOf["stopped", "starting", "running", "loading", "crashed"]
 _VERSION = re.compile(r"^\S+ Version (\S+)", re.MULTILINE)
@@ -53,9 +50,6 @@ def state_of(folder: ServerFolder, url: str) -> Status:
 
 
 def _state(folder: ServerFolder, owner: Process | None, journal) -> tuple[State, str]:
-    from kgqa.virtuoso.bulk.journal import left_to_do, loader_runs, still_lost
-    from kgqa.virtuoso.server.troubles import last_error
-
     lost = left_to_do(folder, still_lost(journal, ()) if journal else {})
     if owner is None:
         if not folder.lock.exists():
@@ -72,57 +66,6 @@ def _state(folder: ServerFolder, owner: Process | None, journal) -> tuple[State,
     if journal and loader_runs(journal):
         return "loading", ""
     return "running", lost
-
-
-def lock_owner(lock: Path) -> Process | None:
-    """The server that holds this lock file, None where nobody does, whatever process number stands in it."""
-    try:
-        text = lock.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    held = _kernel_lock(lock)
-    if held == 0:
-        return None
-    found = re.search(r"VIRT_PID=(\d+)", text)
-    pid = held or (int(found[1]) if found else 0)
-    if held and alive(held):
-        return Process(held, name_of(held))
-    return Process(pid, name_of(pid)) if pid and is_virtuoso(pid) else None
-
-
-def _kernel_lock(lock: Path) -> int | None:
-    """The process that holds a POSIX lock on the file; 0 for none, None where it cannot be told."""
-    if sys.platform != "linux":
-        return None
-    query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-    try:
-        with open(lock, "rb") as file:
-            kind, _, _, _, pid = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, query))
-    except (OSError, struct.error, ValueError):
-        return None
-    if kind == fcntl.F_UNLCK:
-        return 0
-    return pid if pid > 0 else None
-
-
-def listens(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether anybody accepts connections on this port."""
-    try:
-        with socket.create_connection((host, port), timeout=2):
-            return True
-    except OSError:
-        return False
-
-
-def log_tail(log: Path, *, start: int = 0) -> str:
-    """The end of a log file, from the byte `start` on; at most 200 kB; empty where there is none."""
-    try:
-        with open(log, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(start, size - LOG_TAIL_BYTES))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _version(log: Path) -> str:

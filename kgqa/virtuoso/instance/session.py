@@ -6,10 +6,10 @@ import subprocess
 from collections.abc import Sequence
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.isql import Parameter, SqlAddress, read_output, run_sql, start_client
-from kgqa.virtuoso.server.programs import client_program
-from kgqa.virtuoso.server.troubles import explain_sql
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.isql import Parameter, SqlAddress, read_output, run_sql, start_client
+from kgqa.virtuoso.instance.programs import client_program
+from kgqa.virtuoso.instance.sql_errors import explain_sql
 
 
 class Session:

@@ -8,8 +8,7 @@ import re
 from pathlib import Path
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.server.processes import holders, is_virtuoso
-from kgqa.virtuoso.server.state import lock_owner
+from kgqa.virtuoso.instance.processes import holders, is_virtuoso, lock_owner
 
 PAGE_BYTES = 8192
 # the first page holds the version of the server's format at byte 28, such as 07.20, and its build at byte 40

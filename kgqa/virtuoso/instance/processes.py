@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import socket
+import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +106,31 @@ def holders(path: Path) -> list[Process]:
     return list(found.values())
 
 
+def lock_owner(lock: Path) -> Process | None:
+    """The server that holds this lock file, None where nobody does, whatever process number stands in it."""
+    try:
+        text = lock.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    held = _kernel_lock(lock)
+    if held == 0:
+        return None
+    found = re.search(r"VIRT_PID=(\d+)", text)
+    pid = held or (int(found[1]) if found else 0)
+    if held and alive(held):
+        return Process(held, name_of(held))
+    return Process(pid, name_of(pid)) if pid and is_virtuoso(pid) else None
+
+
+def listens(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether anybody accepts connections on this port."""
+    try:
+        with socket.create_connection((host, port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
 def _listening_inodes(port: int) -> Iterator[str]:
     for table in ("tcp", "tcp6"):
         try:
@@ -121,3 +150,18 @@ def _descriptors() -> Iterator[tuple[int, Path]]:
                 yield int(folder.parent.name), descriptor
         except OSError:  # gone, or somebody else's
             continue
+
+
+def _kernel_lock(lock: Path) -> int | None:
+    """The process that holds a POSIX lock on the file; 0 for none, None where it cannot be told."""
+    if sys.platform != "linux":
+        return None
+    query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        with open(lock, "rb") as file:
+            kind, _, _, _, pid = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, query))
+    except (OSError, struct.error, ValueError):
+        return None
+    if kind == fcntl.F_UNLCK:
+        return 0
+    return pid if pid > 0 else None

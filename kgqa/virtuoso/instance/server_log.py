@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.isql import BAD_LOGIN, LOST_CONNECTION, NO_CONNECTION
-from kgqa.virtuoso.server.processes import listener
-from kgqa.virtuoso.server.state import listens, lock_owner, log_tail
 from kgqa.words import clean
 
 QUOTED_LINES = 4
+LOG_TAIL_BYTES = 200_000
 SHUT_DOWN = "Server shutdown complete"
-ENDING_SECONDS = 0.5
 _DATE = re.compile(r"^\t+\w{3} \w{3} \d+ \d{4}$")
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
 _FAREWELL = re.compile(r"Server exiting")
-_LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection attempts")
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
 _TELLING = re.compile(
     r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|broken|produced by|last closed|exiting|invalid|signal",
@@ -107,6 +101,17 @@ TROUBLES = (
 )
 
 
+def log_tail(log: Path, *, start: int = 0) -> str:
+    """The end of a log file, from the byte `start` on; at most 200 kB; empty where there is none."""
+    try:
+        with open(log, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(start, size - LOG_TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def trouble_in(log: str) -> Trouble | None:
     """The trouble a log tells of, the most telling kind first."""
     return next((trouble for trouble in TROUBLES if trouble.sign.search(log)), None)
@@ -173,84 +178,3 @@ def free_bytes(place: Path) -> int:
 
 def free_space(place: Path) -> str:
     return f"{free_bytes(place) / 1e6:,.0f} MB"
-
-
-def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
-    """An error of the SQL client as one that says what to do."""
-    if error.state == BAD_LOGIN:
-        return _bad_login(folder)
-    if error.state == NO_CONNECTION:
-        owner = lock_owner(folder.lock)
-        if owner:
-            return SqlError(
-                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.option}",
-                state=error.state,
-            )
-        return SqlError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}", state=error.state)
-    if error.state == LOST_CONNECTION:
-        return SqlError(
-            " ".join(
-                part
-                for part in (
-                    "The server ended in the middle of this.",
-                    last_error(log_tail(folder.log), place=folder.database.parent),
-                    f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
-                )
-                if part
-            ),
-            state=error.state,
-        )
-    trouble = trouble_in(str(error))
-    if trouble and trouble.kind == "disk":
-        return SqlError(
-            f"{trouble.meaning} {free_space(folder.database.parent)} are free at {folder.database.parent}. "
-            f"{trouble.remedy}",
-            state=error.state,
-        )
-    return SqlError(f"The server refused an SQL statement: {error}", state=error.state)
-
-
-def _is_ending(folder: ServerFolder) -> bool:
-    """Whether the server goes down or is gone: it refuses every login while it does."""
-    deadline = time.monotonic() + ENDING_SECONDS
-    while lock_owner(folder.lock) and listens(folder.record().sql_port):
-        if SHUT_DOWN in since_last_start(log_tail(folder.log)):
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def _is_locked(folder: ServerFolder) -> bool:
-    """Whether the server refused the last login without looking at its password. To its client it says the same of both."""
-    refusals = list(_LOGIN.finditer(since_last_start(log_tail(folder.log))))
-    return bool(refusals and refusals[-1][1])
-
-
-def _bad_login(folder: ServerFolder) -> ServerError:
-    port = folder.record().sql_port
-    owner, answers = lock_owner(folder.lock), listener(port)
-    if answers and (owner is None or answers.pid != owner.pid):
-        return SqlError(
-            f"Another server, {answers}, answers on port {port}. Start yours on a port of its own: "
-            f"kgqa virtuoso start --sql-port N{folder.option}",
-            state=BAD_LOGIN,
-        )
-    if _is_ending(folder):
-        return SqlError(
-            f"The server was stopped in the middle of this. Start it: kgqa virtuoso start{folder.option}",
-            state=BAD_LOGIN,
-        )
-    if _is_locked(folder):
-        return SqlError(
-            "The server refuses every login for a minute after four wrong passwords, the right one too: whether the one in "
-            f"{folder.password_file} is right it does not say. Try again in a minute.",
-            state=BAD_LOGIN,
-        )
-    return SqlError(
-        f"The server refuses the password in {folder.password_file}. Put the password of its user dba into that file. "
-        f"After four wrong ones the server refuses everybody for a minute. If nobody knows it, stop the server with "
-        f"kill {owner.pid if owner else 'PID'}; it writes down what was committed.",
-        state=BAD_LOGIN,
-    )

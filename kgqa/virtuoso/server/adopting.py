@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.bulk.database import check_database
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.isql import BAD_LOGIN, SqlAddress, run_sql
-from kgqa.virtuoso.server.launching import Say, shut_down
-from kgqa.virtuoso.server.programs import client_program, server_program
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.isql import BAD_LOGIN, SqlAddress, run_sql
+from kgqa.virtuoso.instance.launching import Say, shut_down
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.instance.programs import client_program, server_program
+from kgqa.virtuoso.instance.users import close_paths, new_password, replace_dav_password
+from kgqa.virtuoso.server.database_files import check_database
 from kgqa.virtuoso.server.starting import discard_unfinished, hidden_server, only_start
-from kgqa.virtuoso.server.state import lock_owner
-from kgqa.virtuoso.server.users import close_paths, new_password, replace_dav_password
 
 PASSWORD_VARIABLE = "KGQA_VIRTUOSO_DBA_PASSWORD"
 COMMON_PASSWORD = "dba"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.server.memory import DEFAULT_SHARE
+from kgqa.virtuoso.instance.memory import DEFAULT_SHARE
 from kgqa.words import clean
 
 VARIABLE = "KGQA_VIRTUOSO_FOLDER"

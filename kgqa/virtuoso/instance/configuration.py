@@ -6,8 +6,8 @@ import os
 from importlib.resources import files
 from string import Template
 
-from kgqa.virtuoso.server.folder import ServerFolder, ServerRecord
-from kgqa.virtuoso.server.memory import memory_plan
+from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
+from kgqa.virtuoso.instance.memory import memory_plan
 
 
 def render(folder: ServerFolder, record: ServerRecord) -> str:

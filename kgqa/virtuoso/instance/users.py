@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.isql import SqlAddress, run_sql
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.isql import SqlAddress, run_sql
 
 HAS_ROLE = "U0013"
 SPARQL_PATHS = ("/sparql", "/sparql-auth")

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.isql import LOST_CONNECTION, NO_CONNECTION, SqlAddress, environment, run_sql
-from kgqa.virtuoso.server.processes import alive
-from kgqa.virtuoso.server.programs import server_program
-from kgqa.virtuoso.server.state import log_tail
-from kgqa.virtuoso.server.troubles import explain_log, trouble_in
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.isql import LOST_CONNECTION, NO_CONNECTION, SqlAddress, environment, run_sql
+from kgqa.virtuoso.instance.processes import alive
+from kgqa.virtuoso.instance.programs import server_program
+from kgqa.virtuoso.instance.server_log import explain_log, log_tail, trouble_in
 
 ONLINE = "Server online at"
 QUIET_SECONDS = 900
