@@ -152,7 +152,7 @@ class TestMalformedLines:
             target().load([file([WRONG_NUMBER, *LINES])])
 
     def test_too_much_refused(self, target, file, monkeypatch):
-        monkeypatch.setattr(remote_load, "MOST_REFUSED", 3)
+        monkeypatch.setattr(remote_load, "MAX_REFUSED", 3)
         with pytest.raises(QueryRejected, match="refused 3 lines before.*does no harm"):
             target().load([file([WRONG_NUMBER.replace("e/x", f"e/{n}") for n in range(9)])], on_error="skip")
 

@@ -14,7 +14,7 @@ from kgqa.virtuoso.instance.isql import run_sql
 from kgqa.virtuoso.instance.launching import shut_down
 from kgqa.virtuoso.instance.users import new_password
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.starting import hidden_server
+from kgqa.virtuoso.server.starting import private_server
 from tests.virtuoso_server import copied, needs_virtuoso, running_server
 
 
@@ -23,8 +23,8 @@ def foreign(tmp_path_factory) -> Path:
     """A database that somebody else made, as Virtuoso makes them: dba/dba, with a table in it."""
     needs_virtuoso()
     folder = ServerFolder(tmp_path_factory.mktemp("foreign") / "server")
-    folder.make()
-    with hidden_server(folder, ServerRecord()) as address:
+    folder.create()
+    with private_server(folder, ServerRecord()) as address:
         run_sql(address, "create table theirs (a varchar primary key)")
         run_sql(address, "insert into theirs values ('treasure')")
         shut_down(address)
@@ -43,7 +43,7 @@ def database(foreign, tmp_path) -> Path:
 def test_in_place_with_the_password_everybody_knows(database, tmp_path):
     told: list[str] = []
     server = Server.at(tmp_path / "mine")
-    adoption = server.adopt(database, say=told.append)
+    adoption = server.adopt(database, notify=told.append)
     assert adoption.database == database and adoption.password_changed
     assert "everybody knows (dba)" in told[-1]
     assert not (server.folder.path / "virtuoso.db").exists()
@@ -120,23 +120,23 @@ def test_the_password_of_the_folders_own_database_is_kept(prepared_folder, datab
 def test_after_an_interrupted_first_start(database, tmp_path):
     """What that left is removed, and nothing that was adopted."""
     server = Server.at(tmp_path / "mine")
-    server.folder.make()
-    server.folder.making.touch()
+    server.folder.create()
+    server.folder.creation_marker.touch()
     (server.folder.path / "virtuoso.db").write_text("half")
     inside = Path(shutil.copy(database, server.folder.path / "freebase.db"))
     for file in (inside, server.folder.path / "virtuoso.db"):
         with pytest.raises(ServerError, match="was interrupted.*move it to another folder and adopt it there"):
             server.adopt(file)
-    assert inside.exists() and server.folder.making.exists()
+    assert inside.exists() and server.folder.creation_marker.exists()
     server.adopt(database)
-    assert not server.folder.making.exists() and not (server.folder.path / "virtuoso.db").exists()
+    assert not server.folder.creation_marker.exists() and not (server.folder.path / "virtuoso.db").exists()
     # a marker beside an adopted database, as earlier versions of kgqa left it
     server.adopt(inside)
     password = server.folder.password()
-    server.folder.making.touch()
+    server.folder.creation_marker.touch()
     with running_server(server.folder.path):
         assert server.sql("select a from theirs") == [("treasure",)]
-    assert server.folder.password() == password and not server.folder.making.exists()
+    assert server.folder.password() == password and not server.folder.creation_marker.exists()
 
 
 def test_new_passwords_differ():

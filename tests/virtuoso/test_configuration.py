@@ -10,8 +10,8 @@ import pytest
 
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord, default_folder
-from kgqa.virtuoso.instance.memory import LEAST_BUFFERS, machine_memory, memory_plan
-from kgqa.virtuoso.instance.processes import alive, free_port, holders, listen_error, listener
+from kgqa.virtuoso.instance.memory import MIN_BUFFERS, machine_memory, memory_plan
+from kgqa.virtuoso.instance.processes import free_port, is_alive, listen_error, listener, processes_with_open
 
 GB = 1 << 30
 
@@ -49,7 +49,7 @@ def test_what_a_share_makes_in_buffers():
     assert plan.buffers == int(0.4 * 64 * GB / 8700) == 3159516
     assert plan.dirty == plan.buffers * 3 // 4
     assert plan.query_bytes == int(0.1 * 64 * GB)
-    assert memory_plan(0.001, total=GB).buffers == LEAST_BUFFERS
+    assert memory_plan(0.001, total=GB).buffers == MIN_BUFFERS
 
 
 def test_the_settings_file(tmp_path):
@@ -105,7 +105,7 @@ def test_who_has_a_port_or_a_file(tmp_path):
     assert listener(port) is None and listen_error(port) is None
     with socket.create_server(("127.0.0.1", port)), open(tmp_path / "file", "w"):
         owner = listener(port)
-        assert alive(owner.pid) and owner in holders(tmp_path / "file")
+        assert is_alive(owner.pid) and owner in processes_with_open(tmp_path / "file")
         assert listen_error(port) is not None
-    assert holders(tmp_path / "file") == [] == holders(tmp_path / "none")
-    assert not alive(2**22 + 1)
+    assert processes_with_open(tmp_path / "file") == [] == processes_with_open(tmp_path / "none")
+    assert not is_alive(2**22 + 1)

@@ -26,7 +26,7 @@ from kgqa.virtuoso.freebase.dump.layout import (
     files_of_worker,
 )
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.dump.reader import Place
+from kgqa.virtuoso.freebase.dump.reader import DumpPosition
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import EXAMPLES, Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
@@ -123,7 +123,7 @@ class TestCleanDump:
 
     def test_says_how_far_it_is(self, dump):
         steps = []
-        clean_dump(dump, CLEANING, None, lines_per_chunk=200, workers=2, advance=steps.append)
+        clean_dump(dump, CLEANING, None, lines_per_chunk=200, workers=2, progress=steps.append)
         assert {step.group for step in steps} == set(range(8))
         assert max(step.bytes_read for step in steps) <= dump.stat().st_size
         assert max(step.lines for step in steps) <= 800
@@ -160,7 +160,7 @@ class TestCleaner:
     def test_goes_on_with_any_group_from_the_place_noted(self, dump, tmp_path):
         whole = tmp_path / "whole"
         clean_dump(dump, CLEANING, whole, lines_per_chunk=400)
-        place, done, wanted = Place(), Tally(), contents(whole)
+        place, done, wanted = DumpPosition(), Tally(), contents(whole)
         for number in range(4):
             folder = tmp_path / str(number)
             folder.mkdir()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgqa.errors import LoadError
 from kgqa.virtuoso.freebase.dump import reader as dump_reader
 from kgqa.virtuoso.freebase.dump.judge import MAX_LINE_BYTES
-from kgqa.virtuoso.freebase.dump.reader import Place, identity, read_blocks
+from kgqa.virtuoso.freebase.dump.reader import DumpPosition, identity, read_blocks
 
 LINES = [b"%d %s\n" % (number, b"x" * (number % 50)) for number in range(1, 501)]
 TEXT = b"".join(LINES)
@@ -75,7 +75,7 @@ class TestBlocks:
     def test_begin_at_a_place_that_was_noted(self, dump, name):
         file = dump(FILES[name])
         places = {block.place for block in read_blocks(file, lines_per_part=7)}
-        assert Place() in places or name == "empty members"
+        assert DumpPosition() in places or name == "empty members"
         for place in places:
             first = place.line // 7 + 1  # the first part that begins behind it
             again = list(read_blocks(file, lines_per_part=7, wanted=lambda part: part >= first, place=place))

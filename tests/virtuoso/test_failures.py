@@ -18,7 +18,7 @@ from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.isql import BAD_LOGIN
 from kgqa.virtuoso.instance.processes import free_port, listener, lock_owner
 from kgqa.virtuoso.instance.programs import server_program
-from kgqa.virtuoso.instance.server_log import TROUBLES, explain_log, last_error, telling_lines, trouble_in
+from kgqa.virtuoso.instance.server_log import LOG_PROBLEMS, explain_log, find_problem, last_error, problem_lines
 from kgqa.virtuoso.instance.sql_errors import explain_sql
 from kgqa.virtuoso.server.server import Server
 from tests.virtuoso_server import needs_virtuoso, running_server
@@ -117,12 +117,12 @@ def test_a_full_disk_at_the_first_start(small_disk):
 
 def test_a_disk_that_fills_while_the_database_is_made(small_disk, monkeypatch):
     needs_virtuoso()
-    monkeypatch.setattr("kgqa.virtuoso.server.starting.LEAST_FREE_BYTES", 0)
+    monkeypatch.setattr("kgqa.virtuoso.server.starting.MIN_FREE_BYTES", 0)
     server = Server.at(small_disk(40) / "server")
     message = refused(server)
     assert re.search(r"did not start. The disk is full. \d+ MB are free at .*Its log says:.*(?i:out of disk)", message)
     assert not server.folder.database.exists()  # half a database is none
-    assert not server.folder.password_file.exists() and not server.folder.making.exists()
+    assert not server.folder.password_file.exists() and not server.folder.creation_marker.exists()
 
 
 # ---- its files ----
@@ -133,7 +133,7 @@ def test_a_stale_lock(stopped_server):
     stopped_server.folder.lock.write_text(f"VIRT_PID={os.getpid()}\n")
     assert stopped_server.status().state == "crashed"
     told = []
-    with running_server(stopped_server.folder.path, say=told.append):
+    with running_server(stopped_server.folder.path, notify=told.append):
         assert lock_owner(stopped_server.folder.lock).pid != os.getpid()
         assert told == ["The server was not ended properly last time; it recovers from its log of changes."]
 
@@ -164,7 +164,7 @@ def test_a_first_start_that_was_killed(tmp_path):
     with running_server(server.folder.path):
         assert server.status().pid != hidden and not Path(f"/proc/{hidden}").exists()
         assert server.sql("select 1") == [("1",)]
-        assert not server.folder.making.exists()
+        assert not server.folder.creation_marker.exists()
 
 
 def damage(file: Path, *, at: int, count: int) -> None:
@@ -291,7 +291,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
 def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
     """A server that goes down refuses every login, which is not about the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
-    monkeypatch.setattr("kgqa.virtuoso.instance.server_log.ENDING_SECONDS", 0)
+    monkeypatch.setattr("kgqa.virtuoso.instance.sql_errors.ENDING_SECONDS", 0)
     assert "refuses the password" in str(explain_sql(bad_login, own_server.folder))
     own_server.stop()
     explained = str(explain_sql(bad_login, own_server.folder))
@@ -376,7 +376,7 @@ LOG = """
 )
 def test_logs_are_understood(line, kind):
     log = LOG.replace("{line}", line)
-    trouble = trouble_in(log.split("Universal Server")[-1])
+    trouble = find_problem(log.split("Universal Server")[-1])
     assert trouble.kind == kind
     explained = explain_log(log)
     assert trouble.meaning in explained and trouble.remedy in explained and line.splitlines()[-1] in explained
@@ -398,8 +398,9 @@ def test_an_error_is_why_it_died_only_where_it_comes_last():
 
 def test_a_log_that_says_nothing_special():
     assert explain_log("15:03:29 OpenLink Virtuoso Universal Server\n15:03:30 Server online at 1111 (pid 1)\n") == ""
-    assert telling_lines("15:03:29 Something failed\n15:03:30 Something failed\n") == "Something failed"
+    assert problem_lines("15:03:29 Something failed\n15:03:30 Something failed\n") == "Something failed"
     assert "Its log ends with: Something failed" in explain_log("15:03:29 Something failed\n")
     assert all(
-        "kgqa" in trouble.remedy or trouble.remedy.endswith(".") or "--folder" in trouble.remedy for trouble in TROUBLES
+        "kgqa" in trouble.remedy or trouble.remedy.endswith(".") or "--folder" in trouble.remedy
+        for trouble in LOG_PROBLEMS
     )

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import LoadError, ServerError, StoreUnavailable
-from kgqa.graph.embedded.loading import load_files as load_into_folder
+from kgqa.graph.embedded.loading import bulk_load as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
 from kgqa.graph.rdf.server_lines import ServerFiles, unsendable
 from kgqa.virtuoso.bulk.chunks import write_chunks
-from kgqa.virtuoso.bulk.loading import discard_interrupted, load_files
+from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted
 from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
 from tests.conftest import SOAK
@@ -115,7 +115,7 @@ class TestTheSameGraph:
     def test_as_in_a_folder_with_files_of_every_format(self, tmp_path, virtuoso_server, target):
         """Blank nodes are named by their file, so that each file adds triples of its own."""
         store, files = target(), files_of_each_format(tmp_path)
-        report = load_files(virtuoso_server, store, files)
+        report = bulk_load(virtuoso_server, store, files)
         load_into_folder(tmp_path / "g", files)
         with EmbeddedStore(tmp_path / "g", workers=1) as embedded:
             expected = set(embedded.select(ALL))
@@ -126,8 +126,8 @@ class TestTheSameGraph:
     def test_again_is_nothing_new(self, virtuoso_server, target, file):
         store = target()
         path = file(["_:x <http://e/p> _:y .", "_:y <http://e/p> <http://e/b> ."])
-        first = load_files(virtuoso_server, store, [path])
-        again = load_files(virtuoso_server, store, [path])
+        first = bulk_load(virtuoso_server, store, [path])
+        again = bulk_load(virtuoso_server, store, [path])
         assert (first.added, again.added, again.triples, again.fingerprint) == (2, 0, 2, first.fingerprint)
 
     def test_many_chunks_of_several_files(self, virtuoso_server, target, file):
@@ -140,7 +140,7 @@ class TestTheSameGraph:
         files = [file(LINES[start : start + 3_000], f"{start}.nt") for start in range(0, 30_000, 3_000)]
         files.insert(4, file(["# nothing"], "empty.nt"))
         store = target()
-        report = load_files(virtuoso_server, store, files, chunk_lines=2_000, progress=look)
+        report = bulk_load(virtuoso_server, store, files, chunk_lines=2_000, progress=look)
         assert (report.lines, report.added, report.files) == (30_001, 30_000, 11)
         assert len(triples(store)) == 30_000
         assert 1 < most[0] <= 8
@@ -153,7 +153,7 @@ class TestTheSameGraph:
         store = target()
         everything = virtuoso_server.triples()
         before = dict(graphs_of(virtuoso_server))
-        load_files(virtuoso_server, store, [file(LINES[:10])])
+        bulk_load(virtuoso_server, store, [file(LINES[:10])])
         after = dict(graphs_of(virtuoso_server))
         assert after.pop(store.writable) == "10" and after == before
         assert virtuoso_server.triples() == everything + 10
@@ -167,19 +167,19 @@ class TestMalformedLines:
     def test_fail_changes_nothing(self, virtuoso_server, target, file):
         store = target()
         with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*Nothing of this load was kept.*--on-error skip"):
-            load_files(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
+            bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
         assert triples(store) == set() and left_behind(virtuoso_server) == []
 
     def test_skip_counts(self, virtuoso_server, target, file):
-        report = load_files(virtuoso_server, target(), [file([LINES[0], "nonsense", LINES[1]])], on_error="skip")
+        report = bulk_load(virtuoso_server, target(), [file([LINES[0], "nonsense", LINES[1]])], on_error="skip")
         assert (report.added, report.lines, report.malformed, report.examples[0].line) == (2, 3, 1, 2)
 
     def test_another_graph(self, virtuoso_server, target, file):
         store = target()
         quads = [LINES[0], f"{LINES[1][:-2]} <{store.writable}> .", f"{LINES[2][:-2]} <http://e/other> ."]
         with pytest.raises(LoadError, match=r"data\.nq, line 3: .*<http://e/other>"):
-            load_files(virtuoso_server, store, [file(quads, "data.nq")], on_error="skip")
-        assert load_files(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
+            bulk_load(virtuoso_server, store, [file(quads, "data.nq")], on_error="skip")
+        assert bulk_load(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
 
     @pytest.mark.parametrize("value, message", [
         (f'"abc"^^<{XSD}integer>', "the server would make 0 of it"),
@@ -190,26 +190,26 @@ class TestMalformedLines:
     def test_what_the_server_would_change_in_silence(self, virtuoso_server, target, file, value, message):
         path = file([LINES[0], f"<http://e/a> <http://e/p> {value} .", LINES[1]])
         with pytest.raises(LoadError, match=f"line 2: .*{message}"):
-            load_files(virtuoso_server, target(), [path])
-        assert load_files(virtuoso_server, target(), [path], on_error="skip").added == 2
+            bulk_load(virtuoso_server, target(), [path])
+        assert bulk_load(virtuoso_server, target(), [path], on_error="skip").added == 2
 
     def test_numbers_as_they_should_be(self, virtuoso_server, target, file):
         values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
         path = file([f"<http://e/a> <http://e/p> {value} ." for value in values])
-        assert load_files(virtuoso_server, target(), [path]).added == 3
+        assert bulk_load(virtuoso_server, target(), [path]).added == 3
 
     def test_what_the_server_refuses_is_told_by_its_line(self, virtuoso_server, target, file):
         refused = ['"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>', '"x"@en--ltr']
         first, second = (f"<http://e/a> <http://e/p> {value} ." for value in refused)
         path = file([*LINES[:5], first, "nonsense", *LINES[5:9], second, *LINES[9:12]])
         store = target()
-        report = load_files(virtuoso_server, store, [path], on_error="skip")
+        report = bulk_load(virtuoso_server, store, [path], on_error="skip")
         assert (report.added, report.malformed) == (12, 3)
         assert sorted(item.line for item in report.examples) == [6, 7, 12]
         assert sum("the server refuses it" in item.message for item in report.examples) == 2
         with pytest.raises(ServerError, match=r"short\.nt, line 2: the server refuses it: .*--restart"):
-            load_files(virtuoso_server, target(), [file([LINES[0], first, LINES[1]], "short.nt")])
-        report = load_files(virtuoso_server, target(), [path], on_error="skip", restart=True)
+            bulk_load(virtuoso_server, target(), [file([LINES[0], first, LINES[1]], "short.nt")])
+        report = bulk_load(virtuoso_server, target(), [path], on_error="skip", restart=True)
         assert report.added == 12 and left_behind(virtuoso_server) == []
 
 
@@ -225,21 +225,21 @@ class TestInterrupted:
         store = target()
         message = r"[1-9][\d,]* of [\d,]+ lines are in <.*> for good. Go on: kgqa graph load --resume --into http"
         with pytest.raises(KeyboardInterrupt, match=message):
-            load_files(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+            bulk_load(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
         assert left_behind(virtuoso_server) == ["graph-load.json"]
         told = virtuoso_server.status().message
         assert told == f"A load into <{store.writable}> was interrupted. Go on: kgqa graph load --resume --into URL"
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
-            load_files(virtuoso_server, store, many)
+            bulk_load(virtuoso_server, store, many)
         with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>: --graph-iri"):
-            load_files(virtuoso_server, target(), resume=True)
-        report = load_files(virtuoso_server, store, resume=True)
+            bulk_load(virtuoso_server, target(), resume=True)
+        report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
         assert len(triples(store)) == report.triples == GOOD
         assert left_behind(virtuoso_server) == []
         with pytest.raises(LoadError, match="there is nothing to resume"):
-            load_files(virtuoso_server, store, resume=True)
+            bulk_load(virtuoso_server, store, resume=True)
 
     def test_another_database_is_not_gone_on_with(self, own_server, target, many, prepared_folder):
         stopped = []
@@ -251,13 +251,13 @@ class TestInterrupted:
 
         store = target(own_server)
         with pytest.raises(KeyboardInterrupt):
-            load_files(own_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+            bulk_load(own_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         own_server.stop()
         shutil.copy(prepared_folder / "virtuoso.db", own_server.folder.database)
         own_server.start()
         with pytest.raises(LoadError, match="another one, or an older copy.*anew: --restart"):
-            load_files(own_server, store, resume=True)
-        report = load_files(
+            bulk_load(own_server, store, resume=True)
+        report = bulk_load(
             own_server, store, many, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
         )
         assert len(triples(store)) == report.triples == GOOD
@@ -268,12 +268,12 @@ class TestInterrupted:
 
         store, path = target(), file(LINES[:50])
         with pytest.raises(KeyboardInterrupt):
-            load_files(virtuoso_server, store, [path], progress=stop)
+            bulk_load(virtuoso_server, store, [path], progress=stop)
         file(LINES[:51])
         with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*--restart --into"):
-            load_files(virtuoso_server, store, resume=True)
+            bulk_load(virtuoso_server, store, resume=True)
         assert discard_interrupted(virtuoso_server) and not discard_interrupted(virtuoso_server)
-        assert load_files(virtuoso_server, store, [path]).added == 51
+        assert bulk_load(virtuoso_server, store, [path]).added == 51
 
     def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many, wait_until):
         store = target()
@@ -286,7 +286,7 @@ class TestInterrupted:
             process.send_signal(signal.SIGKILL)
             process.wait()
         assert 1 <= _chunks(journal) < 12, "it was done before it was killed"
-        report = load_files(virtuoso_server, store, resume=True)
+        report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
         assert left_behind(virtuoso_server) == []
 
@@ -300,9 +300,9 @@ class TestInterrupted:
                 timers[0].start()
 
         with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Go on: kgqa graph load --resume"):
-            load_files(own_server, store, many, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
+            bulk_load(own_server, store, many, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
         own_server.start()
-        report = load_files(own_server, store, resume=True)
+        report = bulk_load(own_server, store, resume=True)
         assert (report.lines, report.added, len(triples(store))) == (COUNT, GOOD, GOOD)
         assert left_behind(own_server) == []
 
@@ -311,16 +311,16 @@ class TestInterrupted:
         store.looking_at([store.writable])
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="Is the server running"):
-            load_files(own_server, store, [file(LINES[:5])])
+            bulk_load(own_server, store, [file(LINES[:5])])
 
     def test_two_at_once(self, virtuoso_server, target, file):
         def second(progress) -> None:
             if progress.stage == "loading":
                 with pytest.raises(ServerError, match="Another kgqa is loading"):
-                    load_files(virtuoso_server, target(), [path])
+                    bulk_load(virtuoso_server, target(), [path])
 
         path = file(LINES[:50])
-        assert load_files(virtuoso_server, target(), [path], progress=second).added == 50
+        assert bulk_load(virtuoso_server, target(), [path], progress=second).added == 50
 
 
 def _chunks(journal: Path) -> int:
@@ -334,11 +334,11 @@ LOAD = """
 import sys
 from pathlib import Path
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.virtuoso.bulk.loading import load_files
+from kgqa.virtuoso.bulk.loading import bulk_load
 from kgqa.virtuoso.server.server import Server
 server = Server.at(Path(sys.argv[1]))
 store = EndpointStore(server.url, graphs=[sys.argv[2]], writable=sys.argv[2])
-load_files(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
+bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
 """
 
 
@@ -352,4 +352,4 @@ def test_disk_full(small_disk, file):
 
 def test_the_graph_must_be_named(virtuoso_server, file):
     with pytest.raises(LoadError, match="open for reading only"):
-        load_files(virtuoso_server, EndpointStore(virtuoso_server.url), [file(LINES[:5])])
+        bulk_load(virtuoso_server, EndpointStore(virtuoso_server.url), [file(LINES[:5])])

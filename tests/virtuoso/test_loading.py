@@ -124,7 +124,7 @@ def test_a_server_killed_while_it_loads(own_server):
         own_server.sql("select 1")
 
     told: list[str] = []
-    assert own_server.start(say=told.append)
+    assert own_server.start(notify=told.append)
     lost = [Path(file) for file in own_server.folder.journal()["lost"]]
     assert lost and lost == [file for file in files if file in lost]
     assert not done_at_checkpoint & {str(file) for file in lost}
@@ -212,7 +212,7 @@ def full_soon(prepared_folder, small_disk, tmp_path):
 def test_loading_stops_before_the_disk_is_full(full_soon):
     server, _, files = full_soon(105)
     with pytest.raises(ServerError, match=r"stopped before the disk was full: \d+ MB are free") as caught:
-        load_files(server.folder, files, "http://big", least_free_bytes=35_000_000)
+        load_files(server.folder, files, "http://big", min_free_bytes=35_000_000)
     status = server.status()
     assert status.state == "running" and status.message in str(caught.value)
     lost = [Path(file) for file in server.folder.journal()["lost"]]
@@ -224,15 +224,15 @@ def test_a_disk_that_is_full_all_at_once(full_soon):
     """The server dies; we say of what, and when there is room again it recovers."""
     server, disk, files = full_soon(72)
     with pytest.raises(ServerError, match=r"disk is full. \d+ MB are free") as caught:
-        load_files(server.folder, files, "http://big", least_free_bytes=0)
+        load_files(server.folder, files, "http://big", min_free_bytes=0)
     assert "start the server" in str(caught.value)
     status = server.status()
     assert status.state == "crashed" and "The disk is full." in status.message and "Its log says:" in status.message
     subprocess.run(["mount", "-o", "remount,size=300m", str(disk)], check=True)
     told: list[str] = []
-    assert server.start(say=told.append)
+    assert server.start(notify=told.append)
     assert "big0.nt" in told[-1] and server.status().message == told[-1]
-    assert [result.error for result in load_files(server.folder, files[:1], "http://big", least_free_bytes=0)] == [None]
+    assert [result.error for result in load_files(server.folder, files[:1], "http://big", min_free_bytes=0)] == [None]
     assert "big1.nt" in server.status().message and "big0.nt" not in server.status().message
 
 
@@ -244,7 +244,7 @@ def test_the_journal_keeps_what_is_lost_of_several_graphs(stopped_server):
     paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
     load_list_journal.begin(folder, paths[:2], "http://one", lost={})
     assert load_list_journal.settle(folder, [str(paths[0])]) == {str(paths[1]): "http://one"}
-    load_list_journal.begin(folder, paths[2:], "http://two", lost=load_list_journal.still_lost(folder.journal(), ()))
+    load_list_journal.begin(folder, paths[2:], "http://two", lost=load_list_journal.missing_files(folder.journal(), ()))
     lost = load_list_journal.settle(folder, [])
     assert lost == {str(paths[1]): "http://one", str(paths[2]): "http://two"}
     assert load_list_journal.advice(lost) == stopped_server.status().message
@@ -274,8 +274,8 @@ def test_loads_that_make_their_files_say_how_they_go_on(stopped_server, name, wa
     assert f"into <http://one> was interrupted. Go on: {way} --resume" in load_list_journal.advice(lost)
     load_list_journal.begin(folder, [given], "http://two", lost=lost)
     assert "2 files have" in load_list_journal.advice(load_list_journal.settle(folder, []))
-    load_list_journal.forget_made(folder, name)
+    load_list_journal.forget_chunks_of(folder, name)
     assert folder.journal()["lost"] == {str(given): "http://two"}
     load_list_journal.begin(folder, [], "", lost={str(made): "http://one"})
-    load_list_journal.forget_made(folder, name)
+    load_list_journal.forget_chunks_of(folder, name)
     assert folder.journal() is None

@@ -72,7 +72,7 @@ def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
     needs_virtuoso()
     monkeypatch.setenv("KGQA_LLM_KEY", "key-of-the-user")
     told = []
-    with CommandLines() as watched, running_server(tmp_path / "new", say=told.append) as server:
+    with CommandLines() as watched, running_server(tmp_path / "new", notify=told.append) as server:
         password = server.folder.password()
         update_file = server.allow_updates("writer")
         write_triples(server.import_folder / "a.nt", 0, 1000)

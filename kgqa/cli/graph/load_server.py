@@ -83,9 +83,9 @@ def _choose_graph(store: Any, server: Any, graph_iri: str | None, *, resume: boo
 
 def _load(store: Any, server: Any, files: tuple[Path, ...], progress: Any, **options: Any) -> Any:
     if server is not None:
-        from kgqa.virtuoso.bulk.loading import load_files
+        from kgqa.virtuoso.bulk.loading import bulk_load
 
-        return load_files(server, store, files, progress=progress, **options)
+        return bulk_load(server, store, files, progress=progress, **options)
     return store.load(files, progress=progress, on_error=options["on_error"], format=options["format"])
 
 

@@ -202,7 +202,7 @@ def _clean(
             out,
             lines_per_chunk=lines_per_chunk or LINES_PER_CHUNK,
             workers=workers,
-            advance=bar.cleaning,
+            progress=bar.cleaning,
         )
     finally:
         bar.close()

@@ -71,7 +71,7 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
         print(safe_text(ini))
         print(f"# {clean(' '.join(arguments))}")
         return
-    started = server.start(**options, say=_told)
+    started = server.start(**options, notify=_told)
     status = server.status()
     if as_json:
         _print_json({**_as_object(status), "started": started})
@@ -80,7 +80,7 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
     else:
         print(f"It runs already (process {status.pid}): {status.url}")
     if not started and any(value is not None for value in options.values()):
-        say(f"kgqa: The options were not used. Stop it first: kgqa virtuoso stop{clean(server.folder.option)}")
+        say(f"kgqa: The options were not used. Stop it first: kgqa virtuoso stop{clean(server.folder.folder_option)}")
     if status.message:
         say(f"kgqa: {clean(status.message)}")
 
@@ -146,7 +146,7 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
     from kgqa.words import clean
 
     server = Server.at(folder)
-    done = server.adopt(database, password=_ask_password, say=_told)
+    done = server.adopt(database, password=_ask_password, notify=_told)
     if as_json:
         _print_json(
             {
@@ -156,7 +156,9 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
             }
         )
     else:
-        print(f"{clean(str(done.database))} is adopted. Start it: kgqa virtuoso start{clean(server.folder.option)}")
+        print(
+            f"{clean(str(done.database))} is adopted. Start it: kgqa virtuoso start{clean(server.folder.folder_option)}"
+        )
 
 
 @command.command("index")
@@ -222,7 +224,7 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
         if not any(iri in _iris(graph) for graph in there):
             raise StoreError(
                 f"There is no graph of names of <{clean(iri)}> on the server. See which there are: kgqa virtuoso drop-names"
-                f"{clean(server.folder.option)}"
+                f"{clean(server.folder.folder_option)}"
             )
     chosen = [graph for graph in there if everything or set(graphs) & set(_iris(graph))]
     for graph in chosen:

@@ -1,7 +1,7 @@
-"""How far a load of RDF files into the server is: kept beside its import folder, so that an interrupted load can go on.
+"""The journal of a bulk load of RDF files (graph-load.json in the server's folder), from which it is resumed.
 
-A group of chunks counts as loaded when a checkpoint of the server came after it: what is noted here survives a crash of
-either side. Chunks are cut at the same lines every time, so that a group can be made and loaded again.
+A group of chunks is recorded as loaded after a checkpoint of the server, so the record survives a crash of either side.
+Chunks end at the same lines every time, so that a group can be written and loaded again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ NAME = "graph-load"
 
 
 @dataclass
-class LoadJournal:
+class BulkJournal:
     """The state of a load.
 
-    `token` is what the database knows the load by. `chunk_lines` is where chunks are cut, `chunks` how many are loaded,
-    `before` the triples that were in the graph.
-    `doubtful` numbers the files whose lines need the engine's parser; it, `lines`, `malformed` and `examples` are known
-    once all files are `checked`.
+    Attributes:
+        token: identifies the load in the database.
+        chunk_lines: lines of a chunk.
+        chunks: number of chunks that are loaded.
+        before: triples of the graph before the load.
+        checked: whether all files are checked; `doubtful`, `lines`, `malformed` and `examples` are set then.
+        doubtful: numbers of the files whose lines need the parser of the embedded engine.
     """
 
     graph: str
@@ -48,15 +51,15 @@ class LoadJournal:
 
     @property
     def lines_done(self) -> int:
-        """Lines of all files that are loaded for good."""
+        """Lines of all files that are loaded and on disk."""
         return sum(job.lines_done for job in self.files)
 
     def save(self, folder: ServerFolder) -> None:
         folder.write_private(f"{NAME}.json", json.dumps(asdict(self), indent=1))
 
     @classmethod
-    def read(cls, folder: ServerFolder) -> LoadJournal | None:
-        """The journal of an interrupted load, None where there is none.
+    def read(cls, folder: ServerFolder) -> BulkJournal | None:
+        """Read the journal of an interrupted load; returns None if there is none.
 
         Raises:
             LoadError: it is damaged.
@@ -69,24 +72,26 @@ class LoadJournal:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadError(
-                f"{path} is damaged ({error}). Remove that file and load anew; what is in does no harm."
+                f"{path} is damaged ({error}). Remove that file and load again; triples already loaded do no harm."
             ) from error
 
 
 def forget(folder: ServerFolder) -> None:
-    """There is no load to go on with any more."""
+    """Delete the journal."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
-    load_list_journal.forget_made(folder, NAME)
+    load_list_journal.forget_chunks_of(folder, NAME)
 
 
 @contextmanager
-def only_load(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock for loading files into this server; it vanishes with this process.
+def load_lock(folder: ServerFolder) -> Iterator[None]:
+    """Hold the lock for loading files into this server; it ends with this process.
 
     Raises:
         ServerError: another process holds it.
     """
     with only_one(folder.path / load_list_journal.LOAD_LOCK) as only:
         if not only:
-            raise ServerError("Another kgqa is loading files into this server. Wait until it is done and try again.")
+            raise ServerError(
+                "Another kgqa process is loading files into this server. Wait until it ends and try again."
+            )
         yield

@@ -1,8 +1,8 @@
-"""RDF files into the Virtuoso of one's own, in bulk: `kgqa graph load FILES --into URL`.
+"""Loads RDF files into the user's own Virtuoso server in bulk, resumable.
 
-All files are judged first. Then their lines are written as chunks of canonical N-Triples into the server's import folder,
-a few chunks make a group, and while the server loads one group the next one is written. A group is on disk when the
-server's load of it returns, which the journal then notes; what comes later is loaded again after a crash.
+All files are checked first. Then their lines are written as chunks of canonical N-Triples into the server's import
+folder. A few chunks form a group; while the server loads one group, the next one is written. When a group is on disk,
+the journal records it; after a crash the groups that are not recorded are loaded again.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
 from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
-from kgqa.virtuoso.bulk.journal import NAME, LoadJournal, forget, only_load
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget, load_lock
 from kgqa.virtuoso.bulk.load_token import new_token
-from kgqa.virtuoso.bulk.refused import refused_lines, unfit
-from kgqa.virtuoso.server.load_list_journal import sentence
+from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines, unloadable_reason
 from kgqa.virtuoso.server.server import Server
+from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
-"""Chunks that are loaded at once; as many more are written meanwhile."""
+"""Chunks of a group; the chunks of the next group are written while it is loaded."""
 LOADERS = 2
 POLL_SECONDS = 0.2
 ORPHAN_SECONDS = 600.0
 
 
-def load_files(
+def bulk_load(
     server: Server,
     store: EndpointStore,
     files: Iterable[str | Path] = (),
@@ -54,35 +54,36 @@ def load_files(
     """Load RDF files into the store's writable graph.
 
     Args:
-        server: the server that the store speaks to.
-        resume: go on with an interrupted load; `files`, `on_error`, `format` and `chunk_lines` are as they were.
-        restart: forget an interrupted load first. Without either, an interrupted load is an error.
-        format: the ending that stands for the format, where the files' names do not tell.
+        server: the server of the store.
+        resume: continue an interrupted load with its files and options; `files`, `on_error`, `format` and
+            `chunk_lines` are ignored.
+        restart: discard an interrupted load first. With neither, an interrupted load is an error.
+        format: file extension of the RDF format, for files whose name does not have one.
         loaders: how many chunks the server reads at the same time.
         chunk_lines: lines of a chunk.
 
     Raises:
-        LoadError: a file is missing, malformed, cut short, or has triples of other graphs; nothing was loaded.
-        ServerError: the server died, the disk is full, another load runs; `resume` goes on.
-        KeyboardInterrupt: Ctrl-C; the group that the server was at is loaded, and `resume` goes on.
+        LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was loaded.
+        ServerError: the server died, the disk is full, or another load runs; `resume` continues.
+        KeyboardInterrupt: Ctrl-C; the group being loaded is completed, and `resume` continues.
     """
     started = time.monotonic()
     graph = writable_graph(store)
     jobs = [] if resume else [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("There is no file to load.")
-    with only_load(server.folder):
-        journal = LoadJournal.read(server.folder)
+        raise LoadError("There is no file to load. Give at least one RDF file.")
+    with load_lock(server.folder):
+        journal = BulkJournal.read(server.folder)
         if resume:
-            journal = _taken_up(journal, store, graph)
+            journal = _resumed_journal(journal, store, graph)
             load_token.check(server, journal.token, journal.chunks)
             _wait_for_orphans(server)
         elif journal is not None and not restart:
             raise LoadError(
-                f"An earlier load into {store.url} was interrupted. Go on with it: --resume. Forget it: --restart."
+                f"An earlier load into {store.url} was interrupted. Resume it: --resume. Discard it: --restart"
             )
         else:
-            journal = LoadJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
+            journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
             journal.before = count_triples(server, graph)
             journal.save(server.folder)
         _BulkLoad(server, journal, loaders, progress).run()
@@ -103,61 +104,61 @@ def load_files(
 
 
 def discard_interrupted(server: Server) -> bool:
-    """Forget an interrupted load; what it loaded stays. Gives whether there was one."""
-    with only_load(server.folder):
-        found = LoadJournal.read(server.folder) is not None
+    """Discard the journal of an interrupted load; loaded triples stay. Returns whether there was one."""
+    with load_lock(server.folder):
+        found = BulkJournal.read(server.folder) is not None
         forget(server.folder)
         shutil.rmtree(server.import_folder / NAME, ignore_errors=True)
     return found
 
 
 def interrupted_graph(server: Server) -> str | None:
-    """The graph that an interrupted load was writing to; None where there is no such load."""
-    journal = LoadJournal.read(server.folder)
+    """Return the graph of an interrupted load; None if there is no such load."""
+    journal = BulkJournal.read(server.folder)
     return journal.graph if journal else None
 
 
 def count_triples(server: Server, graph: str) -> int:
-    """How many triples a graph has. Asked by SQL, which has no time limit."""
+    """Count the triples of a graph, by SQL, which has no time limit."""
     return int(server.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph,))[0][0])
 
 
-def _taken_up(journal: LoadJournal | None, store: EndpointStore, graph: str) -> LoadJournal:
+def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: str) -> BulkJournal:
     if journal is None:
-        raise LoadError(f"No interrupted load at {store.url}: there is nothing to resume.")
+        raise LoadError(f"There is no interrupted load at {store.url}. Give the files to load, without --resume.")
     if journal.graph != graph:
-        raise LoadError(f"The interrupted load is into <{journal.graph}>: --graph-iri {journal.graph}")
+        raise LoadError(f"The interrupted load is into <{journal.graph}>. Give --graph-iri {journal.graph}")
     for job in journal.files:
         check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
     return journal
 
 
 def _wait_for_orphans(server: Server) -> None:
-    """Wait until the server has ended what it does for a kgqa that was killed."""
+    """Wait until the loaders of a killed process have ended."""
     deadline = time.monotonic() + ORPHAN_SECONDS
     while server.status().state == "loading" and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 
 
 class _BulkLoad:
-    """Carries out the load in a journal."""
+    """Loads what a journal lists as not loaded."""
 
     def __init__(
-        self, server: Server, journal: LoadJournal, loaders: int, progress: Callable[[Progress], None] | None
+        self, server: Server, journal: BulkJournal, loaders: int, progress: Callable[[Progress], None] | None
     ) -> None:
         self._server = server
         self._journal = journal
         self._loaders = loaders
         self._progress = progress or (lambda progress: None)
         self._malformed = MalformedLines(journal.on_error)
-        self._told = 0
+        self._reported_lines = 0
         self._work = server.import_folder / NAME
         self._source = ServerFiles(
             journal.files,
             journal.graph,
             staging=self._work,
             malformed=self._malformed,
-            unfit=unfit,
+            unfit=unloadable_reason,
             progress=self._progress,
         )
 
@@ -167,13 +168,13 @@ class _BulkLoad:
             self._check()
             self._load()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(self._how_far()) from None
+            raise KeyboardInterrupt(self._progress_text()) from None
         except (ServerError, LoadError) as error:
             if not self._journal.checked:
-                # nothing was loaded, so there is nothing to go on with
+                # nothing was loaded, so there is nothing to resume
                 forget(self._server.folder)
                 raise
-            raise ServerError(f"{sentence(error)} {self._how_far()}") from error
+            raise ServerError(f"{sentence(error)} {self._progress_text()}") from error
         finally:
             shutil.rmtree(self._work, ignore_errors=True)
         self._progress(Progress("", 0, 0, self._journal.lines, "finishing"))
@@ -187,90 +188,90 @@ class _BulkLoad:
             return
         source.check()
         journal.lines, journal.doubtful, journal.checked = source.lines, sorted(source.doubtful), True
-        self._note()
+        self._save()
 
-    def _note(self) -> None:
+    def _save(self) -> None:
         self._journal.malformed = self._malformed.count
         self._journal.examples = [asdict(example) for example in self._malformed.examples]
         self._journal.save(self._server.folder)
 
-    def _how_far(self) -> str:
+    def _progress_text(self) -> str:
         journal = self._journal
         done = f"{journal.lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
-        return f"{done} in <{journal.graph}> for good. Go on: kgqa graph load --resume --into {journal.url}"
+        return f"{done} in <{journal.graph}>, on disk. Resume: kgqa graph load --resume --into {journal.url}"
 
     def _load(self) -> None:
         journal = self._journal
         chunks = write_chunks(
             self._source, number=journal.chunks, lines=journal.chunk_lines, folder=self._work, name=_name(journal)
         )
-        under_way: _Group | None = None
+        current: _Group | None = None
         try:
             while group := list(islice(chunks, GROUP_CHUNKS)):
-                self._finish(under_way)
+                self._finish(current)
                 files = [chunk.path for chunk in group]
-                under_way = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
-            self._finish(under_way)
+                current = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
+            self._finish(current)
         except BaseException:
-            # what the server is at will soon be loaded; a second Ctrl-C does not wait for it
-            self._finish(under_way)
+            # wait for the group being loaded; a second Ctrl-C interrupts this wait
+            self._finish(current)
             raise
 
     def _finish(self, group: _Group | None) -> None:
-        """Wait for a group, note that it is loaded, and remove its chunks; once, however often it is asked for."""
+        """Wait for a group, record that it is loaded, and remove its chunks; a second call does nothing."""
         if group is None or group.finished:
             return
         while not group.load.ended(POLL_SECONDS):
-            self._tell(group.chunks[: group.load.files_done])
+            self._report(group.chunks[: group.load.files_done])
         group.finished = True
         for chunk, result in zip(group.chunks, group.load.results()):
             if result.error:
-                self._settle(chunk)
-        load_token.note(self._server, self._journal.token, group.chunks[-1].number + 1)
+                self._skip_rejected_lines(chunk)
+        load_token.record(self._server, self._journal.token, group.chunks[-1].number + 1)
         for chunk in group.chunks:
-            for place in chunk.reached:
-                job = self._journal.files[place.file]
-                job.lines_done = max(job.lines_done, place.line)
-            for job in self._journal.files[: chunk.reached[-1].file]:
+            for position in chunk.positions:
+                job = self._journal.files[position.file]
+                job.lines_done = max(job.lines_done, position.line)
+            for job in self._journal.files[: chunk.positions[-1].file]:
                 job.done = True
             self._journal.chunks = max(self._journal.chunks, chunk.number + 1)
-        self._note()
-        self._tell(group.chunks)
+        self._save()
+        self._report(group.chunks)
         for chunk in group.chunks:
             chunk.path.unlink(missing_ok=True)
 
-    def _settle(self, chunk: Chunk) -> None:
-        """Find the lines of a chunk that the server refuses, and load the others."""
-        refused = refused_lines(self._server, chunk.path, self._journal.graph)
-        places = self._source.find(refused, [place.file for place in chunk.reached])
-        for line, message in refused.items():
+    def _skip_rejected_lines(self, chunk: Chunk) -> None:
+        """Find the lines of a chunk that the server rejects, and load the others."""
+        rejected = load_accepted_lines(self._server, chunk.path, self._journal.graph)
+        places = self._source.find(rejected, [position.file for position in chunk.positions])
+        for line, message in rejected.items():
             file, number = places[line]
             if self._journal.on_error == "fail":
                 raise LoadError(
-                    f"{file}, line {number}: the server refuses it: {message}. Mend the line, or leave such lines out, "
-                    f"and load all files again: --restart, or --restart --on-error skip."
+                    f"{file}, line {number}: rejected by the server: {message}. Correct the line and load all files "
+                    f"again with --restart, or skip such lines with --restart --on-error skip."
                 )
-            self._malformed.add(file, number, f"the server refuses it: {message}")
+            self._malformed.add(file, number, f"rejected by the server: {message}")
 
-    def _tell(self, chunks: Sequence[Chunk]) -> None:
-        """Report all places that these chunks go up to, so that no file is passed over; each place once."""
-        for place in (place for chunk in chunks for place in chunk.reached):
-            if place.all_lines > self._told:
-                self._told = place.all_lines
-                job = self._journal.files[place.file]
-                self._progress(Progress(job.name, place.bytes_done, job.size, place.all_lines))
+    def _report(self, chunks: Sequence[Chunk]) -> None:
+        """Report the progress up to the end of these chunks, for each file in them; each position once."""
+        for position in (position for chunk in chunks for position in chunk.positions):
+            if position.all_lines > self._reported_lines:
+                self._reported_lines = position.all_lines
+                job = self._journal.files[position.file]
+                self._progress(Progress(job.name, position.bytes_done, job.size, position.all_lines))
 
 
 @dataclass
 class _Group:
-    """Chunks that the server loads."""
+    """Chunks that the server is loading."""
 
     chunks: Sequence[Chunk]
     load: BackgroundLoad
     finished: bool = False
 
 
-def _name(journal: LoadJournal) -> str:
-    """What the chunks of this load are called: the same content has the same name when it is loaded again."""
-    told = [journal.graph, str(journal.chunk_lines), *(f"{job.path} {job.sha256}" for job in journal.files)]
-    return hashlib.sha256("\n".join(told).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+def _name(journal: BulkJournal) -> str:
+    """Return the prefix of the chunk files: the same content gets the same names when it is loaded again."""
+    parts = [journal.graph, str(journal.chunk_lines), *(f"{job.path} {job.sha256}" for job in journal.files)]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

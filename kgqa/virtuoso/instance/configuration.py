@@ -1,4 +1,4 @@
-"""The server's settings file, written from its template."""
+"""Renders virtuoso.ini, the settings file of the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgqa.virtuoso.instance.memory import memory_plan
 
 
 def render(folder: ServerFolder, record: ServerRecord) -> str:
-    """The text of virtuoso.ini."""
+    """Return the text of virtuoso.ini."""
     text = files("kgqa.virtuoso_files").joinpath("virtuoso.ini.tmpl").read_text(encoding="utf-8")
     plan = memory_plan(record.memory_share)
     database = folder.database_of(record)

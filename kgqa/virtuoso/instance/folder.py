@@ -1,15 +1,15 @@
-"""What lies in the folder of a Virtuoso server, and the small files kgqa keeps there.
+"""The folder of a Virtuoso server and the files that kgqa keeps there.
 
-~/.local/share/kgqa/virtuoso/    only its owner may enter
-  server.json        how the server was last started; replaced atomically
-  password           of the user dba; only its owner may read it
-  password.own       that of the folder's own database, while an adopted one is in use
-  virtuoso.ini       written anew at every start
-  virtuoso.db ...    the server's own files (elsewhere where a database was adopted)
-  virtuoso.log       what the server says; output.log what it said before it had a log
-  loading.json       only while files are loaded, or after that was interrupted
+~/.local/share/kgqa/virtuoso/    mode 0700
+  server.json        options of the last start; replaced atomically
+  password           password of the user dba; mode 0600
+  password.own       password of the folder's own database while an adopted one is in use
+  virtuoso.ini       written at every start
+  virtuoso.db ...    the server's database files (elsewhere if a database was adopted)
+  virtuoso.log       the server's log; output.log is its output before the log is opened
+  loading.json       exists while files are loaded, or after a load was interrupted
   import/            the only folder the server may read files from
-  www/               empty: what the HTTP server shows
+  www/               document root of the HTTP server, empty
 """
 
 from __future__ import annotations
@@ -22,27 +22,33 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_data_dir
+
 from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.memory import DEFAULT_SHARE
 from kgqa.words import clean
 
-VARIABLE = "KGQA_VIRTUOSO_FOLDER"
+FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
 HTTP_PORT = 8890
 SQL_PORT = 1111
 ROW_CAP = 1_000_000
 QUERY_SECONDS = 60
-ANOTHER = f"{VARIABLE}=/path or --folder /path"
-# by these a folder is known for a server's: whatever else lies in a folder is not ours to lock away
-OWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
-# the server's settings file cannot quote: these would end a value or split it
-UNUSABLE = frozenset(",;\n\r$\"'#")
+CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
+# a folder with none of these holds somebody else's files and is not used
+KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
+# virtuoso.ini has no quoting: these characters would end a value or split it
+UNUSABLE_CHARACTERS = frozenset(",;\n\r$\"'#")
 
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """The content of server.json: how the server was started last, and what is known of its database.
+    """The content of server.json: the options of the last start, and the database.
 
-    `database` is the adopted database file, empty for the folder's own.
+    Attributes:
+        memory_share: part of the machine's memory, above 0 and at most 1.
+        row_cap: maximum number of rows of a SPARQL result.
+        query_seconds: time limit of a SPARQL query.
+        database: path of the adopted database file; empty for the folder's own.
     """
 
     http_port: int = HTTP_PORT
@@ -55,7 +61,7 @@ class ServerRecord:
 
 
 def _is_journal(data: dict[str, Any]) -> bool:
-    """Whether this has the form of loading.json."""
+    """Tell whether this has the structure of loading.json."""
     graph, files, lost, clients = (data.get(name) for name in ("graph", "files", "lost", "clients"))
     return (
         isinstance(graph, str)
@@ -68,24 +74,22 @@ def _is_journal(data: dict[str, Any]) -> bool:
 
 
 def default_folder() -> Path:
-    """KGQA_VIRTUOSO_FOLDER, or a folder among the user's application data."""
-    named = os.environ.get(VARIABLE)
+    """Return KGQA_VIRTUOSO_FOLDER, or the `virtuoso` folder in kgqa's user data folder."""
+    named = os.environ.get(FOLDER_VARIABLE)
     if named:
         return Path(named)
-    from platformdirs import user_data_dir
-
     return Path(user_data_dir("kgqa")) / "virtuoso"
 
 
 class ServerFolder:
-    """Reads and writes the bookkeeping of one server's folder; starts nothing."""
+    """Reads and writes the files of one server's folder; starts no process."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).absolute()
 
     @property
-    def option(self) -> str:
-        """What a command for this server needs behind it: nothing where it is the default one."""
+    def folder_option(self) -> str:
+        """The --folder option that commands for this server need; empty for the default folder."""
         return "" if self.path == default_folder().absolute() else f" --folder {shlex.quote(str(self.path))}"
 
     @property
@@ -110,17 +114,17 @@ class ServerFolder:
 
     @property
     def own_database(self) -> Path:
-        """The folder's own database file, in use or not; without links, so that it can be compared."""
+        """The folder's own database file, in use or not, with symbolic links resolved."""
         return self.path.resolve() / "virtuoso.db"
 
     @property
     def own_password_file(self) -> Path:
-        """The password of the folder's own database while another one is in use."""
+        """The password of the folder's own database while an adopted one is in use."""
         return self.path / "password.own"
 
     @property
-    def making(self) -> Path:
-        """Is there while a new database is made, and after that was interrupted."""
+    def creation_marker(self) -> Path:
+        """Exists while a new database is created, and stays if that is interrupted."""
         return self.path / "making"
 
     @property
@@ -133,29 +137,30 @@ class ServerFolder:
         return self.database_of(self.record())
 
     def database_of(self, record: ServerRecord) -> Path:
-        """The database file that a start with this record would use."""
+        """Return the database file that a start with this record uses."""
         return Path(record.database or self.path / "virtuoso.db")
 
     @property
     def lock(self) -> Path:
-        """The server's own lock file. It lies beside the database, so that two folders with one database meet."""
+        """The server's lock file, beside the database: two folders with the same database share it."""
         return self.database.with_suffix(".lck")
 
-    def make(self) -> None:
-        """Make the folder and those in it; nobody but their owner may enter.
+    def create(self) -> None:
+        """Create the folder (mode 0700) and its subfolders.
 
         Raises:
-            ServerError: no permission, other files in it, or a path the server cannot be told.
+            ServerError: no permission, the folder holds other files, or its path cannot stand in virtuoso.ini.
         """
-        if UNUSABLE & set(str(self.path)) or str(self.path) != str(self.path).strip():
+        if UNUSABLE_CHARACTERS & set(str(self.path)) or str(self.path) != str(self.path).strip():
             raise ServerError(
-                f"{self.path} cannot be the server's folder: its settings file cannot hold a path with any of "
-                f", ; # $ ' \" in it, or a blank at its end. Choose another: {ANOTHER}"
+                f"{self.path} cannot be the server's folder: virtuoso.ini cannot hold a path that contains any of "
+                f", ; # $ ' \" or ends with a space. Choose another folder: {CHOOSE_ANOTHER}"
             )
         try:
-            if self.path.is_dir() and any(self.path.iterdir()) and not OWN_NAMES & set(os.listdir(self.path)):
+            if self.path.is_dir() and any(self.path.iterdir()) and not KNOWN_NAMES & set(os.listdir(self.path)):
                 raise ServerError(
-                    f"{self.path} has other files in it; a server needs a folder of its own. Choose another: {ANOTHER}"
+                    f"{self.path} contains other files; the server needs a folder of its own. "
+                    f"Choose another: {CHOOSE_ANOTHER}"
                 )
             self.path.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o700)
@@ -163,15 +168,15 @@ class ServerFolder:
             (self.path / "www").mkdir(exist_ok=True)
         except OSError as error:
             raise ServerError(
-                f"The server's folder {self.path} cannot be made or written ({error.strerror}). "
-                f"Choose another: {ANOTHER}"
+                f"The server's folder {self.path} cannot be created or written ({error.strerror}). "
+                f"Choose another: {CHOOSE_ANOTHER}"
             ) from error
 
     def record(self) -> ServerRecord:
-        """What server.json says; the defaults where there is none.
+        """Read server.json; returns the defaults if there is none.
 
         Raises:
-            ServerError: it cannot be read or is damaged.
+            ServerError: the file cannot be read or is damaged.
         """
         data = self._read_json(self.path / "server.json")
         if data is None:
@@ -181,14 +186,14 @@ class ServerFolder:
         except TypeError:
             raise ServerError(
                 f"{self.path / 'server.json'} was written by another version of kgqa. "
-                f"Remove that file and start again: kgqa virtuoso start{self.option}"
+                f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
             ) from None
         for each in fields(record):
             value, kind = getattr(record, each.name), type(each.default)
             if type(value) is not kind and not (kind is float and type(value) is int):
                 raise ServerError(
-                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}). Remove that file "
-                    f"and start again: kgqa virtuoso start{self.option}"
+                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}). "
+                    f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
                 )
         return record
 
@@ -196,37 +201,37 @@ class ServerFolder:
         self.write_private("server.json", json.dumps(asdict(record), indent=1))
 
     def journal(self) -> dict[str, Any] | None:
-        """What loading.json says; None when no load is running or was interrupted.
+        """Read loading.json; returns None if no load is running or was interrupted.
 
         Raises:
-            ServerError: it cannot be read or is damaged.
+            ServerError: the file cannot be read or is damaged.
         """
         data = self._read_json(self.journal_file)
         if data is not None and not _is_journal(data):
             raise ServerError(
-                f"{self.journal_file} was written by another version of kgqa. Remove it: what it says has to be loaded "
-                f"again is then forgotten."
+                f"{self.journal_file} was written by another version of kgqa. Remove it; its list of files that "
+                f"have to be loaded again is lost then."
             )
         return data
 
     def password(self) -> str:
-        """The password of dba.
+        """Read the password of dba.
 
         Raises:
-            ServerError: there is none, or it cannot be read.
+            ServerError: the file does not exist or cannot be read.
         """
         try:
             return self.password_file.read_text(encoding="utf-8").rstrip("\n")
         except FileNotFoundError:
             raise ServerError(
-                f"There is no password file at {self.password_file}. Put the password of dba into it (and nothing "
-                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}{self.option}"
+                f"There is no password file at {self.password_file}. Write the password of dba into it (nothing "
+                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}{self.folder_option}"
             ) from None
         except OSError as error:
             raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error
 
     def write_private(self, name: str, text: str) -> Path:
-        """Write a file that only its owner can read from the moment it is there; a reader sees all of it or none.
+        """Write a file atomically, with mode 0600 from its creation.
 
         Raises:
             ServerError: no permission, or no space.
@@ -246,8 +251,8 @@ class ServerFolder:
                 raise
         except OSError as error:
             raise ServerError(
-                f"{target} cannot be written ({error.strerror}). Give the folder space and permissions, or choose "
-                f"another: {ANOTHER}"
+                f"{target} cannot be written ({error.strerror}). Check free space and permissions, or choose "
+                f"another folder: {CHOOSE_ANOTHER}"
             ) from error
         return target
 

@@ -1,13 +1,14 @@
-"""Speaks SQL to a Virtuoso server through its own client, `isql`: one statement a call, rows of text back.
+"""Runs SQL on a Virtuoso server through its command-line client, `isql`: one statement per call, rows of text.
 
-The client reads everything from its standard input, the password too, so that no process list ever shows it. It exits
-with 0 whatever the server said, so errors are found in what it writes. Its separated output (`CSV=ON`) escapes
-separators, line breaks and whatever is not ASCII, so that rows are told apart whatever is in them.
+The client reads everything from standard input, the password too, so that no process list shows it. Its exit status is
+always 0; errors are read from its output. With `CSV=ON` it escapes separators, line breaks and non-ASCII characters, so
+that any value can be parsed.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import subprocess
@@ -25,7 +26,7 @@ NO_CONNECTION = "S2801"
 LOST_CONNECTION = "08S01"
 OUT_OF_DISK = "40003"
 _PLAIN = re.compile(r"[A-Za-z0-9 _./:#@=+,-]*")
-# it writes bytes above 127 as if they were negative numbers: %FFC3 for C3
+# the client writes bytes above 127 as negative numbers: %FFC3 for C3
 _ESCAPE = re.compile(rb"%FF([89A-F][0-9A-F])|%([0-7][0-9A-F])")
 _ERROR = re.compile(r"^\*\*\* Error (\w+): (.*?)(?=^(?:at line|in lines?) \d|\Z)", re.MULTILINE | re.DOTALL)
 MESSAGE_LENGTH = 400
@@ -35,7 +36,7 @@ _ORIGIN = re.compile(r"\[Virtuoso (?:Driver|Server)\]")
 
 @dataclass(frozen=True)
 class SqlAddress:
-    """Where a server listens for SQL, and who asks. The password is never shown by `repr`."""
+    """Host, port and login of a server, and the client program. `repr` hides the password."""
 
     client: Path
     port: int
@@ -45,8 +46,10 @@ class SqlAddress:
 
 
 def quote(value: Parameter) -> str:
-    """A value as an SQL expression. Text with anything but plain characters travels in base64, so that neither the
-    client, which looks for semicolons, macros and shell escapes, nor the server can take it for something else.
+    """Return a value as an SQL expression.
+
+    Text with other than plain characters is encoded in base64: the client interprets semicolons, macros and shell
+    escapes.
     """
     if value is None:
         return "NULL"
@@ -58,10 +61,10 @@ def quote(value: Parameter) -> str:
 
 
 def fill(statement: str, parameters: Sequence[Parameter]) -> str:
-    """The statement with each `?` replaced by its quoted parameter; untouched where there are no parameters.
+    """Replace each `?` of a statement by its quoted parameter; without parameters return it unchanged.
 
     Raises:
-        ValueError: as many parameters as question marks are needed.
+        ValueError: the numbers of parameters and question marks differ.
     """
     if not parameters:
         return statement
@@ -72,13 +75,15 @@ def fill(statement: str, parameters: Sequence[Parameter]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the server and its client: where programs are found, and nothing else of the user's."""
+    """Return the environment of the server and its client: PATH and locale, no variables of the user (API keys ...)."""
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
 def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]:
-    """Start a client that runs one statement. Its command line holds no address and no password: it is handed those,
-    and the statement, on standard input. It has a session of its own, so that Ctrl-C does not reach it.
+    """Start a client that runs one statement.
+
+    Address, password and statement go through standard input, not the command line. The client runs in a session of its
+    own, so that Ctrl-C does not reach it.
 
     Raises:
         ServerError: the client cannot be run.
@@ -104,11 +109,9 @@ def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]
             f"{address.client} cannot be run ({error.strerror}). Install Virtuoso: kgqa virtuoso install"
         ) from error
     assert process.stdin
-    try:
+    with contextlib.suppress(BrokenPipeError):  # the client has ended; its output has the reason
         process.stdin.write(script.encode("utf-8"))
         process.stdin.close()
-    except BrokenPipeError:
-        pass  # it has ended already, and says why
     process.stdin = None
     return process
 
@@ -116,43 +119,48 @@ def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]
 def run_sql(
     address: SqlAddress, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
 ) -> list[tuple[str, ...]]:
-    """Run one statement and give its rows, all values as text, NULL as the empty text.
+    """Run one statement and return its rows; all values are text, NULL is the empty text.
 
     Args:
-        timeout: seconds; afterwards the client is ended. The server may go on with the statement for a while.
+        timeout: seconds after which the client is killed; the server may continue with the statement for a while.
 
     Raises:
-        SqlError: the server refused the statement or the login, or cannot be reached; `state` tells which.
-        ServerError: the time ran out, or a value was too long for the client, which cuts it short.
+        SqlError: the server rejected the statement or the login, or cannot be reached; `state` has the SQL state.
+        ServerError: timeout, or the client truncated a value.
     """
     process = start_client(address, fill(statement, parameters))
     try:
-        output, complaints = process.communicate(timeout=timeout)
+        output, error_output = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         raise ServerError(
-            f"The server has not answered an SQL statement within {timeout:g} s. Look at it: kgqa virtuoso status"
+            f"The server has not answered an SQL statement within {timeout:g} s. Check it: kgqa virtuoso status"
         ) from None
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
-    return read_output(output, complaints)
+    return read_output(output, error_output)
 
 
-def read_output(output: bytes, complaints: bytes) -> list[tuple[str, ...]]:
-    """The rows in what the client wrote.
+def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
+    """Parse the output of the client into rows.
+
+    Args:
+        output: its standard output.
+        error_output: its standard error.
 
     Raises:
-        SqlError: it wrote of an error. ServerError: it cut a value short, or said what we do not know.
+        SqlError: the server reported an error.
+        ServerError: a value was truncated, or the error output is not understood.
     """
-    said = complaints.decode("utf-8", "replace")
-    error = _ERROR.search(said)
+    errors = error_output.decode("utf-8", "replace")
+    error = _ERROR.search(errors)
     if error:
         raise SqlError(clean(_ORIGIN.sub("", error[2]))[:MESSAGE_LENGTH], state=error[1])
-    if _TRUNCATED.search(said):
-        raise ServerError("A value is too long for the SQL client, which cut it short. Ask for less of it.")
-    if said.strip():
-        raise ServerError(f"The SQL client complains: {clean(said)[:300]}. Look at the server: kgqa virtuoso status")
+    if _TRUNCATED.search(errors):
+        raise ServerError("A value is too long for the SQL client and was truncated. Select a shorter part of it.")
+    if errors.strip():
+        raise ServerError(f"The SQL client reports: {clean(errors)[:300]}. Check the server: kgqa virtuoso status")
     return [tuple(_value(part) for part in line.split(b";")) for line in output.split(b"\n")[:-1]]
 
 

@@ -1,8 +1,10 @@
-"""The server's process: started, waited for, and ended if it comes to nothing."""
+"""Starts the server process, waits until it is online, and ends it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -12,24 +14,24 @@ from pathlib import Path
 from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.instance.isql import LOST_CONNECTION, NO_CONNECTION, SqlAddress, environment, run_sql
-from kgqa.virtuoso.instance.processes import alive
+from kgqa.virtuoso.instance.processes import is_alive
 from kgqa.virtuoso.instance.programs import server_program
-from kgqa.virtuoso.instance.server_log import explain_log, log_tail, trouble_in
+from kgqa.virtuoso.instance.server_log import explain_log, find_problem, log_tail
 
 ONLINE = "Server online at"
 QUIET_SECONDS = 900
-Say = Callable[[str], None]
-# the children of this process: one that has ended is a zombie until it is asked after
+Notify = Callable[[str], None]
+# children of this process; an ended one stays a zombie until it is polled
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def command(ini: Path) -> list[str]:
-    """The command line of the server."""
+    """Return the command line of the server."""
     return [str(server_program()), "+foreground", "+configfile", str(ini)]
 
 
 def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
-    """Start the server's process, in a session of its own: it outlives us, and Ctrl-C does not reach it.
+    """Start the server in a session of its own: it outlives this process, and Ctrl-C does not reach it.
 
     Raises:
         ServerError: the program cannot be run.
@@ -51,57 +53,55 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
             f"{command(ini)[0]} cannot be run: {error.strerror}. Install it: kgqa virtuoso install"
         ) from error
     _children[process.pid] = process
-    _without_core(process.pid)
+    _disable_core_dump(process.pid)
     return process
 
 
-def _without_core(pid: int) -> None:
-    """A core file would be as large as all buffers together, and comes when a disk is full."""
-    import resource
-
-    try:
+def _disable_core_dump(pid: int) -> None:
+    """Disable core files: one would be as large as all buffers, and is written when the disk is full."""
+    with contextlib.suppress(AttributeError, OSError):  # not Linux, or the process has ended
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-    except (AttributeError, OSError):
-        pass  # not Linux, or it has ended already
 
 
-def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, say: Say) -> None:
-    """Wait until the server accepts connections. Rolling forward a long log of changes may take minutes: as long as
-    the server lives and writes to its log now and then, we wait.
+def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, notify: Notify) -> None:
+    """Wait until the server accepts connections.
+
+    Replaying a long transaction log may take minutes: wait as long as the server runs and writes to its log.
 
     Raises:
-        ServerError: it ended, or is online without having had room for its database; in that case it was ended.
+        ServerError: the server ended, is silent for too long, or has no disk space (it is ended then).
     """
-    last, since, told = "", time.monotonic(), False
+    last, since, notified = "", time.monotonic(), False
     while True:
         ended = process.poll() is not None
-        said = log_tail(folder.output)
-        trouble = trouble_in(said)
-        if ended or (trouble and trouble.kind == "disk"):
+        output = log_tail(folder.output)
+        problem = find_problem(output)
+        if ended or (problem and problem.kind == "disk"):
             end_process(process.pid)
-            reason = explain_log(said, place=folder.database.parent) or "It says nothing about why."
-            raise ServerError(f"The server did not start. {reason} All it said: {folder.output}")
-        if ONLINE in said:
+            reason = explain_log(output, disk=folder.database.parent) or "Its log gives no reason."
+            raise ServerError(f"The server did not start. {reason} Full output: {folder.output}")
+        if ONLINE in output:
             return
-        if said != last:
-            last, since, told = said, time.monotonic(), False
+        if output != last:
+            last, since, notified = output, time.monotonic(), False
         waited = time.monotonic() - since
-        if waited > 10 and not told:
-            told = True
-            say(f"Still starting: {last.strip().splitlines()[-1] if last.strip() else 'nothing in its log yet'}")
+        if waited > 10 and not notified:
+            notified = True
+            notify(f"Still starting: {last.strip().splitlines()[-1] if last.strip() else 'nothing in its log yet'}")
         if waited > QUIET_SECONDS:
             raise ServerError(
-                f"The server (process {process.pid}) has not come online, and has said nothing for "
-                f"{QUIET_SECONDS // 60} minutes. It is left running; look at it: kgqa virtuoso status"
+                f"The server (process {process.pid}) is not online and has written nothing to its log for "
+                f"{QUIET_SECONDS // 60} minutes. It is left running; check it: kgqa virtuoso status"
             )
         time.sleep(0.03)
 
 
 def shut_down(address: SqlAddress, *, timeout: float | None = None) -> None:
-    """Tell the server to write everything to disk and end; that it breaks the connection is no error.
+    """Tell the server to write everything to disk and exit; a broken connection is not an error here.
 
     Raises:
-        SqlError: it refuses. ServerError: it has not answered within so many seconds.
+        SqlError: the server refuses.
+        ServerError: no answer within `timeout` seconds.
     """
     try:
         run_sql(address, "shutdown", timeout=timeout)
@@ -111,11 +111,11 @@ def shut_down(address: SqlAddress, *, timeout: float | None = None) -> None:
 
 
 def wait_for_end(pid: int, *, timeout: float) -> bool:
-    """Whether the process ended in time."""
+    """Wait for a process; returns whether it ended in time."""
     deadline = time.monotonic() + timeout
     while True:
         child = _children.get(pid)
-        ended = child.poll() is not None if child else not alive(pid)
+        ended = child.poll() is not None if child else not is_alive(pid)
         if ended:
             _children.pop(pid, None)
             return True
@@ -125,9 +125,7 @@ def wait_for_end(pid: int, *, timeout: float) -> bool:
 
 
 def end_process(pid: int, *, by: signal.Signals = signal.SIGTERM, timeout: float = 60) -> bool:
-    """End a server by signal: it commits nothing more, what was committed is in its log. Whether it ended in time."""
-    try:
+    """End a server by a signal; returns whether it ended in time. Committed changes are in its transaction log."""
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, by)
-    except ProcessLookupError:
-        pass
     return wait_for_end(pid, timeout=timeout)

@@ -1,4 +1,4 @@
-"""How much memory a server may use, and what that makes in buffers."""
+"""Computes the memory limits of a server from the memory of the machine."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_SHARE = 0.5
-# a buffer holds one page of 8 KiB and about 700 bytes of its own (OpenLink's figure for sizing)
+# one page of 8 KiB and about 700 bytes of overhead (OpenLink's figure for sizing)
 BYTES_PER_BUFFER = 8700
-LEAST_BUFFERS = 10_000
+MIN_BUFFERS = 10_000
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """`bytes` for the page buffers, as many `buffers`, of which `dirty` may wait to be written; `query_bytes` for
-    hash tables and sorts of all queries together.
+    """Memory limits of a server.
+
+    Attributes:
+        bytes: memory of the page buffers.
+        buffers: number of page buffers.
+        dirty: number of buffers that may wait to be written.
+        query_bytes: memory for hash tables and sorts of all queries together.
     """
 
     bytes: int
@@ -25,12 +30,12 @@ class MemoryPlan:
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Bytes of memory this process may use: the machine's, or less where its control group has a limit."""
+    """Return the bytes of memory this process may use: the machine's, or the limit of its control group."""
     found = [_meminfo(root / "proc/meminfo")]
     for name in CGROUP_LIMITS:
         try:
             found.append(int((root / name.lstrip("/")).read_text()))
-        except (OSError, ValueError):  # not there, or "max"
+        except (OSError, ValueError):  # the file does not exist, or contains "max"
             continue
     return min(found)
 
@@ -46,14 +51,14 @@ def _meminfo(path: Path) -> int:
 
 
 def memory_plan(share: float = DEFAULT_SHARE, *, total: int | None = None) -> MemoryPlan:
-    """Four fifths of the share for buffers, three quarters of those may be dirty; one fifth for queries.
+    """Plan four fifths of the share for buffers (three quarters of them dirty) and one fifth for queries.
 
     Args:
-        share: the part of the machine's memory the server may use, more than 0 and at most 1.
-        total: bytes of memory there are; None looks.
+        share: part of the machine's memory that the server may use, above 0 and at most 1.
+        total: bytes of memory of the machine; None determines it.
     """
     memory = machine_memory() if total is None else total
-    buffers = max(LEAST_BUFFERS, int(memory * share * 0.8 / BYTES_PER_BUFFER))
+    buffers = max(MIN_BUFFERS, int(memory * share * 0.8 / BYTES_PER_BUFFER))
     return MemoryPlan(
         bytes=buffers * BYTES_PER_BUFFER,
         buffers=buffers,

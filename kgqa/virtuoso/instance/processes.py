@@ -1,4 +1,4 @@
-"""Which processes run, who listens on a port, who has a file open: read from /proc, where there is one."""
+"""Finds processes by port, open file or lock, through /proc where it exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A running process; `name` is its program's, empty where that cannot be seen."""
+    """A running process; `name` is the name of its program, empty if it cannot be read."""
 
     pid: int
     name: str
@@ -26,8 +26,8 @@ class Process:
         return f"{self.name} (process {self.pid})" if self.name else f"process {self.pid}"
 
 
-def alive(pid: int) -> bool:
-    """Whether this process runs. One that has ended and only waits for its parent does not."""
+def is_alive(pid: int) -> bool:
+    """Tell whether this process runs; a zombie does not."""
     if PROC.joinpath("self").exists():
         try:
             return PROC.joinpath(str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -42,8 +42,8 @@ def alive(pid: int) -> bool:
     return True
 
 
-def name_of(pid: int) -> str:
-    """The name of a process's program, cut at 15 characters by the kernel; empty if it cannot be seen."""
+def process_name(pid: int) -> str:
+    """Return the name of a process's program, cut at 15 characters by the kernel; empty if it cannot be read."""
     try:
         return PROC.joinpath(str(pid), "comm").read_text().strip()
     except OSError:
@@ -51,14 +51,14 @@ def name_of(pid: int) -> str:
 
 
 def is_virtuoso(pid: int) -> bool:
-    """Whether this process runs and is a Virtuoso server, or might be one where names cannot be seen."""
-    return alive(pid) and (not PROC.joinpath("self").exists() or name_of(pid).startswith("virtuoso"))
+    """Tell whether this process runs and is a Virtuoso server; without /proc, whether it runs."""
+    return is_alive(pid) and (not PROC.joinpath("self").exists() or process_name(pid).startswith("virtuoso"))
 
 
 def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
-    """Why a server could not listen on this port now; None if it could."""
+    """Return the error that listening on this port raises now; None if it works."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # as servers do: what a closed connection left behind does not hold the port
+        # as servers do: closed connections in TIME_WAIT do not hold the port
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -69,28 +69,29 @@ def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A TCP port nobody listens on; nothing keeps it free until it is used."""
+    """Return a free TCP port; it is not reserved."""
     with socket.socket() as probe:
         probe.bind((host, 0))
-        return probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def listener(port: int) -> Process | None:
-    """Who listens on this TCP port; None where nobody does or it is not ours to see."""
+    """Return the process that listens on this TCP port; None if there is none or it belongs to another user."""
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     if not sockets:
         return None
     for pid, descriptor in _descriptors():
         try:
             if os.readlink(descriptor) in sockets:
-                return Process(pid, name_of(pid))
+                return Process(pid, process_name(pid))
         except OSError:
             continue
     return None
 
 
-def holders(path: Path) -> list[Process]:
-    """The processes that have this file open, as far as they are ours to see."""
+def processes_with_open(path: Path) -> list[Process]:
+    """Return the processes that have this file open, as far as this user may see them."""
     try:
         wanted = path.stat()
     except OSError:
@@ -102,12 +103,12 @@ def holders(path: Path) -> list[Process]:
         except OSError:
             continue
         if (seen.st_dev, seen.st_ino) == (wanted.st_dev, wanted.st_ino):
-            found.setdefault(pid, Process(pid, name_of(pid)))
+            found.setdefault(pid, Process(pid, process_name(pid)))
     return list(found.values())
 
 
 def lock_owner(lock: Path) -> Process | None:
-    """The server that holds this lock file, None where nobody does, whatever process number stands in it."""
+    """Return the server that holds this lock file; None if no process does, whatever process id it contains."""
     try:
         text = lock.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -117,13 +118,13 @@ def lock_owner(lock: Path) -> Process | None:
         return None
     found = re.search(r"VIRT_PID=(\d+)", text)
     pid = held or (int(found[1]) if found else 0)
-    if held and alive(held):
-        return Process(held, name_of(held))
-    return Process(pid, name_of(pid)) if pid and is_virtuoso(pid) else None
+    if held and is_alive(held):
+        return Process(held, process_name(held))
+    return Process(pid, process_name(pid)) if pid and is_virtuoso(pid) else None
 
 
-def listens(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether anybody accepts connections on this port."""
+def is_listening(port: int, host: str = "127.0.0.1") -> bool:
+    """Tell whether a process accepts connections on this port."""
     try:
         with socket.create_connection((host, port), timeout=2):
             return True
@@ -148,12 +149,12 @@ def _descriptors() -> Iterator[tuple[int, Path]]:
         try:
             for descriptor in folder.iterdir():
                 yield int(folder.parent.name), descriptor
-        except OSError:  # gone, or somebody else's
+        except OSError:  # the process has ended or belongs to another user
             continue
 
 
 def _kernel_lock(lock: Path) -> int | None:
-    """The process that holds a POSIX lock on the file; 0 for none, None where it cannot be told."""
+    """Return the id of the process that holds a POSIX lock on the file; 0 for none, None if unknown."""
     if sys.platform != "linux":
         return None
     query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

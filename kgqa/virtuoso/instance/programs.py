@@ -1,4 +1,4 @@
-"""Where the server and its SQL client are found."""
+"""Finds the programs of Virtuoso: the server and its SQL client."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CLIENT_VARIABLE = "ISQL"
 SERVER_NAMES = ("virtuoso-t", "virtuoso")
 CLIENT_NAMES = ("isql-vt", "isql-v", "isql")
 INSTALL = (
-    "Install it: kgqa virtuoso install (Debian and Ubuntu; elsewhere it says what to do), "
-    f"or name the programs: {SERVER_VARIABLE}=/path/virtuoso-t {CLIENT_VARIABLE}=/path/isql"
+    "Install it: kgqa virtuoso install (Debian and Ubuntu; prints instructions elsewhere), "
+    f"or set the paths: {SERVER_VARIABLE}=/path/virtuoso-t {CLIENT_VARIABLE}=/path/isql"
 )
 
 
 def server_program() -> Path:
-    """The path of virtuoso-t.
+    """Return the path of virtuoso-t.
 
     Raises:
         ServerError: it is not installed.
@@ -29,7 +29,7 @@ def server_program() -> Path:
 
 
 def client_program() -> Path:
-    """The path of Virtuoso's isql; a program of that name from unixODBC is not taken for it.
+    """Return the path of Virtuoso's isql (unixODBC has a program of the same name).
 
     Raises:
         ServerError: it is not installed.
@@ -38,7 +38,7 @@ def client_program() -> Path:
 
 
 def installed() -> bool:
-    """Whether both programs are here."""
+    """Tell whether both programs are installed."""
     try:
         return bool(server_program() and client_program())
     except ServerError:
@@ -50,16 +50,16 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
     if named:
         if os.access(named, os.X_OK) and Path(named).is_file():
             return Path(named).absolute()
-        raise ServerError(f"{variable}={named} is not a program that can be run. Correct it, or unset it.")
+        raise ServerError(f"{variable}={named} is not an executable program. Correct or unset it.")
     for name in names:
         found = shutil.which(name)
         if found and (name != "isql" or _is_virtuoso(Path(found))):
             return Path(found)
-    raise ServerError(f"{what} is not installed here. {INSTALL}")
+    raise ServerError(f"{what} is not installed. {INSTALL}")
 
 
 def _is_virtuoso(path: Path) -> bool:
-    """UnixODBC has an `isql` too; only Virtuoso's has its name inside."""
+    """Tell Virtuoso's `isql` from that of unixODBC by the name inside."""
     try:
         return b"OpenLink Virtuoso" in path.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""SQL as dba to the server of a folder, with errors that say what to do."""
+"""Runs SQL as dba on the server of a folder."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from kgqa.virtuoso.instance.sql_errors import explain_sql
 
 
 class Session:
-    """Asks the server of one folder. Every statement is a connection of its own; nothing is kept open."""
+    """Runs SQL on the server of one folder; each statement opens a connection of its own."""
 
     def __init__(self, folder: ServerFolder) -> None:
         self.folder = folder
 
     def address(self) -> SqlAddress:
-        """Raises ServerError where there is no server yet, no client, or no password file."""
+        """Return the address; raises ServerError if there is no server yet, no client, or no password file."""
         if not self.folder.password_file.exists() and not self.folder.database.exists():
             raise ServerError(
-                f"There is no server in {self.folder.path} yet. Start one: kgqa virtuoso start{self.folder.option}"
+                f"There is no server in {self.folder.path} yet. "
+                f"Start it: kgqa virtuoso start{self.folder.folder_option}"
             )
         return SqlAddress(client_program(), self.folder.record().sql_port, self.folder.password())
 
     def sql(
         self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
     ) -> list[tuple[str, ...]]:
-        """See `Server.sql`."""
+        """Run one statement; see `Server.sql`."""
         try:
             return run_sql(self.address(), statement, parameters, timeout=timeout)
         except SqlError as error:
             raise explain_sql(error, self.folder) from None
 
-    def begin(self, statement: str) -> subprocess.Popen[bytes]:
-        """Start a statement that takes long; `finish` reads what came of it."""
+    def start_statement(self, statement: str) -> subprocess.Popen[bytes]:
+        """Start a long statement; `finish_statement` waits for its result."""
         return start_client(self.address(), statement)
 
-    def finish(self, client: subprocess.Popen[bytes]) -> ServerError | None:
-        """Wait for a begun statement; gives the error it ended with."""
+    def finish_statement(self, client: subprocess.Popen[bytes]) -> ServerError | None:
+        """Wait for a started statement and return its error, if any."""
         try:
             read_output(*client.communicate())
         except SqlError as error:

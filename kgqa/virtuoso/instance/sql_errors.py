@@ -1,4 +1,4 @@
-"""Turns errors of the SQL client into messages that say what to do."""
+"""Turns errors of the SQL client into messages with the next step."""
 
 from __future__ import annotations
 
@@ -8,53 +8,55 @@ import time
 from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.instance.isql import BAD_LOGIN, LOST_CONNECTION, NO_CONNECTION
-from kgqa.virtuoso.instance.processes import listener, listens, lock_owner
-from kgqa.virtuoso.instance.server_log import SHUT_DOWN, free_space, last_error, log_tail, since_last_start, trouble_in
+from kgqa.virtuoso.instance.processes import is_listening, listener, lock_owner
+from kgqa.virtuoso.instance.server_log import SHUT_DOWN, find_problem, free_space, last_error, last_run, log_tail
 
 ENDING_SECONDS = 0.5
 _LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection attempts")
 
 
 def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
-    """An error of the SQL client as one that says what to do."""
+    """Return an error of the SQL client with an explanation and the next step."""
     if error.state == BAD_LOGIN:
         return _bad_login(folder)
     if error.state == NO_CONNECTION:
         owner = lock_owner(folder.lock)
         if owner:
             return SqlError(
-                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.option}",
+                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.folder_option}",
                 state=error.state,
             )
-        return SqlError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}", state=error.state)
+        return SqlError(
+            f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}", state=error.state
+        )
     if error.state == LOST_CONNECTION:
         return SqlError(
             " ".join(
                 part
                 for part in (
-                    "The server ended in the middle of this.",
-                    last_error(log_tail(folder.log), place=folder.database.parent),
-                    f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
+                    "The server ended during the request.",
+                    last_error(log_tail(folder.log), disk=folder.database.parent),
+                    f"Start it again; it recovers by itself: kgqa virtuoso start{folder.folder_option}",
                 )
                 if part
             ),
             state=error.state,
         )
-    trouble = trouble_in(str(error))
-    if trouble and trouble.kind == "disk":
+    problem = find_problem(str(error))
+    if problem and problem.kind == "disk":
         return SqlError(
-            f"{trouble.meaning} {free_space(folder.database.parent)} are free at {folder.database.parent}. "
-            f"{trouble.remedy}",
+            f"{problem.meaning} {free_space(folder.database.parent)} are free at {folder.database.parent}. "
+            f"{problem.remedy}",
             state=error.state,
         )
-    return SqlError(f"The server refused an SQL statement: {error}", state=error.state)
+    return SqlError(f"The server rejected an SQL statement: {error}", state=error.state)
 
 
 def _is_ending(folder: ServerFolder) -> bool:
-    """Whether the server goes down or is gone: it refuses every login while it does."""
+    """Tell whether the server is shutting down or gone; it refuses every login meanwhile."""
     deadline = time.monotonic() + ENDING_SECONDS
-    while lock_owner(folder.lock) and listens(folder.record().sql_port):
-        if SHUT_DOWN in since_last_start(log_tail(folder.log)):
+    while lock_owner(folder.lock) and is_listening(folder.record().sql_port):
+        if SHUT_DOWN in last_run(log_tail(folder.log)):
             return True
         if time.monotonic() > deadline:
             return False
@@ -63,8 +65,8 @@ def _is_ending(folder: ServerFolder) -> bool:
 
 
 def _is_locked(folder: ServerFolder) -> bool:
-    """Whether the server refused the last login without looking at its password. To its client it says the same of both."""
-    refusals = list(_LOGIN.finditer(since_last_start(log_tail(folder.log))))
+    """Tell whether the server refused the last login without checking its password; the client gets the same error."""
+    refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
     return bool(refusals and refusals[-1][1])
 
 
@@ -73,24 +75,24 @@ def _bad_login(folder: ServerFolder) -> ServerError:
     owner, answers = lock_owner(folder.lock), listener(port)
     if answers and (owner is None or answers.pid != owner.pid):
         return SqlError(
-            f"Another server, {answers}, answers on port {port}. Start yours on a port of its own: "
-            f"kgqa virtuoso start --sql-port N{folder.option}",
+            f"Another server, {answers}, listens on port {port}. Start yours on another port: "
+            f"kgqa virtuoso start --sql-port N{folder.folder_option}",
             state=BAD_LOGIN,
         )
     if _is_ending(folder):
         return SqlError(
-            f"The server was stopped in the middle of this. Start it: kgqa virtuoso start{folder.option}",
+            f"The server was stopped during the request. Start it: kgqa virtuoso start{folder.folder_option}",
             state=BAD_LOGIN,
         )
     if _is_locked(folder):
         return SqlError(
-            "The server refuses every login for a minute after four wrong passwords, the right one too: whether the one in "
-            f"{folder.password_file} is right it does not say. Try again in a minute.",
+            "The server refuses every login for a minute after four wrong passwords, so it cannot tell whether the "
+            f"password in {folder.password_file} is right. Try again in a minute.",
             state=BAD_LOGIN,
         )
     return SqlError(
-        f"The server refuses the password in {folder.password_file}. Put the password of its user dba into that file. "
-        f"After four wrong ones the server refuses everybody for a minute. If nobody knows it, stop the server with "
-        f"kill {owner.pid if owner else 'PID'}; it writes down what was committed.",
+        f"The server refuses the password in {folder.password_file}. Write the password of its user dba into it. "
+        f"After four wrong passwords the server refuses every login for a minute. If the password is lost, stop the "
+        f"server with kill {owner.pid if owner else 'PID'}; committed changes are kept.",
         state=BAD_LOGIN,
     )

@@ -1,7 +1,8 @@
-"""Users of the server: passwords, and the one who may change graphs over HTTP."""
+"""Users and HTTP paths of the server: passwords, and the user who may update graphs over HTTP."""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -16,21 +17,20 @@ Sql = Callable[..., list[tuple[str, ...]]]
 
 
 def new_password() -> str:
-    """160 random bits in letters and digits: nothing a client, a shell or a settings file could misread."""
+    """Return 160 random bits as hexadecimal digits, which need no quoting anywhere."""
     return secrets.token_hex(20)
 
 
 def replace_dav_password(address: SqlAddress) -> None:
-    """Replace the password `dav` of the user dav, who may write files over HTTP; another password is left alone."""
-    try:
+    """Replace the default password of the user dav, who may write files over HTTP; keep any other password."""
+    with contextlib.suppress(SqlError):  # another password, or no such user
         run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
-    except SqlError:
-        pass  # it is another one already, or there is no such user
 
 
 def close_paths(address: SqlAddress) -> None:
-    """Take away every HTTP path but those of SPARQL: the server brings a proxy and other services along, which it
-    offers to everybody. Some of them come back at the next start, those without rights of their own.
+    """Remove every HTTP path but those of SPARQL: by default the server offers a proxy and other services to everybody.
+
+    Some of them come back at the next start, without privileges.
     """
     paths = run_sql(address, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH")
     for host, listens_on, path in paths:
@@ -39,10 +39,10 @@ def close_paths(address: SqlAddress) -> None:
 
 
 def allow_updates(folder: ServerFolder, sql: Sql, user: str, password: str | None) -> Path:
-    """See `Server.allow_updates`."""
+    """Create or update a user with update rights; see `Server.allow_updates`."""
     if not (user.isascii() and user.replace("_", "").isalnum()) or user.lower() in ("dba", "dav", "nobody"):
         raise ServerError(
-            f"The name of a user is letters, digits and underscores, and not dba: {user!r} cannot be used."
+            f"{user!r} cannot be used as a user name. Use letters, digits and underscores, not dba, dav or nobody."
         )
     password = password or new_password()
     file = folder.write_private(f"password-{user}", password + "\n")

@@ -1,4 +1,4 @@
-"""Bulk loading: the files go into the server's load list, several loaders work through it, the list is watched."""
+"""Loads files of the import folder through the server's load list (DB.DBA.LOAD_LIST), with several loaders."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kgqa.words import clean, sentence
 
 POLL_SECONDS = 0.5
 DONE = "2"
-# the server dies when it cannot extend its database, and then loses everything since its last checkpoint
-LEAST_FREE_BYTES = 256_000_000
-Progress = Callable[["LoadProgress"], None]
+# a server that cannot extend its database dies and loses everything since its last checkpoint
+MIN_FREE_BYTES = 256_000_000
+OnLoadProgress = Callable[["LoadProgress"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """A file and the server's complaint about it; None when all of it was loaded."""
+    """A file, and the server's error message; None if the whole file was loaded."""
 
     file: Path
     error: str | None = None
@@ -34,7 +34,7 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far a load is: files done, of how many; their bytes, of how many; files with an error; seconds so far."""
+    """Progress of a load: files and bytes done and in total, files with an error, seconds so far."""
 
     files_done: int
     files: int
@@ -44,29 +44,29 @@ class LoadProgress:
     seconds: float
 
 
-def load_files(
+def run_load_list(
     folder: ServerFolder,
     files: Sequence[Path],
     graph_iri: str,
     *,
     loaders: int = 2,
-    progress: Progress | None = None,
-    least_free_bytes: int = LEAST_FREE_BYTES,
+    progress: OnLoadProgress | None = None,
+    min_free_bytes: int = MIN_FREE_BYTES,
 ) -> list[FileResult]:
-    """See `Server.load`.
+    """Load files of the import folder; see `Server.load`.
 
     Args:
-        least_free_bytes: loading stops, and what is loaded is kept, when less than this is free on the disk.
+        min_free_bytes: with less free disk space loading stops; what is loaded is kept.
     """
     session, paths = Session(folder), [_checked(folder, file) for file in files]
     if not paths:
         return []
-    with _only_load(folder):
-        session.sql("select 1")  # nothing is noted down for a server that does not run
-        _settle_earlier(session, paths, graph_iri)
+    with _load_list_lock(folder):
+        session.sql("select 1")  # fails before anything is recorded if the server does not run
+        _settle_previous(session, paths, graph_iri)
         try:
-            _enter(session, paths, graph_iri)
-            _run(session, paths, loaders, progress, least_free_bytes)
+            _add_to_list(session, paths, graph_iri)
+            _run_loaders(session, paths, loaders, progress, min_free_bytes)
             session.sql("checkpoint")
         except BaseException as error:
             lost = _abandon(session)
@@ -74,7 +74,7 @@ def load_files(
                 raise
             raise ServerError(f"{sentence(error)} {load_list_journal.advice(lost)}" if lost else str(error)) from error
         results = _results(session, paths)
-        _forget(session)
+        _clear_list(session)
         load_list_journal.settle(folder, [str(result.file) for result in results])
         return results
 
@@ -82,70 +82,70 @@ def load_files(
 def _checked(folder: ServerFolder, file: Path) -> Path:
     path = Path(os.path.abspath(file))
     if not path.is_file():
-        raise ServerError(f"There is no file {clean(str(file))} to load. Give the path of an RDF file.")
+        raise ServerError(f"There is no file {clean(str(file))}. Give the path of an RDF file.")
     if folder.import_folder not in path.parents:
         raise ServerError(
-            f"{clean(str(file))} lies outside of the one folder the server may read. Move or link it there: "
+            f"{clean(str(file))} is outside the only folder the server may read. Move or link it there: "
             f"{folder.import_folder}"
         )
     return path
 
 
 @contextmanager
-def _only_load(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock of loads, which vanishes with this process; clients left by a killed one count too."""
+def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
+    """Hold the lock of the load list; clients left behind by a killed process hold it too."""
     if not folder.path.is_dir():
-        raise ServerError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}")
+        raise ServerError(f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}")
     with only_one(folder.path / "loading.lock") as only:
         entry = folder.journal()
-        if not only or (entry is not None and load_list_journal.loader_runs(entry)):
-            raise ServerError("Another load into this server is running. Wait until it is done: kgqa virtuoso status")
+        if not only or (entry is not None and load_list_journal.has_running_loader(entry)):
+            raise ServerError("Another load into this server is running. Wait until it ends: kgqa virtuoso status")
         yield
 
 
-def _settle_earlier(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    """Find out what an earlier, interrupted load got onto the disk, and note the files of this one."""
+def _settle_previous(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
+    """Record which files of an interrupted load are missing, and the files of this load."""
     lost: dict[str, str] = {}
     if session.folder.journal() is not None:
         session.sql("checkpoint")
-        lost = load_list_journal.settle(session.folder, done_files(session))
+        lost = load_list_journal.settle(session.folder, loaded_files(session))
     load_list_journal.begin(session.folder, paths, graph_iri, lost=lost)
 
 
-def _enter(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    _forget(session)
+def _add_to_list(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
+    _clear_list(session)
     for path in paths:
         session.sql("ld_add(?, ?)", (str(path), graph_iri))
 
 
-def _run(
-    session: Session, paths: Sequence[Path], loaders: int, progress: Progress | None, least_free_bytes: int
+def _run_loaders(
+    session: Session, paths: Sequence[Path], loaders: int, progress: OnLoadProgress | None, min_free_bytes: int
 ) -> None:
-    """Start the loaders and watch the list, and the disk, until all of them have ended."""
+    """Start the loaders and watch the load list and the disk until all loaders have ended."""
     sizes = {str(path): path.stat().st_size for path in paths}
-    place = session.folder.database.parent
+    disk = session.folder.database.parent
     started = time.monotonic()
-    clients = [session.begin("rdf_loader_run()") for _ in range(max(1, min(loaders, len(paths))))]
+    clients = [session.start_statement("rdf_loader_run()") for _ in range(max(1, min(loaders, len(paths))))]
     try:
         load_list_journal.note_clients(session.folder, [client.pid for client in clients])
-        next_look = started + POLL_SECONDS
+        next_poll = started + POLL_SECONDS
         while any(client.poll() is None for client in clients):
             time.sleep(0.02)
-            if time.monotonic() < next_look:
+            if time.monotonic() < next_poll:
                 continue
-            next_look = time.monotonic() + POLL_SECONDS
-            if free_bytes(place) < least_free_bytes:
+            next_poll = time.monotonic() + POLL_SECONDS
+            if free_bytes(disk) < min_free_bytes:
                 raise ServerError(
-                    f"Loading was stopped before the disk was full: {free_space(place)} are free at {place}. "
-                    f"What was loaded is kept. Make room there and load the rest."
+                    f"Loading stopped because the disk is nearly full: {free_space(disk)} are free at {disk}. "
+                    f"What was loaded is kept. Free some space and load the rest."
                 )
             if progress and all(client.poll() is None for client in clients):
                 progress(_progress(session, sizes, time.monotonic() - started))
-        for error in [session.finish(client) for client in clients]:
+        for error in [session.finish_statement(client) for client in clients]:
             if error:
                 raise error
     finally:
-        for client in clients:  # the server ends a loader whose client is gone
+        for client in clients:  # the server ends a loader when its client ends
             if client.poll() is None:
                 client.kill()
                 client.communicate()
@@ -154,20 +154,21 @@ def _run(
 
 
 def _abandon(session: Session) -> dict[str, str]:
-    """After a load that failed: keep what is loaded; gives the files that have to be loaded again, as far as the
-    server can still be asked. If it cannot, its next start finds out.
+    """After a failed load keep what is loaded and return the files that have to be loaded again.
+
+    If the server does not answer, its next start finds them.
     """
     try:
         session.sql("checkpoint")
-        lost = load_list_journal.settle(session.folder, done_files(session))
-        _forget(session)
+        lost = load_list_journal.settle(session.folder, loaded_files(session))
+        _clear_list(session)
         return lost
     except KgqaError:
         return {}
 
 
-def done_files(session: Session) -> list[str]:
-    """The files that the server's list calls loaded, those with an error left out."""
+def loaded_files(session: Session) -> list[str]:
+    """Return the files that the load list reports as loaded without an error."""
     return [
         file for (file,) in session.sql("select ll_file from DB.DBA.LOAD_LIST where ll_state = 2 and ll_error is null")
     ]
@@ -198,6 +199,6 @@ def _results(session: Session, paths: Sequence[Path]) -> list[FileResult]:
     return results
 
 
-def _forget(session: Session) -> None:
-    """Strike our files off the server's list, those of earlier loads too: a loader takes up whatever waits there."""
+def _clear_list(session: Session) -> None:
+    """Delete all files of the import folder from the load list: a loader loads whatever is waiting there."""
     session.sql("delete from DB.DBA.LOAD_LIST where strstr(ll_file, ?) = 0", (f"{session.folder.import_folder}/",))

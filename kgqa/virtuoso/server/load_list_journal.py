@@ -1,8 +1,8 @@
-"""Which files are being loaded: kept on disk, so that after a crash it can be said what has to be loaded again.
+"""Records in loading.json which files are being loaded, to report after a crash which have to be loaded again.
 
-The server keeps a list of its own (`DB.DBA.LOAD_LIST`). Loaders write without a log of changes, so a crash takes the
-database back to its last checkpoint, and the server's list with it: whatever that list calls done was on disk. The
-journal holds the names of all files, because the list may have lost them.
+The server keeps a list of its own (`DB.DBA.LOAD_LIST`). Loaders write without a transaction log, so after a crash the
+database and this list are those of the last checkpoint: a file that the list reports as loaded is on disk. The journal
+has the names of all files, which the list may have lost.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from typing import Any
 
 from kgqa.lock_files import held
 from kgqa.virtuoso.instance.folder import ServerFolder
-from kgqa.virtuoso.instance.processes import alive, name_of
+from kgqa.virtuoso.instance.processes import is_alive, process_name
 from kgqa.words import clean, sentence
 
-SHOWN_FILES = 20
+MAX_SHOWN_FILES = 20
 LOAD_LOCK = "graph-load.lock"
-"""Is held by whoever makes files and loads them, of either kind."""
-GO_ON = {"freebase-load": "kgqa freebase load DUMP --resume", "graph-load": "kgqa graph load --resume --into URL"}
-"""How loads go on that make their files themselves, by the folder that these lie in."""
+"""The lock file that `graph load` and `freebase load` hold while they write chunk files and load them."""
+RESUME_COMMANDS = {
+    "freebase-load": "kgqa freebase load DUMP --resume",
+    "graph-load": "kgqa graph load --resume --into URL",
+}
+"""The commands that resume loads of generated files, by the name of their folder."""
 
 
 def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
-    """Note that these files are about to be loaded into a graph.
+    """Record that these files are about to be loaded into a graph.
 
     Args:
-        lost: files of earlier loads that have to be loaded again, and their graphs. Those among `files` are done with.
+        lost: files of earlier loads that have to be loaded again, and their graphs; those in `files` are dropped.
     """
     names = [str(file) for file in files]
     left = {file: graph for file, graph in lost.items() if file not in names}
@@ -36,15 +39,15 @@ def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: 
 
 
 def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
-    """Note the SQL clients that load: they live as long as the server works for them, even if we are killed."""
+    """Record the SQL clients that load: they run as long as their loaders, even if this process is killed."""
     _write(folder, {**(folder.journal() or {}), "clients": list(pids)})
 
 
 def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
-    """A load has ended, well or not: keep in the journal what is not on disk.
+    """After the end of a load keep in the journal the files that are not on disk.
 
     Args:
-        done: the files that the server's list calls loaded, as of its last checkpoint.
+        done: the files that the server's list reports as loaded, as of its last checkpoint.
 
     Returns:
         The files that have to be loaded again, and the graph of each.
@@ -52,7 +55,7 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
     journal = folder.journal()
     if journal is None:
         return {}
-    lost = still_lost(journal, done)
+    lost = missing_files(journal, done)
     if lost:
         _write(folder, {**journal, "files": [], "lost": lost, "clients": []})
     else:
@@ -60,8 +63,8 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
     return lost
 
 
-def forget_made(folder: ServerFolder, name: str) -> None:
-    """Forget what was lost of the files that a load made itself, in this folder: it makes them anew, or is given up."""
+def forget_chunks_of(folder: ServerFolder, name: str) -> None:
+    """Drop the lost files of this folder: their load writes them again or is discarded."""
     journal = folder.journal()
     if journal is not None and not journal["files"]:
         lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
@@ -71,64 +74,71 @@ def forget_made(folder: ServerFolder, name: str) -> None:
             folder.journal_file.unlink(missing_ok=True)
 
 
-def still_lost(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
-    """The files that have to be loaded again, and the graph of each, given those the server calls loaded."""
+def missing_files(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
+    """Return the files that are not loaded, and the graph of each, given those the server reports as loaded."""
     finished = set(done)
     return {**journal["lost"], **{file: journal["graph"] for file in journal["files"] if file not in finished}}
 
 
-def loader_runs(journal: Mapping[str, Any]) -> bool:
-    """Whether one of the clients that load is still there."""
-    return any(alive(pid) and name_of(pid).startswith("isql") for pid in journal["clients"])
+def has_running_loader(journal: Mapping[str, Any]) -> bool:
+    """Tell whether one of the loading clients still runs."""
+    return any(is_alive(pid) and process_name(pid).startswith("isql") for pid in journal["clients"])
 
 
 def advice(lost: Mapping[str, str]) -> str:
-    """What to tell of files that have to be loaded again, given the graph of each; empty where there are none."""
+    """Say which files have to be loaded again, given the graph of each; empty if there are none."""
     if not lost:
         return ""
     folders = {Path(file).parent.name for file in lost}
-    if folders <= GO_ON.keys():
-        ways = " and ".join(GO_ON[folder] for folder in sorted(folders))
-        return f"A load into {', '.join(f'<{graph}>' for graph in sorted(set(lost.values())))} was interrupted. Go on: {ways}"
-    graphs = sorted(set(lost.values()))
+    if folders <= RESUME_COMMANDS.keys():
+        commands = " and ".join(RESUME_COMMANDS[folder] for folder in sorted(folders))
+        graphs = ", ".join(f"<{graph}>" for graph in sorted(set(lost.values())))
+        return f"A load into {graphs} was interrupted. Resume it: {commands}"
     parts = []
-    for graph in graphs:
+    for graph in sorted(set(lost.values())):
         names = [Path(file).name for file in lost if lost[file] == graph]
-        more = f" and {len(names) - SHOWN_FILES} more (loading.json has them all)" if len(names) > SHOWN_FILES else ""
-        parts.append(f"{', '.join(names[:SHOWN_FILES])}{more} into <{graph}>")
+        more = (
+            f" and {len(names) - MAX_SHOWN_FILES} more (all are in loading.json)"
+            if len(names) > MAX_SHOWN_FILES
+            else ""
+        )
+        parts.append(f"{', '.join(names[:MAX_SHOWN_FILES])}{more} into <{graph}>")
     number = "1 file has" if len(lost) == 1 else f"{len(lost)} files have"
     return (
-        f"A load was interrupted: {number} to be loaded again (what is in already does no harm): {'; '.join(parts)}. "
-        f"To forget about it, remove loading.json in the server's folder."
+        f"A load was interrupted: {number} to be loaded again (triples already loaded do no harm): {'; '.join(parts)}. "
+        f"To discard this list, remove loading.json in the server's folder."
     )
 
 
-def left_to_do(folder: ServerFolder, lost: Mapping[str, str]) -> str:
-    """`advice`, and the same of loads that make their files themselves: between two groups nothing is lost, and yet
-    half of the graph is missing. Of those, nothing is said while one is going on.
+def unfinished_loads(folder: ServerFolder, lost: Mapping[str, str]) -> str:
+    """Return `advice`, extended by interrupted loads of generated files.
+
+    Between two groups such a load has lost no file, though its graph is incomplete. Nothing is reported while it runs.
     """
-    if not lost and not any((folder.path / f"{name}.json").exists() for name in GO_ON):
-        return ""  # the lock is not touched without need
-    going_on = held(folder.path / LOAD_LOCK)
-    left = {file: graph for file, graph in lost.items() if not going_on or Path(file).parent.name not in GO_ON}
+    if not lost and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
+        return ""  # without touching the lock
+    running = held(folder.path / LOAD_LOCK)
+    left = {file: graph for file, graph in lost.items() if not running or Path(file).parent.name not in RESUME_COMMANDS}
     parts = [advice(left)] if left else []
-    for name, way in GO_ON.items():
-        graph = None if going_on else _half_loaded(folder, name)
-        if graph is not None and not any(way in part for part in parts):
-            option = folder.option if name == "freebase-load" else ""  # the other finds its server by the URL
-            parts.append(f"A load into <{graph}> was interrupted. Go on: {way}{option}")
+    for name, command in RESUME_COMMANDS.items():
+        graph = None if running else _interrupted_graph(folder, name)
+        if graph is not None and not any(command in part for part in parts):
+            option = (
+                folder.folder_option if name == "freebase-load" else ""
+            )  # the other command finds its server by the URL
+            parts.append(f"A load into <{graph}> was interrupted. Resume it: {command}{option}")
     return " ".join([*map(sentence, parts[:-1]), *parts[-1:]])
 
 
-def _half_loaded(folder: ServerFolder, name: str) -> str | None:
-    """The graph that an interrupted load was into, None where there is no such load."""
+def _interrupted_graph(folder: ServerFolder, name: str) -> str | None:
+    """Return the graph of an interrupted load; None if there is no such load."""
     try:
         data = json.loads((folder.path / f"{name}.json").read_text(encoding="utf-8"))
         return clean(str(data["graph"] if "graph" in data else data["options"]["graph_iri"]))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError):
-        return "unknown: what was noted is damaged"
+        return "unknown: the journal is damaged"
 
 
 def _write(folder: ServerFolder, entry: Mapping[str, Any]) -> None:

@@ -1,16 +1,18 @@
-"""How a server is, told from its lock file, its port, its log and our journal."""
+"""Determines the status of a server from its lock file, port, log and load journal."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.virtuoso.instance.folder import ServerFolder
-from kgqa.virtuoso.instance.processes import Process, listens, lock_owner
+from kgqa.virtuoso.instance.processes import Process, is_listening, lock_owner
 from kgqa.virtuoso.instance.server_log import last_error, log_tail
-from kgqa.virtuoso.server.load_list_journal import left_to_do, loader_runs, still_lost
+from kgqa.virtuoso.server.load_list_journal import has_running_loader, missing_files, unfinished_loads
 
 State = OneOf["stopped", "starting", "running", "loading", "crashed"]
 _VERSION = re.compile(r"^\S+ Version (\S+)", re.MULTILINE)
@@ -18,9 +20,13 @@ LOG_TAIL_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """`disk_bytes` counts the database and everything in the server's folder; `triples` only where it was asked for;
-    `message` is what to know and to do, empty when there is nothing.
+class ServerStatus:
+    """The status of a server.
+
+    Attributes:
+        triples: number of triples in all graphs; None if not requested.
+        disk_bytes: bytes of the database and of all files in the server's folder.
+        message: what is wrong and what to do; empty if nothing is.
     """
 
     state: State
@@ -33,12 +39,12 @@ class Status:
     message: str = ""
 
 
-def state_of(folder: ServerFolder, url: str) -> Status:
-    """The status, without asking the server anything. A half-made or missing folder is a stopped server."""
+def server_status(folder: ServerFolder, url: str) -> ServerStatus:
+    """Return the status without a request to the server; a missing or incomplete folder is a stopped server."""
     owner = lock_owner(folder.lock)
     journal = folder.journal()
     state, message = _state(folder, owner, journal)
-    return Status(
+    return ServerStatus(
         state=state,
         url=url,
         folder=str(folder.path),
@@ -49,21 +55,21 @@ def state_of(folder: ServerFolder, url: str) -> Status:
     )
 
 
-def _state(folder: ServerFolder, owner: Process | None, journal) -> tuple[State, str]:
-    lost = left_to_do(folder, still_lost(journal, ()) if journal else {})
+def _state(folder: ServerFolder, owner: Process | None, journal: Mapping[str, Any] | None) -> tuple[State, str]:
+    lost = unfinished_loads(folder, missing_files(journal, ()) if journal else {})
     if owner is None:
         if not folder.lock.exists():
             return "stopped", lost
         parts = [
-            "Its process is gone without having shut down: it was killed, or died.",
+            "The server process ended without a shutdown: it was killed or crashed.",
             last_error(log_tail(folder.log)),
-            "Files that were being loaded may have to be loaded again: the start says which." if journal else lost,
-            f"Start it again, it recovers by itself: kgqa virtuoso start{folder.option}",
+            "Files that were being loaded may have to be loaded again; the start lists them." if journal else lost,
+            f"Start it again; it recovers by itself: kgqa virtuoso start{folder.folder_option}",
         ]
         return "crashed", " ".join(part for part in parts if part)
-    if not listens(folder.record().sql_port):
-        return "starting", "It is still reading its database or the log of changes, or is about to end."
-    if journal and loader_runs(journal):
+    if not is_listening(folder.record().sql_port):
+        return "starting", "The server is reading its database or transaction log, or is shutting down."
+    if journal and has_running_loader(journal):
         return "loading", ""
     return "running", lost
 
@@ -74,9 +80,9 @@ def _version(log: Path) -> str:
 
 
 def disk_bytes(folder: ServerFolder) -> int:
-    """Bytes on disk of the server's folder and of an adopted database elsewhere."""
+    """Return the bytes on disk of the server's folder and of an adopted database elsewhere."""
     database = folder.database
-    files = {path for path in folder.path.rglob("*")} if folder.path.is_dir() else set()
+    files = set(folder.path.rglob("*")) if folder.path.is_dir() else set()
     files |= {database, database.with_suffix(".trx")}
     total = 0
     for path in files:

@@ -1,5 +1,7 @@
-"""Lines that the server's loader does not take as they are: those it would change, known by their form, and those it
-refuses, found by halves, because it gives up a whole file for one of them.
+"""Finds lines that the server's loader does not load unchanged.
+
+Lines that it would change are recognised by their form. Lines that it rejects are found by bisection, because the
+loader gives up a whole file for one of them.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from kgqa.errors import ServerError
 from kgqa.graph.rdf.server_lines import unsendable
 from kgqa.virtuoso.server.server import Server
 
-MOST_REFUSED = 100
-"""Refused lines in one chunk beyond which something else must be wrong."""
+MAX_REJECTED = 100
+"""Maximum number of rejected lines per chunk; beyond it something else is wrong."""
 
 _RISKY = re.compile(
     rb'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|duration|dayTimeDuration|yearMonthDuration)> \.\n\Z'
@@ -21,26 +23,26 @@ _RISKY = re.compile(
 _INTEGER = re.compile(rb'"[+-]?[0-9]+"\^\^')
 
 
-def unfit(line: bytes) -> str | None:
-    """Why the server's loader would not keep a canonical line as it is, None where it would."""
+def unloadable_reason(line: bytes) -> str | None:
+    """Return why the server's loader would change a canonical line; None if it would not."""
     typed = _RISKY.search(line)
     if typed and typed[1] == b"integer" and not _INTEGER.match(line, line.index(b' "') + 1):
-        return "no integer, though it says so: the server would make 0 of it"
+        return "not an integer despite its datatype: the server would store 0"
     if typed and typed[1] != b"integer":
-        return "the server does not keep durations: it would make a number of this one"
+        return "the server does not support durations: it would store a number"
     return unsendable(line)
 
 
-def refused_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:
-    """The lines of a file that the server refuses, and what it says of each; all others are loaded.
+def load_accepted_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:
+    """Load a file without the lines that the server rejects; return these, each with the error message.
 
     Args:
-        chunk: N-Triples in the import folder; what is written beside it is removed again.
+        chunk: N-Triples in the import folder; temporary files are written beside it.
 
     Raises:
-        ServerError: there are too many, or the load fails otherwise.
+        ServerError: more than MAX_REJECTED lines are rejected, or the load fails otherwise.
     """
-    refused: dict[bytes, str] = {}
+    rejected: dict[bytes, str] = {}
     pending: list[list[bytes]] = [chunk.read_bytes().splitlines(keepends=True)]
     while pending:
         lines = pending.pop()
@@ -49,22 +51,22 @@ def refused_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:
             if error and len(half) > 1:
                 pending.append(half)
             elif error:
-                refused[half[0]] = error
-        if len(refused) > MOST_REFUSED:
+                rejected[half[0]] = error
+        if len(rejected) > MAX_REJECTED:
             raise ServerError(
-                f"The server refuses more than {MOST_REFUSED} lines in a row of files, the last one with: "
-                f"{list(refused.values())[-1]}. Look at its log: kgqa virtuoso status"
+                f"The server rejects more than {MAX_REJECTED} lines of a chunk, the last one with: "
+                f"{list(rejected.values())[-1]}. Check the server: kgqa virtuoso status"
             )
-    return refused
+    return rejected
 
 
 def _loaded(server: Server, chunk: Path, pieces: Sequence[list[bytes]], graph: str) -> list[str | None]:
-    """What the server says of each piece, None where it took all of it."""
+    """Load each piece and return its error message, None without an error."""
     paths = [chunk.with_suffix(f".{number}.nt") for number in range(len(pieces))]
     try:
         for path, lines in zip(paths, pieces):
             path.write_bytes(b"".join(lines))
-        # one by one: a piece that fails must not take another one with it
+        # one by one, because a failing piece could take others with it
         return [server.load([path], graph)[0].error for path in paths]
     finally:
         for path in paths:
