@@ -39,9 +39,9 @@ from kgqa.evaluation.metrics.measures import (
     summarise,
 )
 from kgqa.evaluation.runs.asking import ask_all
-from kgqa.graph.embedded.building import file_job
+from kgqa.graph.embedded.bulk_load import file_job
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.methods.ask import open_resources
 from kgqa.settings import Settings, resolve
 
@@ -92,7 +92,7 @@ def loaded(files: Sequence[Path], work: Path) -> Path:
     if not folder.exists():
         print(f"Loading {len(files)} files into {folder.path} (once) ...", file=sys.stderr)
         folder.path.mkdir(parents=True, exist_ok=True)
-        load_files(folder.path, files, restart=True)
+        load_graph(folder.path, files, restart=True)
     return folder.path
 
 

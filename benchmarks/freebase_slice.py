@@ -17,7 +17,7 @@ from common import data_file
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath
@@ -44,7 +44,7 @@ def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
     if not folder.exists():
         print(f"Loading {len(files)} files into {folder.path} (once) ...", file=sys.stderr)
         place.mkdir(parents=True, exist_ok=True)
-        load_files(folder.path, files, restart=True, schema="freebase")
+        load_graph(folder.path, files, restart=True, schema="freebase")
     if {Path(file["path"]).name for file in folder.meta().files} != {file.name for file in files}:
         sys.exit(f"{folder.path} holds another graph. Remove it, or give another folder: --graph FOLDER")
     return open_graph(folder.path, cache=Cache(place / "cache"), timeout=timeout)

@@ -39,18 +39,18 @@ from typing import Any
 from common import data_file, machine, percentile, print_json, print_table
 
 from kgqa.cache import Cache
-from kgqa.explore.linking import Fit, find_mentions, link
+from kgqa.explore.linking import RelationFit, find_mentions, link
 from kgqa.explore.masking import leaks, mask
-from kgqa.explore.spans import keys_of
+from kgqa.explore.word_matching import word_keys
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.reading import read_names
 from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
-from kgqa.rank.embedding.semantic import open_encoder
+from kgqa.rank.embedding.encoder import open_encoder
 
 LIMIT = 0.9
 FREEBASE = tuple(
@@ -102,7 +102,7 @@ def ready_graph(name: str, work: Path) -> KnowledgeGraph:
     if not folder.exists():
         print(f"Loading {name} into {folder.path} (once) ...", file=sys.stderr)
         work.mkdir(parents=True, exist_ok=True)
-        load_files(folder.path, files, restart=True)
+        load_graph(folder.path, files, restart=True)
     return open_graph(folder.path, cache=Cache(work / "cache"))
 
 
@@ -124,7 +124,7 @@ def gold_of(graph: KnowledgeGraph, row: dict[str, Any]) -> list[Entity]:
     return list(dict.fromkeys(Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]))
 
 
-def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: Fit | None) -> dict[str, float]:
+def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: RelationFit | None) -> dict[str, float]:
     topics = first = five = as_many = known = right = taken = same = 0
     seconds = 0.0
     for row in rows:
@@ -133,13 +133,13 @@ def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: Fit | None) 
         found = [item.entity for item in link(graph, row["question"], fit=fit, limit=max(5, len(gold)))]
         seconds += time.perf_counter() - started
         chosen = {mention.matches[0].entity for mention in find_mentions(graph, row["question"], fit=fit)}
-        asked = set(keys_of(row["question"]))
+        asked = set(word_keys(row["question"]))
         names = graph.names.names_of(list(gold))
         topics += len(gold)
         first += len(gold & set(found[:1]))
         five += len(gold & set(found[:5]))
         as_many += len(gold & set(found[: len(gold)]))
-        known += sum(any(asked & set(keys_of(name)) for name in names[topic]) for topic in gold)
+        known += sum(any(asked & set(word_keys(name)) for name in names[topic]) for topic in gold)
         right += len(gold & chosen)
         taken += len(chosen)
         same += gold == chosen
@@ -187,15 +187,15 @@ def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any
             yield half, part
 
 
-def similarity(work: Path) -> Fit | None:
+def similarity(work: Path) -> RelationFit | None:
     """The offline encoder as a judge of fit; None where none is installed."""
     encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
     if encoder is None:
         return None
-    return lambda question, texts: (encoder.encode(list(texts)) @ encoder.encode_once([question])[0]).tolist()
+    return lambda question, texts: (encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]).tolist()
 
 
-def measure(names: list[str], work: Path, limit: int, fit: Fit | None) -> dict[str, list[dict[str, Any]]]:
+def measure(names: list[str], work: Path, limit: int, fit: RelationFit | None) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {"linking": [], "masking": []}
     for name in names:
         with ready_graph(name, work) as graph:

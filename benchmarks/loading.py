@@ -2,7 +2,7 @@
 
 Measured, in seconds of wall time, on freebase_fast/kg.nt.gz (214,593 triples, gzip):
 
-- kgqa: `load_files` into a fresh folder (decompress, check and hash every line, engine, publish), then
+- kgqa: `load_graph` into a fresh folder (decompress, check and hash every line, engine, publish), then
   `open_graph(...).names` with an empty cache, which builds the index of names: after it, a question can be asked.
 - bare: `pyoxigraph.Store(fresh folder).bulk_load(gzip.open(...))` and `flush()`.
 
@@ -41,11 +41,11 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
     import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
 
     from kgqa.cache import Cache
-    from kgqa.graph.embedded.loading import load_files
+    from kgqa.graph.embedded.loading import load_graph
     from kgqa.graph.opening import open_graph
 
     started = time.perf_counter()
-    report = load_files(folder / "graph", [file])
+    report = load_graph(folder / "graph", [file])
     loaded = time.perf_counter()
     with open_graph(folder / "graph", cache=Cache(folder / "cache")) as graph:
         names = graph.names.count

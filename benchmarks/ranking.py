@@ -27,8 +27,8 @@ from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.rank import lexical
-from kgqa.rank.embedding.onnx_export import MINIMUM_COSINE, OnnxEncoder
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.rank.embedding.onnx_encoder import MINIMUM_COSINE, OnnxEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
 from kgqa.schema import load_schema
 from kgqa.words import relation_words

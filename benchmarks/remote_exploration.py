@@ -145,16 +145,16 @@ def operations(
     steps = graph.next_steps(RelationPath(topic)).steps
     one_hop = [path for path in paths if len(path) == 1][:3]
     if len(one_hop) == 3:
-        add("frontier of 3", lambda: graph.each(graph.next_steps, one_hop))
+        add("frontier of 3", lambda: graph.map(graph.next_steps, one_hop))
     beam = [RelationPath(topic, (step,)) for step in steps[:10]]
     if len(beam) == 10:
-        add("beam of 10", lambda: graph.each(graph.next_steps, beam))
+        add("beam of 10", lambda: graph.map(graph.next_steps, beam))
     add("degree", lambda: graph.degree(topic))
     near = [node for _, node in graph.neighbours(topic, limit=25) if isinstance(node, Entity)][:50]
 
     def labels() -> dict[Entity, str]:
         for entity in near:
-            graph.derived.labels.pop(entity, None)  # kept in memory once they are known
+            graph.tables.labels.pop(entity, None)  # kept in memory once they are known
         return graph.labels(near)
 
     if near:

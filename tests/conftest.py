@@ -1,4 +1,4 @@
-"""What all tests share: a cache of their own, the hypothesis profile, and where real data may lie."""
+"""Shared by all tests: a cache of their own, markers by fixture, the hypothesis profile, the folder of real data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from kgqa.graph.endpoint.requests.gate import Gate
 
+pytest_plugins = ["tests.cli_runner", "tests.virtuoso_server"]
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("KGQA_SOAK") == "1"
 
@@ -22,22 +23,34 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("kgqa")
-# a shell that starts a command in the background has it ignore Ctrl-C, and so what it starts in turn
+# A shell lets background jobs ignore Ctrl-C, and their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests whose fixtures start a process of the command line, or a server."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & {"kgqa_process", "started"}:
+            item.add_marker(pytest.mark.cli)
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if fixtures & {"virtuoso_server", "prepared_folder"} or any(str(each) == "virtuoso" for each in parameters):
+            item.add_marker(pytest.mark.server)
 
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory) -> Path:
-    """One cache folder for the whole run, so that the embedding model is exported once."""
+    """One cache folder for the whole session: the embedding model is exported once."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(session_cache, tmp_path, monkeypatch):
-    """No test reads or writes the user's cache or settings."""
+    """Keep tests away from the user's cache and settings."""
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
-    # what a server on this port asked for in an earlier test is not what this one asks for
+    # A later test may reuse the port of an earlier server, with other limits.
     Gate._gates.clear()
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
@@ -45,8 +58,8 @@ def _own_cache(session_cache, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real data; the test is skipped where it is not."""
+    """The folder of real data; skips the test if it does not exist."""
     folder = Path(os.environ.get("KGQA_DATA") or ROOT.parent / "shared" / "data")
     if not folder.is_dir():
-        pytest.skip("the data folder is not here: set KGQA_DATA")
+        pytest.skip("no data folder; set KGQA_DATA")
     return folder

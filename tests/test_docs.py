@@ -14,8 +14,8 @@ from kgqa.answer_json import answer_object
 from kgqa.schema import _KEYS, parse_schema
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
+from tests.cli_runner import KGQA
 from tests.conftest import ROOT
-from tests.end_to_end.conftest import KGQA
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

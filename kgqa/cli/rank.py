@@ -81,19 +81,19 @@ def train(
     from kgqa.errors import ModelUnavailable, SettingsError
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
-    from kgqa.rank.embedding.semantic import open_encoder
+    from kgqa.rank.embedding.encoder import open_encoder
     from kgqa.schema import load_schema
+    from kgqa.training.fitting import TrainingSettings
     from kgqa.training.ontology import read_ontology
-    from kgqa.training.pools import read_questions
+    from kgqa.training.questions import read_training_questions
     from kgqa.training.ranker import train_ranker
-    from kgqa.training.trainer import TrainingSettings
 
     if not graph_paths and ontology is None:
         raise click.UsageError("Give --graph or --ontology (or both): without paths to tell apart nothing is learned.")
     if out.is_dir() or not out.parent.is_dir():
         raise SettingsError(f"--out {out} cannot be written: give a file in a folder that exists.")
-    rows = [row for file in questions for row in read_questions(file)]
-    measured = [row for file in evaluated for row in read_questions(file)]
+    rows = [row for file in questions for row in read_training_questions(file)]
+    measured = [row for file in evaluated for row in read_training_questions(file)]
     used = load_schema(schema)
     roles = read_ontology(ontology, used) if ontology else None
     chosen = settings_from(options)

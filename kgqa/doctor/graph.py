@@ -12,7 +12,7 @@ from kgqa.doctor.sample import Sample
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Store, only_count
+from kgqa.graph.store import Store, single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, languages_of
 from kgqa.model import Entity, Literal
 from kgqa.schema import BUNDLED, Schema, bundled_schema
@@ -191,7 +191,7 @@ def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
         if inverse:
             some = list(sampled[:BOTH_WAYS])
             query = render("doctor_both_ways", view=graph.view, inverse=Entity(inverse), pairs=some)
-            count = only_count(graph.store.select(query, fresh=True))
+            count = single_count(graph.store.select(query, fresh=True))
             edges, there = edges + len(some), there + min(len(some), count)
     found = f"{len(pairs):,} pairs are declared ({predicates})."
     if edges:
@@ -205,7 +205,7 @@ def check_types(graph: KnowledgeGraph) -> Check:
     predicates = ", ".join(map(graph.schema.short_id, (*graph.schema.range, *graph.schema.domain)))
     if not predicates:
         return Check(name, "skipped", "The schema names no predicate for what relations lead to.")
-    types, all_ = graph.derived.types, len(graph.relations)
+    types, all_ = graph.tables.types, len(graph.relations)
     found = f"Of {len(types['out']):,} of {all_:,} relations the range is known, of {len(types['in']):,} the domain."
     if types["out"]:
         return Check(name, "ok", found)
@@ -324,7 +324,7 @@ def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, flo
     """
     started = time.monotonic()
     try:
-        count = only_count(store.select(render("count_triples", view=view), fresh=True))
+        count = single_count(store.select(render("count_triples", view=view), fresh=True))
     except (StoreTimeout, PartialResult):
         return None, time.monotonic() - started
     return count, time.monotonic() - started

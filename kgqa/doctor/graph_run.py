@@ -133,7 +133,7 @@ class GraphExamination:
             return None
         if isinstance(store, HurriedEndpoint):
             store.looking_at(found)
-        self.id = GraphId(store.place, found)
+        self.id = GraphId(store.location, found)
         return tuple(map(Entity, found))
 
     def _count(self, store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity], *, public: bool) -> None:
@@ -174,7 +174,7 @@ class GraphExamination:
             return load_schema(self.settings["graph.schema"]), "settings"
         kept = store.meta.schema if isinstance(store, HurriedFolder) else None
         if kept:
-            return load_schema(Path(store.place) / kept if kept.endswith(".toml") else kept), "folder"
+            return load_schema(Path(store.location) / kept if kept.endswith(".toml") else kept), "folder"
         return None, "detected"
 
     # --- what is in it, and how fast it comes
@@ -198,7 +198,7 @@ class GraphExamination:
         try:
             self._read(graph)
         finally:
-            graph.derived.close()
+            graph.tables.close()
 
     def _is_large(self, store: HurriedEndpoint | HurriedFolder) -> bool:
         """Whether a server's graph is too large for queries over all its triples."""

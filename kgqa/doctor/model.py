@@ -9,11 +9,11 @@ from pathlib import Path
 
 from kgqa.doctor.checks import Check, percentile, seconds_words, skipped, what_and_next
 from kgqa.errors import KgqaError
-from kgqa.llm.backends.constraints import FIELD, WAYS, Way
+from kgqa.llm.backends.constraints import CONSTRAINT_MODES, REQUEST_FIELDS, ConstraintMode
 from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.parse import read_choice
+from kgqa.llm.replies.choices import read_choice
 from kgqa.servers import OPENAI_URL
 from kgqa.settings import Settings
 
@@ -117,28 +117,30 @@ def _try_choices(model: LLM, prompt: Prompt) -> Calls:
         before = ways_given_up(model)
         completions += _complete(model, [prompt]).completions
         now = ways_given_up(model)
-        if completions[-1].constrained or completions[-1].failure or now in (before, set(FIELD)):
+        if completions[-1].constrained or completions[-1].failure or now in (before, set(REQUEST_FIELDS)):
             break
     return Calls(tuple(completions), time.monotonic() - started)
 
 
 def _complete(model: LLM, prompts: Sequence[Prompt]) -> Calls:
     started = time.monotonic()
-    completions = model.complete(prompts, until=started + SECONDS)
+    completions = model.complete(prompts, deadline=started + SECONDS)
     return Calls(tuple(completions), time.monotonic() - started)
 
 
-def choice_mode(model: LLM, completions: Sequence[Completion]) -> Way:
+def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode:
     """The way in which a server holds the model to choices, by what it did and what was noted of it."""
     if not completions[-1].constrained:
         return "free"
-    ways = WAYS if getattr(model, "url", "") != OPENAI_URL else WAYS[1:]
+    ways = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
     return next(way for way in ways if way not in ways_given_up(model))
 
 
-def ways_given_up(model: LLM) -> set[Way]:
+def ways_given_up(model: LLM) -> set[ConstraintMode]:
     """The ways of holding the model to choices that its notes say were tried in vain."""
-    return {way for way in FIELD if any(f"to choices by {FIELD[way]}," in note for note in model.notes)}
+    return {
+        way for way in REQUEST_FIELDS if any(f"to choices by {REQUEST_FIELDS[way]}," in note for note in model.notes)
+    }
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
@@ -162,7 +164,7 @@ def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
     return Check("model", "ok", found)
 
 
-def judge_mode(mode: Way, completions: Sequence[Completion]) -> Check:
+def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check:
     """The verdict on how choices are kept to, and on whether replies can be read."""
     name = "choice mode"
     usable = [each for each in completions if not each.failure]
@@ -181,7 +183,7 @@ def judge_mode(mode: Way, completions: Sequence[Completion]) -> Check:
         return Check(name, verdict, found, remedy)
     if read < len(usable):
         return Check(
-            name, "warning", f"{mode}, yet only {parsed}", "See what the server does with " + FIELD[mode] + "."
+            name, "warning", f"{mode}, yet only {parsed}", "See what the server does with " + REQUEST_FIELDS[mode] + "."
         )
     return Check(name, "ok", f"{mode}: the server holds the model to the choices. {parsed}")
 

@@ -69,7 +69,7 @@ def sampled_relations(graph: KnowledgeGraph) -> list[str]:
     """Relations that exploration walks along and that no mediator stands at, the most frequent one first, the others
     spread over all the rest.
     """
-    known = list(graph.relations) if graph.derived.counted else _relations_met(graph)
+    known = list(graph.relations) if graph.tables.counted else _relations_met(graph)
     usable = [r for r in known if not graph.is_noise(r) and not _at_mediators(graph, r)]
     # the rarer half has an edge or two each, and tells little
     usable = usable[: max(RELATIONS, len(usable) // 2)]

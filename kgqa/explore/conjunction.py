@@ -22,7 +22,7 @@ def join_topics(
     ranked: Sequence[Candidate],
     partners: Mapping[Entity, Sequence[Candidate]],
     *,
-    meetings: Meetings,
+    meetings: JoinFinder,
     trace: Trace,
     alternatives: int = 1,
 ) -> list[Candidate]:
@@ -64,7 +64,7 @@ def _joined(
     candidate: Candidate,
     others: Sequence[Entity],
     partners: Mapping[Entity, Sequence[Candidate]],
-    meetings: Meetings,
+    meetings: JoinFinder,
     alternatives: int,
 ) -> list[Candidate]:
     """A path with a join for each other topic that it meets; of the first such topic with each of several partners."""
@@ -92,7 +92,7 @@ def _may_meet(here: _Ends, there: _Ends) -> bool:
     return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
 
 
-class Meetings:
+class JoinFinder:
     """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
     answered in time, so that a meeting may have been missed.
     """
@@ -113,10 +113,10 @@ class Meetings:
             for number, other in enumerate(others):
                 if here is None:
                     start = RelationPath(path.topic, path.steps[:place])
-                    self._look_up([start, *others[: self._graph.at_once - 1]])
+                    self._look_up([start, *others[: self._graph.concurrency - 1]])
                     here = self._ends[start]
                 if other not in self._ends:
-                    self._look_up(others[number : number + self._graph.at_once])
+                    self._look_up(others[number : number + self._graph.concurrency])
                 if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(place, other))):
                     found.append(Join(place, other))
                     if len(found) == most:
@@ -136,7 +136,7 @@ class Meetings:
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
         late = (StoreTimeout, PartialResult)
         for path, ends in zip(
-            new, self._graph.each(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
+            new, self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
         ):
             self.late = self.late or isinstance(ends, late)
             self._ends[path] = (

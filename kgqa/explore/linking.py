@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.explore.masking import drop_mentions
-from kgqa.explore.mentions import Found, Lookup
+from kgqa.explore.name_lookup import NameHit, NameLookup
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.words import relation_words
 
-Fit = Callable[[str, Sequence[str]], Sequence[float]]
+RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
 """A question without the mention, and the words of an entity's relations -> their similarity to it, up to 1."""
 
 MAX_CANDIDATES = 100
@@ -67,17 +67,17 @@ class Link:
     score: float
 
 
-def find_mentions(graph: KnowledgeGraph, question: str, *, fit: Fit | None = None) -> list[Mention]:
+def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
     """The stretches of a question that name its topics, in the question's order, without overlap.
 
     The best whole name is taken whatever it is, and a part of a name if it is a good part or in capitals; others
     only if they are not just words of relations (`capital` may be a film) nor in lower case in a question with
     capitals, and whole names, or good parts in capitals.
     """
-    ranked = _Ranking(graph, question)
+    ranked = _LinkRanking(graph, question)
     if fit:
         ranked.fit(fit)
-    chosen: list[_Scored] = []
+    chosen: list[_ScoredHit] = []
     for best in ranked.best_of_spans():
         if not (best.whole or best.good_part(first=not chosen)) or (chosen and best.weak):
             continue
@@ -91,9 +91,9 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: Fit | None = Non
     return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
 
 
-def link(graph: KnowledgeGraph, question: str, *, fit: Fit | None = None, limit: int = 5) -> list[Link]:
+def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
     """The entities a question is most likely about, best first, each with its best mention."""
-    ranked = _Ranking(graph, question)
+    ranked = _LinkRanking(graph, question)
     if fit:
         ranked.fit(fit)
     found: dict[Entity, Link] = {}
@@ -105,8 +105,8 @@ def link(graph: KnowledgeGraph, question: str, *, fit: Fit | None = None, limit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
-    found: Found
+class _ScoredHit:
+    found: NameHit
     score: float
     like_a_relation: bool
     lower_case: bool
@@ -126,13 +126,13 @@ class _Scored:
         return self.like_a_relation or self.lower_case
 
 
-class _Ranking:
+class _LinkRanking:
     """The candidates of one question, best first. Two queries for every 50 of the best, for their degrees."""
 
     def __init__(self, graph: KnowledgeGraph, question: str) -> None:
         self.graph = graph
         self.question = question
-        self.lookup = Lookup(question, graph.names)
+        self.lookup = NameLookup(question, graph.names)
         # a relation may have a name too, but nobody asks about it
         found = [
             item
@@ -151,7 +151,7 @@ class _Ranking:
             key=_order,
         )
 
-    def _scored(self, found: Found) -> _Scored:
+    def _scored(self, found: NameHit) -> _ScoredHit:
         words = self.lookup.words[found.start : found.end]
         content = [word.key for word in words if word.key not in STOPWORDS]
         initial = [self.question[word.start] for word in words]
@@ -170,9 +170,9 @@ class _Ranking:
             + LOWER_CASE * lower_case
             + WITHIN_A_NAME * within
         )
-        return _Scored(found, score, like_a_relation, lower_case, self._mixed and upper)
+        return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
 
-    def fit(self, fit: Fit) -> None:
+    def fit(self, fit: RelationFit) -> None:
         """Rank the best anew by what their relations say: a query for each."""
         best = self.items[:MAX_FITTED]
         self._look_up(item.found.match.entity for item in best)
@@ -201,13 +201,13 @@ class _Ranking:
     def _look_up(self, entities: Iterable[Entity]) -> None:
         """Look up the relations of entities, side by side."""
         new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
-        expansions = self.graph.each(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
+        expansions = self.graph.map(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
         labels = self.graph.relation_labels if new else {}
         for entity, expansion in zip(new, expansions):
             words = {relation_words(step.relation, self.graph.schema, labels) for step in expansion.steps}
             self._relations[entity] = tuple(sorted(words))
 
-    def best_of_spans(self) -> Iterable[_Scored]:
+    def best_of_spans(self) -> Iterable[_ScoredHit]:
         """The best candidate of every span, best first."""
         seen = set()
         for item in self.items:
@@ -216,7 +216,7 @@ class _Ranking:
                 seen.add(span)
                 yield item
 
-    def matches_of(self, chosen: _Scored) -> tuple[tuple[NameMatch, ...], bool]:
+    def matches_of(self, chosen: _ScoredHit) -> tuple[tuple[NameMatch, ...], bool]:
         """What a span may mean, best first, and whether the first leads on anywhere.
 
         Entities that have the whole name are not mixed with those that have it in part.
@@ -233,20 +233,22 @@ class _Ranking:
         return tuple(matches), False
 
 
-def _order(item: _Scored) -> tuple[float, bool, str]:
+def _order(item: _ScoredHit) -> tuple[float, bool, str]:
     return (-item.score, item.found.match.kind == "alias", item.found.match.entity.iri)
 
 
-_VOCABULARIES: weakref.WeakKeyDictionary[Derived, tuple[dict[str, int], frozenset[str]]] = weakref.WeakKeyDictionary()
+_VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
     """The stems of all words of a graph's relations, noise left out."""
     relations = graph.relations
-    known = _VOCABULARIES.get(graph.derived)
+    known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:
         telling = (relation for relation in relations if not graph.is_noise(relation))
         names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in telling)
         known = (relations, frozenset(term for name in names for term in terms(name)))
-        _VOCABULARIES[graph.derived] = known
+        _VOCABULARIES[graph.tables] = known
     return known[1]

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgqa.explore.spans import (
+from kgqa.explore.word_matching import (
     ENDINGS,
     Word,
-    derived,
     initials_windows,
-    keys_of,
-    misspelt,
+    is_derived,
+    is_misspelling,
     same_word,
     shortened_windows,
     squeezed_windows,
     windows_of,
+    word_keys,
     words_of,
 )
 from kgqa.model import Entity, Named
@@ -117,7 +117,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedQuestion:
     """A masked question. `spans` are places in the question as it was; `unmasked`: topics no span was found for."""
 
     text: str
@@ -136,7 +136,7 @@ def mask(
     *,
     style: MaskStyle = "drop",
     ids: Mapping[Entity, str] | None = None,
-) -> Masked:
+) -> MaskedQuestion:
     """A question without the names of its topics.
 
     A topic's names are looked for as they are (but for case, accents, punctuation, plurals and the like), and
@@ -151,16 +151,16 @@ def mask(
     spans = _spans(question, names)
     rest = _replaced(question, spans, {})
     if style == "drop" and not re.search(r"\w", rest):
-        return Masked(question, (), tuple(names))
+        return MaskedQuestion(question, (), tuple(names))
     found = {span.topic for span in spans}
     unmasked = tuple(topic for topic in names if topic not in found)
     if style == "drop":
         # a question without spans keeps its spacing too
-        return Masked(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
+        return MaskedQuestion(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
     stands_for = placeholders(names)
     if style == "id":
         stands_for |= dict(ids or {})
-    return Masked(_replaced(question, spans, stands_for), tuple(spans), unmasked)
+    return MaskedQuestion(_replaced(question, spans, stands_for), tuple(spans), unmasked)
 
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
@@ -235,7 +235,7 @@ def _exact(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 
 def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
-    formed = windows_of(_keys(words), name, lambda word, part: same_word(word, part) or derived(word, part))
+    formed = windows_of(_keys(words), name, lambda word, part: same_word(word, part) or is_derived(word, part))
     return formed + initials_windows(words, name, STOPWORDS | {"us"})
 
 
@@ -244,7 +244,7 @@ def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     # of a name of several words one at least is right
     spelt = [
         (start, end)
-        for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or misspelt(word, part))
+        for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or is_misspelling(word, part))
         if len(name) == 1 or any(same_word(*pair) for pair in zip(keys[start:end], name, strict=True))
     ]
     return spelt + shortened_windows(keys, name)
@@ -279,7 +279,7 @@ def _keys(words: Sequence[Word]) -> list[str]:
 
 def _spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
     words = words_of(question)
-    parts = {topic: [(name, keys_of(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
+    parts = {topic: [(name, word_keys(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
     taken: list[Span] = []
     for finder in _LEVELS:
         found = []

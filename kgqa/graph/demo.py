@@ -10,7 +10,7 @@ from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 
 
 def demo_folder(cache: Cache) -> Path:
@@ -25,7 +25,7 @@ def demo_folder(cache: Cache) -> Path:
         if not _usable(place):
             try:
                 # a mediator and its exit count as one hop here, so that two hops reach what two thoughts reach
-                load_files(place, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
+                load_graph(place, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
             except StoreBusy:
                 _wait(place)
     return place

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kgqa.graph.store import integer_of
-from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank
+from kgqa.graph.store import count_value
+from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank_node
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""Runs a function for each of some items, perhaps side by side, see `SideBySide.each`."""
+CallCallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+"""Runs a function for each of some items, perhaps side by side, see `CallPool.map`."""
 WIDENINGS = (1, 10, 100)
 """How many times as many edges as are wanted are asked for, one after the other, where too many are noise."""
 
 
-def count_edges(entities: Iterable[Entity], *, select: Select, each: Each) -> dict[Entity, int]:
+def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEach) -> dict[Entity, int]:
     """Edges that leave or enter each entity, noise included, in two queries for every `LABEL_BATCH` of them."""
     total = dict.fromkeys(entities, 0)
-    wanted = [entity for entity in total if not is_blank(entity)]
+    wanted = [entity for entity in total if not is_blank_node(entity)]
     asked = [
         {"entities": wanted[start : start + LABEL_BATCH], "out": out}
         for start in range(0, len(wanted), LABEL_BATCH)
         for out in (True, False)
     ]
-    for rows in each(lambda values: select("degrees", **values), asked):
+    for rows in call_each(lambda values: select("degrees", **values), asked):
         for entity, count in rows:
             if isinstance(entity, Entity):
-                total[entity] += integer_of(count)
+                total[entity] += count_value(count)
     return total
 
 

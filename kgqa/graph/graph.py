@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa.cache import Cache
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
+from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.names.index import Names
 from kgqa.graph.query import export
-from kgqa.graph.query.patterns import TypeTest, Walk, returns, walk_of
+from kgqa.graph.query.patterns import PathPattern, Restrictions, TypeTest, path_pattern, returns
 from kgqa.graph.query.templates import Variable, render
-from kgqa.graph.side_by_side import Item, Result, SideBySide
-from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, integer_of
-from kgqa.graph.tables import derived
-from kgqa.graph.tables.derived import Derived
+from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store, count_value
+from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.folding import StatementExit, fold_steps
-from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank, with_names
-from kgqa.graph.tables.mediators import MediatorTable, end_tests
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
+from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema, WalkRule
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SUBJECTS = 50
 """Subjects of a relation that are looked at to know what they are like."""
 MOST_RELATIONS = 12
-Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 DEFAULT_FRONTIER_CAP = 1000
 
 
@@ -59,7 +58,7 @@ class KnowledgeGraph:
         store: anything that keeps the `Store` contract.
         schema: what its IRIs look like; see `detect_schema`.
         view: graph IRIs to look at; empty for the store's default graph.
-        walks: what a walk may return to; None for the schema's rule. See `patterns.walk_of`.
+        walks: what a walk may return to; None for the schema's rule. See `patterns.path_pattern`.
         frontier_cap: how many nodes at the end of a path exploration looks on from, at most.
         timeout: seconds one query of a question may take; what is derived from the whole graph has more.
         cache: where derived tables are kept; None keeps them in memory only.
@@ -91,17 +90,17 @@ class KnowledgeGraph:
         self.cache = cache
         self.settings: dict[str, Any] = {}
         """Settings that belong to the graph, as its folder keeps them."""
-        self.derived = Derived(
+        self.tables = GraphTables(
             store,
             schema,
             self.view,
             find_labels=self.labels,
             cache=cache,
-            timeout=max(timeout, derived.TIMEOUT),
+            timeout=max(timeout, graph_tables.TIMEOUT),
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._side_by_side = SideBySide(lambda: self.at_once, spare=lambda: getattr(self.store, "has_place", True))
+        self._calls = CallPool(lambda: self.concurrency, spare=lambda: getattr(self.store, "has_place", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 
@@ -115,12 +114,12 @@ class KnowledgeGraph:
 
     def prepare(self) -> None:
         """Derive what every question needs from the whole graph, now rather than in the middle of one."""
-        self.derived.prepare()
+        self.tables.prepare()
 
     def close(self) -> None:
         """Let go of the store, whose workers end, and of the index of names."""
-        self._side_by_side.close()
-        self.derived.close()
+        self._calls.close()
+        self.tables.close()
         self.store.close()
 
     def __enter__(self) -> KnowledgeGraph:
@@ -130,11 +129,11 @@ class KnowledgeGraph:
         self.close()
 
     @property
-    def at_once(self) -> int:
+    def concurrency(self) -> int:
         """Queries of one question that its store takes at once."""
         return getattr(self.store, "concurrency", 1)
 
-    def each(
+    def map(
         self,
         function: Callable[[Item], Result],
         items: Iterable[Item],
@@ -142,9 +141,9 @@ class KnowledgeGraph:
         tolerated: tuple[type[Exception], ...] = (),
     ) -> list[Any]:
         """The results of independent calls that ask this graph, as many at once as its store takes. See
-        `SideBySide.each`.
+        `CallPool.map`.
         """
-        return self._side_by_side.each(function, items, tolerated=tolerated)
+        return self._calls.map(function, items, tolerated=tolerated)
 
     # --- exploration
 
@@ -158,7 +157,7 @@ class KnowledgeGraph:
         Args:
             restricted: for places of the path (1 is the node after the topic) the only entities to go on from.
         """
-        walk = walk_of(path, self.walks, inverse=self.inverse, final=False)
+        walk = path_pattern(path, self.walks, inverse=self.inverse, final=False)
         walk = replace(walk, restricted=restricted) if restricted else walk
         query = self._expansion_query(path, walk)
         rows = self._select("relations", **query)
@@ -166,26 +165,26 @@ class KnowledgeGraph:
         if loops := found["loop"]:
             onward = _columns(self._select("past_loops", node=path.topic, relations=sorted(loops, key=str)))
             found |= {direction: found[direction] - loops | onward[direction] for direction in ("out", "in")}
-        frontier = max((integer_of(count) for count in found["frontier"]), default=0)
+        frontier = max((count_value(count) for count in found["frontier"]), default=0)
         steps = fold_steps(
             {Step(relation.iri, side) for side in ("out", "in") for relation in found[side]},  # type: ignore[union-attr,arg-type]
             path.steps[-1] if path.steps else None,
             schema=self.schema,
-            noise=self.derived.noise,
+            noise=self.tables.noise,
             inverses=self.inverses,
-            inverse_of=self.derived.inverse_of,
+            inverse_of=self.tables.inverse_of,
             says_more=lambda leaving: self._says_more(leaving, query),
             may_return=self.walks == "free",
         )
-        self.derived.label_relations((step.relation for step in steps), self.labels)
+        self.tables.label_relations((step.relation for step in steps), self.labels)
         return Expansion(steps, approximate=frontier > self.frontier_cap)
 
-    def _expansion_query(self, path: RelationPath, walk: Walk) -> dict[str, Any]:
+    def _expansion_query(self, path: RelationPath, walk: PathPattern) -> dict[str, Any]:
         returning: dict[str, list[Entity]] = {"out": [], "in": []}
         previous = walk.nodes[-2] if len(path) else None
         if self.walks == "no-return" and len(path):
             last = path.steps[-1]
-            known = {last.relation, self.inverse(last.relation), *self.derived.inverse_of.get(last.relation, ())}
+            known = {last.relation, self.inverse(last.relation), *self.tables.inverse_of.get(last.relation, ())}
             for direction, relations in returning.items():
                 relations += [
                     Entity(relation)
@@ -244,7 +243,9 @@ class KnowledgeGraph:
         Raises:
             PartialResult: more than the store's row cap, without a limit.
         """
-        rows = self._select("ends", walk=self.walk(path, joins, restricted), limit=None if limit is None else limit + 1)
+        rows = self._select(
+            "ends", walk=self.pattern(path, joins, restricted), limit=None if limit is None else limit + 1
+        )
         values = tuple(row[0] for row in rows if row[0] is not None)
         if limit is not None and len(values) > limit:
             return Ends(values[:limit], True)
@@ -266,49 +267,51 @@ class KnowledgeGraph:
             ends: only walks to the first `LABEL_BATCH` of these.
             timeout: seconds, where less than any query may take.
         """
-        wanted = None if ends is None else [end for end in ends if not is_blank(end)][:LABEL_BATCH]
+        wanted = None if ends is None else [end for end in ends if not is_blank_node(end)][:LABEL_BATCH]
         if wanted == []:
             return []
-        walk = self.walk(path, joins, restricted)
+        walk = self.pattern(path, joins, restricted)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
         return [(path.topic, *row) for row in self._rows(query, timeout=timeout)]
 
-    def walk(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> Walk:
+    def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
         """The pattern of a whole path, with what keeps mediators out of its ends, and of the paths it must meet.
 
         Raises:
             ValueError: a join has no steps or is not on an inner node or the end.
         """
-        walk = walk_of(path, self.walks, inverse=self.inverse)
+        walk = path_pattern(path, self.walks, inverse=self.inverse)
         if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
             raise ValueError("a join needs a path and a place after the topic")
         met = [
             (
                 join.at,
-                walk_of(join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"),
+                path_pattern(
+                    join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"
+                ),
             )  # type: ignore[arg-type]
             for number, join in enumerate(joins, start=1)
         ]
         walk = replace(walk, joins=tuple(met), restricted=restricted) if met or restricted else walk
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, **end_tests(self.schema, self.mediators))
+            walk = replace(walk, **mediator_filters(self.schema, self.mediators))
         return walk
 
-    def leads_to_type(self, step: Step) -> str | None:
+    def target_type(self, step: Step) -> str | None:
         """The type of the nodes a step leads to, where the graph says so for the relation."""
-        return self.derived.types[step.direction].get(step.relation)
+        return self.tables.types[step.direction].get(step.relation)
 
-    def described_by(self, step: Step) -> tuple[str, ...]:
+    def describing_relations(self, step: Step) -> tuple[str, ...]:
         """Relations that say what a step leads to in a graph that declares no types: outwards its own (what `has
         genre` leads to is a genre), against it those that its subjects have. Empty in a graph with types.
         """
-        if self.derived.types["out"] or self.derived.types["in"]:
+        if self.tables.types["out"] or self.tables.types["in"]:
             return ()
         return (step.relation,) if step.direction == "out" else self._subject_relations(step.relation)
 
     def _subject_relations(self, relation: str) -> tuple[str, ...]:
         """The relations that some subjects of a relation have, most frequent in the graph first."""
-        known = self.derived.subject_relations
+        known = self.tables.subject_relations
         if relation not in known:
             try:
                 rows = self._select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
@@ -322,7 +325,7 @@ class KnowledgeGraph:
         """Whether all nodes a step leads to are mediators."""
         return self.mediators.extent(step) == "all"
 
-    def on_mediator(self, path: RelationPath) -> bool:
+    def ends_on_mediators(self, path: RelationPath) -> bool:
         """Whether a path ends on mediators only, so that it is no answer and must be walked on."""
         return bool(path.steps) and self.leads_to_mediator(path.steps[-1])
 
@@ -338,7 +341,7 @@ class KnowledgeGraph:
 
     def degrees(self, entities: Iterable[Entity]) -> dict[Entity, int]:
         """The degree of each of these entities, in two queries for every `LABEL_BATCH` of them."""
-        return count_edges(entities, select=self._select, each=self.each)
+        return count_edges(entities, select=self._select, call_each=self.map)
 
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Up to `limit` edges of an entity in each direction, noise left out."""
@@ -352,7 +355,7 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """The label of each entity that has one, in the schema's order of predicates and languages."""
-        return find_labels(entities, schema=self.schema, select=self._select, known=self.derived.labels)
+        return find_labels(entities, schema=self.schema, select=self._select, known=self.tables.labels)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
         """The other names of each entity that has any, in the languages of the schema, else in any."""
@@ -360,26 +363,26 @@ class KnowledgeGraph:
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
-        return with_names(values, schema=self.schema, labels=self.labels)
+        return with_labels(values, schema=self.schema, labels=self.labels)
 
-    # --- what is derived from the whole graph once, see `Derived`
+    # --- what is derived from the whole graph once, see `GraphTables`
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is not known of this graph because it is too large to look at all of it, in sentences."""
-        return self.derived.notes
+        return self.tables.notes
 
     def is_noise(self, relation: str) -> bool:
         """Whether exploration leaves a relation alone, by the schema or by what the graph says of it."""
-        return self.derived.is_noise(relation)
+        return self.tables.is_noise(relation)
 
     @property
     def names(self) -> Names:
         """The index of names. Within a question its queries, and those that make it, are within the question's limits."""
         if self._trace is None:
-            return self.derived.names
+            return self.tables.names
         if self._names is None:
-            self._names = self.derived.names_within(self._time_left).within(self._time_left)
+            self._names = self.tables.names_within(self._time_left).within(self._time_left)
         return self._names
 
     def _time_left(self) -> float | None:
@@ -387,19 +390,19 @@ class KnowledgeGraph:
 
     @property
     def mediators(self) -> MediatorTable:
-        return self.derived.mediators
+        return self.tables.mediators
 
     @property
     def relations(self) -> dict[str, int]:
-        return self.derived.relations
+        return self.tables.relations
 
     @property
     def inverses(self) -> dict[str, str]:
-        return self.derived.inverses
+        return self.tables.inverses
 
     @property
     def relation_labels(self) -> dict[str, str]:
-        return self.derived.relation_labels
+        return self.tables.relation_labels
 
     def inverse(self, relation: str) -> str | None:
         return self.inverses.get(relation)

@@ -6,96 +6,45 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.errors import PartialResult, SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.errors import SettingsError
 from kgqa.graph.demo import demo_folder
+from kgqa.graph.detection import default_view, detect_schema
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
-from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address, open_store
-from kgqa.model import Entity
+from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address
 from kgqa.schema import (
-    BUNDLED,
     WALK_RULES,
     Schema,
     WalkRule,
-    bundled_schema,
     language_list,
     load_schema,
 )
 from kgqa.settings import Settings
-from kgqa.words import clean
 
 MOST_SCANNED = 20_000_000
 """Triples of a server's graph up to which queries over all of them are tried. Of 5 million Virtuoso takes 10 s for the
 longest of these queries, and it has 60 s for a query."""
 
 
-def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """The bundled schema that fits a store: the one with most of its telling predicates there."""
-    graphs = tuple(Entity(iri) for iri in view)
-    best, best_share = None, 0.0
-    for name in BUNDLED:
-        schema = bundled_schema(name)
-        hits = sum(store.ask(render("has_predicate", view=graphs, predicate=Entity(p))) for p in schema.detect)
-        share = hits / len(schema.detect)
-        if share > best_share and not schema.fallback:
-            best, best_share = schema, share
-    return best or bundled_schema("rdfs")
+def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
+    """Open a store for a folder made by `kgqa graph load`, or for the address of a SPARQL endpoint.
 
-
-MAX_NAMED_GRAPHS = 100
-NAMES_GRAPHS = "urn:kgqa:names:"
-"""What the IRIs of graphs of names begin with, see `names_graph`."""
-
-
-def default_view(store: Store) -> tuple[str, ...]:
-    """What to look at when nobody says: the default graph, or, where that is empty, all named graphs together.
-
-    On a server whose default graph is not the user's (Virtuoso answers from its own system graphs as well): the one
-    named graph that is not the server's own.
+    Args:
+        writable: whether `update` is allowed on a folder; then no other process may have the store open.
+        create: make an empty store where there is none.
 
     Raises:
-        StoreUnavailable: such a server has no graph, or several, or too many triples to tell.
+        StoreUnavailable: nothing there that is a store, or no permission.
+        StoreBusy: another process writes to it.
+        SettingsError: no usable address, or a writable server, which `EndpointStore` opens with the graph's name.
     """
-    profile = store.profile if isinstance(store, EndpointStore) else None
-    if not (profile and profile.needs_graph):
-        if store.ask(render("any_triple", view=()), fresh=True):
-            return ()
-        return user_graphs(store)
-    try:
-        found = user_graphs(store)
-    except StoreTimeout as error:
-        raise StoreUnavailable(
-            f"Which graphs {store.place} has could not be told in time: name one, --graph-iri IRI."
-        ) from error
-    if not found:
-        raise StoreUnavailable(
-            f"{store.place} has no graph yet. Load one: kgqa graph load FILE --into {store.place} --graph-iri IRI"
-        )
-    if len(found) > 1:
-        raise StoreUnavailable(
-            f"{store.place} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
-            + (", ..." if len(found) > 10 else "")
-        )
-    return found
-
-
-def user_graphs(store: Store) -> tuple[str, ...]:
-    """The named graphs that hold data: neither the server's own, nor the graphs of names that kgqa keeps beside data.
-
-    Raises:
-        StoreTimeout, StoreUnavailable: as `select` does. PartialResult: there are more than MAX_NAMED_GRAPHS.
-    """
-    own = store.profile.own_graphs if isinstance(store, EndpointStore) else ()
-    # left out here: a FILTER makes a server look at every triple
-    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
-    if len(rows) > MAX_NAMED_GRAPHS:
-        raise PartialResult(
-            f"{store.place} has more than {MAX_NAMED_GRAPHS} named graphs. Say which to look at: --graph-iri."
-        )
-    named = (row[0].iri for row in rows if isinstance(row[0], Entity))
-    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))
+    if is_address(place):
+        if writable or create:
+            raise SettingsError("On a server the graph to write to has to be named: EndpointStore(url, writable=IRI).")
+        return EndpointStore(str(place))
+    return EmbeddedStore(Path(place), writable=writable, create=create)
 
 
 def open_graph(
@@ -140,7 +89,7 @@ def open_graph(
         elif schema is not None:
             chosen = load_schema(schema)
         elif meta and meta.schema:
-            chosen = load_schema(Path(store.place) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
+            chosen = load_schema(Path(store.location) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
         else:
             chosen = detect_schema(store, view)
         rule = walks or settings.get("walks")

@@ -1,9 +1,9 @@
-"""The `Store` protocol: what kgqa asks of anything that answers SPARQL, and how to open one."""
+"""The `Store` protocol: what kgqa asks of anything that answers SPARQL."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -27,11 +27,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
 
-def integer_of(value: Value | None) -> int:
+def count_value(value: Value | None) -> int:
     """The number that a COUNT gave.
 
     Raises:
@@ -46,10 +46,10 @@ def integer_of(value: Value | None) -> int:
     return int(text)
 
 
-def only_count(rows: Iterable[Row]) -> int:
-    """The number in a result of one row and one column. Raises as `integer_of` does."""
+def single_count(rows: Iterable[Row]) -> int:
+    """The number in a result of one row and one column. Raises as `count_value` does."""
     found = list(rows)
-    return integer_of(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
+    return count_value(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,30 @@ class Store(Protocol):
     `timeout` is in seconds, None for the store's own default. All methods may be called from several threads.
     """
 
-    place: str
-    """Where it is, for people: a folder or an address."""
-    fingerprint: str
-    """Changes whenever the triples change; the same triples give the same fingerprint in any order."""
-    version: str
-    """Changes whenever this open store's triples change. Unlike the fingerprint it is never computed."""
-    triples: int | None
-    """How many there are; None where a server did not count them in time."""
-    concurrency: int
-    """Queries that one question may send at once; 1 for a store that does not say."""
+    @property
+    def location(self) -> str:
+        """Where it is, for people: a folder or an address."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the triples: the same for the same triples in any order. Computed when it is first needed."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """A text that changes with every update through this object. Never computed from triples."""
+        ...
+
+    @property
+    def triples(self) -> int | None:
+        """The number of triples; None where a server did not count them in time."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many queries one question may send at once."""
+        ...
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -148,26 +162,3 @@ class Store(Protocol):
 def is_address(place: str | Path) -> bool:
     """Whether a place is a web address rather than a folder."""
     return str(place).strip().lower().startswith(("http://", "https://"))
-
-
-def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
-    """Open a store for a folder made by `kgqa graph load`, or for the address of a SPARQL endpoint.
-
-    Args:
-        writable: whether `update` is allowed on a folder; then no other process may have the store open.
-        create: make an empty store where there is none.
-
-    Raises:
-        StoreUnavailable: nothing there that is a store, or no permission.
-        StoreBusy: another process writes to it.
-        SettingsError: no usable address, or a writable server, which `EndpointStore` opens with the graph's name.
-    """
-    from kgqa.errors import SettingsError
-    from kgqa.graph.embedded.store import EmbeddedStore
-    from kgqa.graph.endpoint.store import EndpointStore
-
-    if is_address(place):
-        if writable or create:
-            raise SettingsError("On a server the graph to write to has to be named: EndpointStore(url, writable=IRI).")
-        return EndpointStore(str(place))
-    return EmbeddedStore(Path(place), writable=writable, create=create)

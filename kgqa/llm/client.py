@@ -14,7 +14,7 @@ Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "
 """Why a completion cannot be used: the model declined, said nothing, was cut off at its token limit; the server
 refused this prompt; it could not be reached although tried again; a replay file has no such reply."""
 
-MOST_TOKENS = 10**9
+MAX_TOKEN_COUNT = 10**9
 """Whoever counts more tokens of one reply counts wrong."""
 
 
@@ -67,7 +67,7 @@ class Completion:
     recorded: bool = False
 
 
-Heard = Callable[[int, Completion], None]
+OnCompletion = Callable[[int, Completion], None]
 """Place of a prompt in its batch, and its completion; called from any thread."""
 
 
@@ -84,13 +84,13 @@ class LLM(Protocol):
     def notes(self) -> tuple[str, ...]: ...
 
     def complete(
-        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
         """One completion for each prompt, in order.
 
         Args:
-            until: what is not there by this time of `time.monotonic()` is given up and not sent any more.
-            heard: told of each completion as it comes, where they come one by one; of what it was told nothing is
+            deadline: what is not there by this time of `time.monotonic()` is given up and not sent any more.
+            on_completion: told of each completion as it comes, where they come one by one; of what it was told nothing is
                 lost, whatever happens to the others.
 
         Raises:

@@ -100,14 +100,14 @@ class QuestionModels:
         model = self._models.by_stage[stage]
         self.trace.charge_calls(stage, len(prompts))
         sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
-        heard: dict[int, Completion] = {}
+        received: dict[int, Completion] = {}
         try:
             left = self.trace.remaining()
-            until = None if left is None else time.monotonic() + left
-            completions = model.complete(sampled, until=until, heard=heard.__setitem__)
+            deadline = None if left is None else time.monotonic() + left
+            completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__)
         except BaseException as error:
             # what came is paid for, whatever became of the others
-            self._account(stage, model.name, list(heard.values()))
+            self._account(stage, model.name, list(received.values()))
             if isinstance(error, TimeoutError):
                 raise BudgetExhausted("a language model has not answered in time") from None
             raise

@@ -23,9 +23,9 @@ from kgqa.errors import SettingsError
 from kgqa.llm.client import Message
 from kgqa.words import clean
 
-LONGEST = 4000
+MAX_VALUE_CHARS = 4000
 """Characters of one value: a question, a path, a name."""
-LARGEST_FILE = 200_000
+MAX_FILE_BYTES = 200_000
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
 
 
@@ -102,8 +102,8 @@ class Prompts:
     def _read(self, file: str) -> str:
         try:
             if self._folder is not None and (own := self._folder / file).is_file():
-                if own.stat().st_size > LARGEST_FILE:
-                    raise SettingsError(f"{own} is larger than {LARGEST_FILE:,} bytes: that is no prompt.")
+                if own.stat().st_size > MAX_FILE_BYTES:
+                    raise SettingsError(f"{own} is larger than {MAX_FILE_BYTES:,} bytes: that is no prompt.")
                 return own.read_text(encoding="utf-8")
             return files("kgqa.prompts").joinpath(*file.split("/")).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -152,4 +152,4 @@ def _plain(value: Any) -> Any:
 @lru_cache(8192)
 def _line(value: str) -> str:
     text = clean(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"

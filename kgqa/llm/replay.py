@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.llm.client import LLM, Completion, Heard, Prompt
+from kgqa.llm.client import LLM, Completion, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
 
@@ -63,13 +63,13 @@ class Replay:
         return self._model.notes if self._model is not None else ()
 
     def complete(
-        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
         """One completion for each prompt, in order; see `LLM`. What it returns is on disk, but for failures that may
         pass, and so is what came before anything went wrong with the others.
 
         Raises:
-            TimeoutError: it is later than `until`.
+            TimeoutError: it is later than `deadline`.
             ModelUnavailable: without a model, the file has no reply to one of the prompts. The file is damaged, full
                 or closed. Whatever the model raises.
         """
@@ -78,7 +78,7 @@ class Replay:
         found: dict[str, Completion] = {}
         while missing:
             with self._lock:
-                found |= self._file.get(list(missing), until=until)
+                found |= self._file.get(list(missing), deadline=deadline)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
                 if missing and self._model is None:
                     raise self._not_recorded(list(missing.values()))
@@ -87,16 +87,16 @@ class Replay:
                 done = threading.Event()
                 self._asking.update(dict.fromkeys(mine, done))
             if mine:
-                found |= self._ask(mine, done, until)
+                found |= self._ask(mine, done, deadline)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
                 # whatever came of it: what is in the file then is taken, the rest is asked here
-                if not event.wait(None if until is None else max(until - time.monotonic(), 0.0)):
+                if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
         found_in_order = _in_order(keys, found)
-        if heard is not None:
+        if on_completion is not None:
             for place, completion in enumerate(found_in_order):
-                heard(place, completion)
+                on_completion(place, completion)
         return found_in_order
 
     def responds(self, seconds: float) -> bool:
@@ -110,7 +110,7 @@ class Replay:
             self._model.close()
         self._file.close()
 
-    def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, until: float | None) -> dict[str, Completion]:
+    def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, deadline: float | None) -> dict[str, Completion]:
         """Replies of the model, kept as they come. `done` is set in the end, however it ends."""
         assert self._model is not None
         self._needed = True
@@ -122,7 +122,7 @@ class Replay:
                 kept.update(self._file.put(self.name, {names[place]: completion}))
 
         try:
-            replies = self._model.complete(list(mine.values()), until=until, heard=keep)
+            replies = self._model.complete(list(mine.values()), deadline=deadline, on_completion=keep)
             completions = dict(zip(mine, replies, strict=True))
             lasting = {k: each for k, each in completions.items() if each.failure not in _PASSING and k not in kept}
             return completions | kept | self._file.put(self.name, lasting)

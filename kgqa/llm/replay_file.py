@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.foreign_json import Check, is_count, is_flag, is_number, is_text, load_json
-from kgqa.llm.client import MOST_TOKENS, Completion, Failure
+from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
 
 FORMAT = 1
 """`user_version` of the file."""
@@ -73,15 +73,15 @@ class ReplayFile:
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error, write) from error
 
-    def get(self, keys: Sequence[str], *, until: float | None = None) -> dict[str, Completion]:
+    def get(self, keys: Sequence[str], *, deadline: float | None = None) -> dict[str, Completion]:
         """Those that are known.
 
         Raises:
-            TimeoutError: it is later than `until`, a time of `time.monotonic()`. ModelUnavailable.
+            TimeoutError: it is later than `deadline`, a time of `time.monotonic()`. ModelUnavailable.
         """
         found: dict[str, Completion] = {}
         size = 0
-        with self._used(until) as connection:
+        with self._used(deadline) as connection:
             for start in range(0, len(keys), _AT_ONCE):
                 batch = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(batch))
@@ -132,15 +132,15 @@ class ReplayFile:
                 self._connection = None
 
     @contextmanager
-    def _used(self, until: float | None = None) -> Iterator[sqlite3.Connection]:
+    def _used(self, deadline: float | None = None) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None:
                 raise ModelUnavailable(f"{self._path} was closed while a reply was wanted from it.")
-            self._end = min(time.monotonic() + _QUERY_SECONDS, until or math.inf)
+            self._end = min(time.monotonic() + _QUERY_SECONDS, deadline or math.inf)
             try:
                 yield self._connection
             except (sqlite3.Error, ValueError, TypeError) as error:
-                if until is not None and time.monotonic() >= until:
+                if deadline is not None and time.monotonic() >= deadline:
                     raise TimeoutError from None
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                     raise ModelUnavailable(
@@ -293,7 +293,7 @@ def _completion(text: object) -> Completion:
 
 
 def _is_tokens(value: Any) -> bool:
-    return is_count(value) and value <= MOST_TOKENS
+    return is_count(value) and value <= MAX_TOKEN_COUNT
 
 
 _VALID: dict[str, Check] = {

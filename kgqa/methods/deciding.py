@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.explore.beam import Hop
-from kgqa.explore.conjunction import Meetings, join_topics
+from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ranking import Ranking
@@ -42,7 +42,7 @@ class Deciding:
         self._cues = cues
         self._settings = settings
         self._trace = trace
-        self._meetings = Meetings(graph)
+        self._meetings = JoinFinder(graph)
         self._last: tuple[Hop | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
         self.reached: list[Hop] = []

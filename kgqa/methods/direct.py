@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
-from kgqa.llm.replies.parse import read_own_answers
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace import Trace
@@ -42,7 +42,9 @@ def recalled(question: Question, prompt: str, resources: Resources, trace: Trace
     messages = resources.prompts.render(f"direct/{prompt}", question=question.text)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    said = ask_read(models, resources.prompts, [Prompt(messages, "decide")], [read_own_answers], reask=reask)[0]
+    said = ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [read_numbered_answers], reask=reask)[
+        0
+    ]
     notes = (f"Answered by {models.name} from its own knowledge.",)
     if not said:
         reason = "the language model knew no answer" if said == () else "the language model's answer could not be read"

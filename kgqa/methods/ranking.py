@@ -9,13 +9,14 @@ from types import MappingProxyType
 
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
-from kgqa.llm.chooser import ModelChooser
+from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import plugin
 from kgqa.rank.prefilter import prefilter
+from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import (
     Chooser,
     RandomChooser,
@@ -23,9 +24,8 @@ from kgqa.rank.tournaments.chooser import (
     cosine_similarity,
     word_similarity,
 )
-from kgqa.rank.tournaments.memo import Memo
-from kgqa.rank.tournaments.tournament import TOURNAMENTS
-from kgqa.rank.tournaments.voting import Voting
+from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.trace import Trace
 
 CHOOSERS = ("auto", "offline", "random", "trained", "llm")
@@ -114,10 +114,10 @@ class Ranking:
         """The question as whoever decides sees it."""
         return self._asked if self._shown is None else self._shown.question
 
-    def _voting(self, chooser: Chooser) -> Memo:
+    def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
         # with one vote a pair's order is drawn, so that favouring a place does not favour the earlier candidate
-        return Memo(Voting(chooser, votes) if votes > 1 or self._shown is not None else chooser)
+        return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._shown is not None else chooser)
 
     def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
         if self._random:
@@ -160,13 +160,13 @@ class Ranking:
         """The best of the few that are left, best first, compared once more with what they lead to."""
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
-    def _play(self, question: str, pool: Sequence[Candidate], memo: Memo) -> list[Candidate]:
+    def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
         run = TOURNAMENTS[self._settings["rank.tournament"]]
         if self._settings["rank.tournament"] == "chunked":
             run = partial(run, chunk_size=self._settings["rank.chunk"])
         before = memo.calls
         try:
-            return run(question, pool, memo, k=self._settings["explore.beam"], note=self._trace.event)
+            return run(question, pool, memo, k=self._settings["explore.beam"], record=self._trace.event)
         finally:
             self._trace.count("comparisons", memo.calls - before)
 

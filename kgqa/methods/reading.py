@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import query_class, refuse_answers
+from kgqa.graph.query.export import check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
 from kgqa.model import Answer, Candidate, Named, Question, Value
 from kgqa.trace import Trace
@@ -39,14 +39,14 @@ def read_off(
         AnswerInQuery: a defect of ours. StoreError: the graph failed.
     """
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
-    first, again = graph.each(graph.run_exported, [sparql, sparql])
+    first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
     trace.event("read", path=candidate.words, answers=len(values))
     others = {topic.value for topic in topics} - {candidate.path.topic}
     if not set(values) - others:
         return None
     selected = [entity for _, entities in candidate.restricted for entity in entities]
-    refuse_answers(sparql, values, [*(topic.value for topic in topics), *selected])
+    check_no_answers(sparql, values, [*(topic.value for topic in topics), *selected])
     worth = query_class(values, again, restricted=bool(candidate.restricted))
     trace.event("checked", query_class=worth or "none")
     named = sorted(graph.named(values), key=_by_name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.settings import Settings
 
@@ -28,7 +28,7 @@ class Resources:
     def silent(self, seconds: float) -> list[str]:
         """The servers that send no reply within so many seconds, each by its address or its model."""
         responds = getattr(self.graph.store, "responds", None)
-        gone = [self.graph.store.place] if responds is not None and not responds(seconds) else []
+        gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
         if self.encoder is not None and not self.encoder.responds(seconds):
             gone.append(f"the embedding model {self.encoder.name}")
         return gone + (self.models.silent(seconds) if self.models is not None else [])

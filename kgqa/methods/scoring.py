@@ -9,8 +9,8 @@ import numpy as np
 
 from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
-from kgqa.rank.chains import ChainAligner
-from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.alignment import HopAligner
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 
 ONE_HOP = 0.3
@@ -67,13 +67,15 @@ class PathScores:
         self._deeper = weights.deeper + PLAIN * cues.plain if weights.deeper else 0.0
         self._shallower = weights.shallower if weights.deeper else 0.0
         self._asked_for = (
-            encoder.encode_once([cues.asked_for])[0] if encoder and cues.asked_for and weights.answer_type else None
+            encoder.encode_questions([cues.asked_for])[0]
+            if encoder and cues.asked_for and weights.answer_type
+            else None
         )
-        self._aligner: ChainAligner | None = None
+        self._aligner: HopAligner | None = None
         # one hop leaves little to put in order
         self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         if encoder is not None and cues.words and self._share:
-            self._aligner = ChainAligner(cues.words, encode_once=encoder.encode_once, encode=encoder.encode)
+            self._aligner = HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
 
     @property
     def uses_kinds(self) -> bool:
@@ -135,6 +137,6 @@ def similarity_of(encoder: CachedEncoder | None) -> Similarity:
         if encoder is None:
             scores = bm25(question, words)
             return scores / scores.max() if scores.max() > 0 else scores
-        return (encoder.encode(words) @ encoder.encode_once([question])[0]).astype(np.float64)
+        return (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
 
     return cosine

@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.replies.parse import Reading, read_own_answers, read_scores
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.scores import read_scores
 from kgqa.methods.direct import recalled
 from kgqa.methods.reading import read_chosen
 from kgqa.methods.resources import Resources
@@ -104,7 +106,7 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Walk]) -> list[tuple[Walk, Step, float]]:
         every: list[tuple[Walk, dict[str, Step]]] = []
-        expansions = self._graph.each(
+        expansions = self._graph.map(
             lambda walk: self._graph.next_steps(RelationPath(walk.end)), frontier, tolerated=(StoreTimeout,)
         )
         for walk, expansion in zip(frontier, expansions):
@@ -133,7 +135,7 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Walk, Step, float]]) -> list[Walk]:
         found: list[Walk] = []
         several: list[tuple[Walk, Step, float, list[Value]]] = []
-        reached = self._graph.each(
+        reached = self._graph.map(
             lambda asked: self._graph.ends(RelationPath(asked[0].end, (asked[1],)), limit=LISTED),
             steps,
             tolerated=(StoreTimeout, PartialResult),
@@ -182,7 +184,7 @@ class ThinkOnGraph:
     ) -> list:
         prompts = self._resources.prompts
         asked = [Prompt(prompts.render(prompt, question=self._question, **each), stage) for each in values]
-        return ask_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
+        return ask_and_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
 
     def _relation_reader(self, names: list[str]) -> Callable[[str], Reading[tuple[tuple[str, float], ...]]]:
         known = {normalise(name): name for name in names}
@@ -227,7 +229,7 @@ class ThinkOnGraph:
     def _read_answer(self, text: str) -> Reading[tuple[str, ...]]:
         braces = [b for b in _BRACES.findall(text[-20_000:]) if b.strip().lower() not in ("yes", "no")]
         if braces and not self._faithful and _OBJECT.match(braces[-1]):
-            return read_own_answers(text)
+            return read_numbered_answers(text)
         if not braces:
             return Reading(None, False, "It has no answer in braces.")
         said = braces if self._faithful else braces[-1:]

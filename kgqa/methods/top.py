@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.explore.beam import BeamSettings, cost, explore
+from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.cues import read_cues
+from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import leaks, mask, placeholders
-from kgqa.explore.selection import select_entities
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composing import compose
@@ -109,7 +109,7 @@ def answer(
         else:
             ranked = deciding.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
-                deepest = [pair for pair in ranked if cost(graph, pair[0].path, beam) == settings["explore.depth"]]
+                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) == settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             found = _first_that_reads(graph, empty, ranked, ranking, settings, trace)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 Idf = Literal["lucene", "okapi"]
-Variant = Literal["own", "okapi"]
+BM25Variant = Literal["own", "okapi"]
 
 K1 = 1.5
 B = 0.75
@@ -114,7 +114,7 @@ def terms(text: str) -> list[str]:
     return list(_terms(text))
 
 
-def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: Variant = "own") -> np.ndarray:
+def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25Variant = "own") -> np.ndarray:
     """BM25 scores (Robertson & Zaragoza 2009) of texts for a query, float64 of shape (len(texts),).
 
     k1 = 1.5, b = 0.75; a term that the query repeats counts once.

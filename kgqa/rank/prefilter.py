@@ -9,12 +9,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.fusion import reciprocal_rank_fusion
-from kgqa.rank.lexical import Variant, bm25
+from kgqa.rank.lexical import BM25Variant, bm25
 
-Method = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
-METHODS: tuple[Method, ...] = get_args(Method)
+PrefilterMethod = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
+PREFILTER_METHODS: tuple[PrefilterMethod, ...] = get_args(PrefilterMethod)
 
 
 def prefilter(
@@ -24,10 +24,10 @@ def prefilter(
     keep: int,
     encoder: CachedEncoder | None,
     lexical_weight: float = 0.25,
-    method: Method = "rrf",
+    method: PrefilterMethod = "rrf",
     seed: int = 0,
     score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
-    lexical_variant: Variant = "own",
+    lexical_variant: BM25Variant = "own",
 ) -> list[Candidate]:
     """The `keep` best candidates, best first; equal ones keep the order of the pool.
 
@@ -46,7 +46,7 @@ def prefilter(
     """
     if method == "none":
         return list(candidates)
-    scores = relevance(
+    scores = prefilter_scores(
         question,
         candidates,
         encoder=encoder,
@@ -59,20 +59,20 @@ def prefilter(
     return [candidates[i] for i in np.argsort(-scores, kind="stable")[:keep]]
 
 
-def relevance(
+def prefilter_scores(
     question: str,
     candidates: Sequence[Candidate],
     *,
     encoder: CachedEncoder | None,
     lexical_weight: float = 0.25,
-    method: Method = "rrf",
+    method: PrefilterMethod = "rrf",
     seed: int = 0,
     score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
-    lexical_variant: Variant = "own",
+    lexical_variant: BM25Variant = "own",
 ) -> np.ndarray:
     """What `prefilter` orders by: float64 of shape (len(candidates),), higher is better; zeros for "none"."""
-    if method not in METHODS:
-        raise ValueError(f"the prefilter is one of {', '.join(METHODS)}, not {method!r}")
+    if method not in PREFILTER_METHODS:
+        raise ValueError(f"the prefilter is one of {', '.join(PREFILTER_METHODS)}, not {method!r}")
     if method == "trained" and score is None:
         raise ValueError("the prefilter 'trained' needs something that scores")
     if not candidates or method == "none":
@@ -87,7 +87,7 @@ def relevance(
     words = [candidate.words for candidate in candidates]
     if encoder is None or method == "bm25":
         return bm25(question, words, variant=lexical_variant)
-    semantic = (encoder.encode(words) @ encoder.encode_once([question])[0]).astype(np.float64)
+    semantic = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
     if method == "sbert":
         return semantic
     return reciprocal_rank_fusion(

@@ -115,7 +115,7 @@ def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple
     while common < min(len(first), len(second)) and first.steps[-1 - common] == second.steps[-1 - common]:
         common += 1
     before = [RelationPath(path.topic, path.steps[: len(path) - common]) for path in paths]
-    if not common or not all(len(path) and graph.on_mediator(path) for path in before):
+    if not common or not all(len(path) and graph.ends_on_mediators(path) for path in before):
         return [(first, second)]
     return [(first, before[1]), (second, before[0])]
 

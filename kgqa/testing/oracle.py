@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Group, Verdict
+from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 
 
 class NoisyOracle:
@@ -74,7 +74,7 @@ class NoisyOracle:
         self._count(len(chunks))
         return [self._picked(chunk, k) for chunk in chunks]
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         self._count(len(chunks))
         return [self._picked([(g.prefix, entity) for g in chunk for entity in g.entities], k) for chunk in chunks]
 
@@ -83,7 +83,7 @@ class NoisyOracle:
             self._count(-(-len(candidates) // batch_size) if batch_size else 1)
         return np.array([math.nan if self._chance(self._silent) else self._scored(each) for each in candidates])
 
-    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         self._count(len(batches))
         return [
             "unparsed" if self._chance(self._silent) else

@@ -14,7 +14,7 @@ from kgqa.graph.query.tokens import Token, prepare, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
-Edge = tuple[str, str, str]
+Triple = tuple[str, str, str]
 _TERMS = ("variable", "iri", "name", "string", "number", "blank")
 _TAILS = ("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET")
 _APART = ("EXISTS", "MINUS", "VALUES")
@@ -74,7 +74,7 @@ class QueryPattern:
     N-Triples text; `different`: pairs of terms that must not be equal; `answer`: the variable that is asked for.
     """
 
-    edges: tuple[Edge, ...]
+    edges: tuple[Triple, ...]
     different: tuple[tuple[str, str], ...]
     answer: str
 
@@ -121,7 +121,7 @@ def _values(items: Sequence[Token]) -> dict[str, str]:
     return found
 
 
-def _edges(items: Sequence[Token]) -> Iterator[Edge]:
+def _edges(items: Sequence[Token]) -> Iterator[Triple]:
     """The triple patterns of all groups but those that only test (EXISTS, MINUS) or give values."""
     terms: list[str] = []
     plain = True
@@ -164,7 +164,7 @@ def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
     return at
 
 
-def _chain(edges: Sequence[Edge], start: str, goal: str) -> tuple[Step, ...]:
+def _chain(edges: Sequence[Triple], start: str, goal: str) -> tuple[Step, ...]:
     """The shortest way from an entity to a variable through variables, the first in the text among equals."""
     reached: dict[str, tuple[Step, ...]] = {start: ()}
     frontier = [start]

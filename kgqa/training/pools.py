@@ -7,130 +7,19 @@ to be measured may be among the questions; see `LeakGuard`.
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from kgqa.errors import QuestionError, StoreTimeout
-from kgqa.explore.masking import drop_mentions
+from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
-from kgqa.schema import Schema
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.fitting import Example
 from kgqa.training.ontology import Ontology
-from kgqa.training.trainer import Example
-from kgqa.words import local_name, normalise
+from kgqa.training.questions import TrainingQuestion
 
 MAX_EDGES = 2
 MAX_POOL = 60_000
-_WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
-
-
-def read_questions(file: Path) -> list[dict[str, Any]]:
-    """The questions of a file, one JSON object with `question` a line, plain or gzipped.
-
-    Raises:
-        QuestionError: the file cannot be read, or a line is no such object; the message names it.
-    """
-    opener = gzip.open if file.suffix == ".gz" else open
-    rows = []
-    try:
-        with opener(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise QuestionError(f"{file}, line {number} is no JSON: {error}.") from error
-                if not isinstance(row, dict) or not isinstance(row.get("question"), str):
-                    raise QuestionError(f'{file}, line {number} is no JSON object with the text of a "question".')
-                rows.append(row)
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise QuestionError(f"The questions in {file} cannot be read: {error}") from error
-    return rows
-
-
-PathsOf = Callable[[Mapping[str, Any]], list[RelationPath]]
-NamesOf = Callable[[Sequence[Entity]], Mapping[Entity, Sequence[str]]]
-
-
-def gold_reader(schemas: Sequence[Schema], by_local_name: Mapping[str, str] | None = None) -> PathsOf:
-    """Reads the gold paths of a question under the first schema that they make sense in; see `gold_paths`."""
-
-    def paths_of(row: Mapping[str, Any]) -> list[RelationPath]:
-        found = (gold_paths(row, schema, by_local_name=by_local_name) for schema in schemas)
-        return next((paths for paths in found if paths), [])
-
-    return paths_of
-
-
-@dataclass(frozen=True, slots=True)
-class GoldQuestion:
-    """A question, without its topics' mentions as `asked`, and one of its gold paths."""
-
-    text: str
-    asked: str
-    path: RelationPath
-
-
-def gold_questions(
-    rows: Iterable[Mapping[str, Any]], paths_of: PathsOf, *, names: NamesOf = lambda entities: {}
-) -> list[GoldQuestion]:
-    """The questions that have a gold path, once for each.
-
-    Args:
-        names: gives names of entities where it knows any, for what to leave out of a question.
-    """
-    found = [(row, paths) for row in rows if (paths := paths_of(row))]
-    known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
-    result = []
-    for row, paths in found:
-        mentions = [str(item.get("name") or "") for item in row.get("topic_entities") or () if isinstance(item, dict)]
-        mentions += [name for path in paths for name in known.get(path.topic, ())]
-        asked = drop_mentions(row["question"], mentions)
-        result += [GoldQuestion(row["question"], asked, path) for path in dict.fromkeys(paths)]
-    return result
-
-
-class LeakGuard:
-    """Keeps questions that are going to be measured out of what is trained on.
-
-    A question is one of them where its normalised text is the same, or a topic and the relations of its gold path
-    (whatever their direction), or the WebQuestions number in its id.
-    """
-
-    def __init__(self, paths_of: PathsOf, inverses: Mapping[str, str] | None = None) -> None:
-        self._paths_of = paths_of
-        self._inverses = inverses or {}
-        self._known: set[Any] = set()
-
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Questions that are going to be measured."""
-        for row in rows:
-            self._known.update(self._keys(row))
-
-    def keep(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The questions that are none of those."""
-        return [row for row in rows if self._known.isdisjoint(self._keys(row))]
-
-    def _keys(self, row: Mapping[str, Any]) -> Iterator[Any]:
-        yield normalise(row["question"])
-        if number := _WEB_QUESTIONS.match(str(row.get("id", ""))):
-            yield "id", number.group()
-        for path in self._paths_of(row):
-            yield path.topic, tuple(self._either(step.relation) for step in path.steps)
-
-    def _either(self, relation: str) -> str:
-        """One name for a relation and its inverse."""
-        return min(relation, self._inverses.get(relation, relation))
 
 
 class PoolBuilder:
@@ -149,13 +38,13 @@ class PoolBuilder:
     def steps(self) -> tuple[Step, ...]:
         return tuple(self._numbers)
 
-    def example(self, question: GoldQuestion) -> Example | None:
+    def example(self, question: TrainingQuestion) -> Example | None:
         """A training example; None where neither the graph nor the ontology has the gold path's beginning."""
         return self._from_graph(question) or self._from_ontology(question)
 
     # --- from a graph
 
-    def _from_graph(self, question: GoldQuestion) -> Example | None:
+    def _from_graph(self, question: TrainingQuestion) -> Example | None:
         topic = question.path.topic
         for graph in self._graphs:
             if topic not in self._explored and graph.exists(topic):
@@ -176,7 +65,7 @@ class PoolBuilder:
 
     # --- from an ontology
 
-    def _from_ontology(self, question: GoldQuestion) -> Example | None:
+    def _from_ontology(self, question: TrainingQuestion) -> Example | None:
         ontology = self._ontology
         if ontology is None:
             return None
@@ -207,7 +96,7 @@ class PoolBuilder:
         return rows
 
     def _joined_example(
-        self, question: GoldQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
+        self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
     ) -> Example | None:
         """The example of a pool, with these paths beside it where the gold one is not in it."""
         row = self._gold_row(pool, gold)
@@ -231,35 +120,13 @@ class PoolBuilder:
         return int(found[0]) if found.size else None
 
 
-def names_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
-    """The labels these graphs have for entities, for `gold_questions`."""
-
-    def names(entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        found: dict[Entity, list[str]] = {}
-        for graph in graphs:
-            for entity, label in graph.labels(entities).items():
-                found.setdefault(entity, []).append(label)
-        return found
-
-    return names
-
-
-def local_names(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
-    """The relations of these graphs by the end of their IRIs, those that are told apart by it."""
-    found: dict[str, set[str]] = {}
-    for graph in graphs:
-        for relation in graph.relations:
-            found.setdefault(local_name(relation), set()).add(relation)
-    return {name: relations.pop() for name, relations in found.items() if len(relations) == 1}
-
-
 def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     """The paths of at most `MAX_EDGES` edges that an entity has, those that end on mediators only left out."""
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
     for depth in range(1, MAX_EDGES + 1):
         onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
-        found += [path.steps for path in onward if not graph.on_mediator(path)]
+        found += [path.steps for path in onward if not graph.ends_on_mediators(path)]
         frontier = onward
         if len(found) > MAX_POOL:
             break
@@ -274,7 +141,7 @@ def _as_graph_has_it(
 
     def either(step: Step) -> Step:
         twins = [inverse] if (inverse := graph.inverse(step.relation)) else []
-        twins += graph.derived.inverse_of.get(step.relation, ())
+        twins += graph.tables.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
         return next((each for each in every if numbers.get(each) in here), step)
 

@@ -9,19 +9,13 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.rank.embedding.semantic import CachedEncoder
-from kgqa.rank.trained import TrainedRanker
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
+from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rates, split_examples
 from kgqa.training.ontology import Ontology
-from kgqa.training.pools import (
-    LeakGuard,
-    PoolBuilder,
-    gold_questions,
-    gold_reader,
-    local_names,
-    names_in,
-)
-from kgqa.training.trainer import TrainingSettings, embed, hits, split, train
+from kgqa.training.pools import PoolBuilder
+from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, relations_by_local_name, training_questions
 from kgqa.words import relation_words
 
 HELD_OUT = 0.1
@@ -76,14 +70,14 @@ def train_ranker(
     began = time.monotonic()
     schemas = list(dict.fromkeys([*(graph.schema.name for graph in graphs), schema.name]))
     by_name = {each.name: each for each in (schema, *(graph.schema for graph in graphs))}
-    paths_of = gold_reader([by_name[name] for name in schemas], local_names(graphs))
+    paths_of = gold_path_reader([by_name[name] for name in schemas], relations_by_local_name(graphs))
     inverses = dict(ontology.inverses) if ontology else {}
     for graph in graphs:
         inverses |= graph.inverses
     guard = LeakGuard(paths_of, inverses)
     guard.add(evaluated)
     kept = guard.keep(questions)
-    gold = gold_questions(kept, paths_of, names=names_in(graphs))
+    gold = training_questions(kept, paths_of, names=labels_in(graphs))
     builder = PoolBuilder(graphs=graphs, ontology=ontology)
     examples = []
     for number, question in enumerate(gold, start=1):
@@ -96,10 +90,10 @@ def train_ranker(
             f"to be measured, {len(gold)} gold paths could be read, and none of them has a pool. Give --graph a graph "
             "that has their topics, or --ontology."
         )
-    vectors = embed(examples, builder.steps, encoder, relation_texts(graphs, schema))
-    part, apart = split(examples, HELD_OUT, settings.seed)
+    vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
+    part, apart = split_examples(examples, HELD_OUT, settings.seed)
     fitting = time.monotonic()
-    ranker = train(part, vectors, settings, progress=lambda done, total, loss: progress("training", done, total))
+    ranker = fit_ranker(part, vectors, settings, progress=lambda done, total, loss: progress("training", done, total))
     fitted = time.monotonic()
     untrained = TrainedRanker.identity(ranker.size, encoder.name)
     report = TrainingReport(
@@ -111,8 +105,8 @@ def train_ranker(
         from_graph=builder.from_graph,
         from_ontology=builder.from_ontology,
         held_out=len(apart),
-        before=hits(untrained, apart, vectors)[0],
-        after=hits(ranker, apart, vectors)[0],
+        before=hit_rates(untrained, apart, vectors)[0],
+        after=hit_rates(ranker, apart, vectors)[0],
         training_seconds=fitted - fitting,
         seconds=time.monotonic() - began,
     )

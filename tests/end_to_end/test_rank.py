@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kgqa.rank.trained import TrainedRanker
+from kgqa.rank.trained_ranker import TrainedRanker
 
 NS = "http://rdf.freebase.com/ns/"
 # what people ask, in words that are not the relations' own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 
 NS = "http://rdf.freebase.com/ns/"
@@ -24,7 +24,7 @@ def make_graph(tmp_path_factory):
             object_ = object_ if object_.startswith('"') else f"<{NS}{object_}>"
             lines.append(f"<{NS}{subject}> <{NS}{relation}> {object_} .\n")
         (place / "facts.nt").write_text("".join(lines))
-        load_files(place / "graph", [place / "facts.nt"])
+        load_graph(place / "graph", [place / "facts.nt"])
         graphs.append(open_graph(place / "graph", schema="freebase", walks=walks, cache=Cache(place / "cache")))
         return graphs[-1]
 

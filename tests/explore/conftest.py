@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
 
@@ -35,7 +35,7 @@ def small(tmp_path):
             lines.append(f"<{NS}{s}> <{NS}{p}> {o if o.startswith(chr(34)) else f'<{NS}{o}>'} .")
         file = tmp_path / f"g{len(opened)}.nt"
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        load_files(tmp_path / f"g{len(opened)}", [file])
+        load_graph(tmp_path / f"g{len(opened)}", [file])
         opened.append(open_graph(tmp_path / f"g{len(opened)}", schema=schema, **options))
         return opened[-1]
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.explore.linking import Mention, find_mentions, link
-from kgqa.explore.mentions import Lookup
-from kgqa.explore.spans import derived, keys_of, misspelt, same_word, words_of
-from kgqa.graph.embedded.loading import load_files
+from kgqa.explore.name_lookup import NameLookup
+from kgqa.explore.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
@@ -55,7 +55,7 @@ def graph(tmp_path_factory):
     lines += [f'<http://e/usa> {ALIAS} "America" .', f'<http://r/near> {LABEL} "Nearby" .']
     file = folder / "lines.nt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    load_files(folder / "graph", [file])
+    load_graph(folder / "graph", [file])
     with KnowledgeGraph(EmbeddedStore(folder / "graph", workers=1), bundled_schema("rdfs")) as graph:
         graph.prepare()
         yield graph
@@ -196,8 +196,8 @@ WORDS = [
 def test_words_compared(word, name, same, formed, wrong):
     word, name = word.lower(), name.lower()
     assert same_word(word, name) is same and same_word(name, word) is same
-    assert (derived(word, name) and not same) is formed
-    assert (misspelt(word, name) and not same and not formed) is wrong
+    assert (is_derived(word, name) and not same) is formed
+    assert (is_misspelling(word, name) and not same and not formed) is wrong
 
 
 def test_words_of_a_text_know_their_place():
@@ -229,7 +229,7 @@ ALIGNED = [
 
 @pytest.mark.parametrize(("question", "name", "span", "whole"), ALIGNED)
 def test_where_a_name_stands_best(graph, question, name, span, whole):
-    found = Lookup(question, graph.names).align(keys_of(name))
+    found = NameLookup(question, graph.names).align(word_keys(name))
     assert (found and (found.start, found.end)) == span
     if found:
         assert 0 < found.share <= 1 and (found.share == 1) is whole and found.covered > 0
@@ -246,7 +246,7 @@ def test_where_a_name_stands_best(graph, question, name, span, whole):
     ],
 )
 def test_gold_topics_are_among_the_first_five(data_folder, tmp_path, files, questions, at_least):
-    load_files(tmp_path / "graph", [data_folder / file for file in files])
+    load_graph(tmp_path / "graph", [data_folder / file for file in files])
     with gzip.open(data_folder / questions, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines][1::2][:60]
     found = gold = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
@@ -67,7 +67,7 @@ def graph(request, named, nameless) -> KnowledgeGraph:
 def load(tmp_path) -> Callable[..., Path]:
     """`load(content, ...) -> graph folder`. `content`: N-Triples text, lines, a file, or several files.
 
-    `into` names the folder (a new one otherwise); other options go to `load_files`.
+    `into` names the folder (a new one otherwise); other options go to `load_graph`.
     """
     count = 0
 
@@ -75,7 +75,7 @@ def load(tmp_path) -> Callable[..., Path]:
         nonlocal count
         count += 1
         folder = into or tmp_path / f"graph{count}"
-        load_files(folder, _files(content, tmp_path / f"lines{count}.nq"), **options)
+        load_graph(folder, _files(content, tmp_path / f"lines{count}.nq"), **options)
         return folder
 
     return load

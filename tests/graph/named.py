@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -89,7 +89,7 @@ def table_lines() -> list[str]:
 
 def both(server: Server, files: Sequence[Path], schema: Schema, iri: str, folder: Path) -> Both:
     """Files loaded into both stores, with the graph of names beside that on the server."""
-    load_files(folder / "graph", list(files))
+    load_graph(folder / "graph", list(files))
     local = KnowledgeGraph(EmbeddedStore(folder / "graph", workers=2), schema, cache=Cache(folder / "cache"))
     remote = on_server(server, files, schema, iri)
     assert index_graph(server, remote.store, schema, iri) > 0

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyoxigraph
 
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
@@ -76,7 +76,7 @@ class EmbeddedGraphs:
         base = self._folder / f"graph{next(_numbers)}"
         base.mkdir(parents=True)
         (base / "data.nq").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        load_files(base / "g", [base / "data.nq"])
+        load_graph(base / "g", [base / "data.nq"])
         return base / "g"
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
@@ -84,7 +84,7 @@ class EmbeddedGraphs:
 
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
         folder = self._folder / f"graph{next(_numbers)}"
-        load_files(folder, files)
+        load_graph(folder, files)
         return self._graph(folder, schema, **options)
 
     def _graph(self, folder: Path, schema: str | Schema, **options) -> KnowledgeGraph:

@@ -67,8 +67,8 @@ def of_the_graph(graph: KnowledgeGraph) -> dict[str, object]:
         "mediators": graph.mediators.leads,
         "marks": set(graph.mediators.marks),
         "relation_labels": graph.relation_labels,
-        "types": graph.derived.types,
-        "noise": graph.derived.noise,
+        "types": graph.tables.types,
+        "noise": graph.tables.noise,
         "names": (graph.names.count, graph.names.labelled, graph.names.longest),
         "notes": graph.notes,
     }
@@ -96,8 +96,8 @@ def of_a_path(
         "walks to some ends": set(graph.walks_along(path, ends=some, restricted=restricted, limit=MANY)),
         "query": [line for line in query.split("\n") if not line.startswith("FROM")],
         "returned": set(graph.run_exported(query)),
-        "mediator": (graph.on_mediator(path), graph.leads_to_mediator(path.steps[0])),
-        "type": (graph.leads_to_type(path.steps[-1]), graph.described_by(path.steps[-1])),
+        "mediator": (graph.ends_on_mediators(path), graph.leads_to_mediator(path.steps[0])),
+        "type": (graph.target_type(path.steps[-1]), graph.describing_relations(path.steps[-1])),
         "named": graph.named(some),
     }
 
@@ -223,7 +223,7 @@ def test_every_method_on_random_graphs(makers, rule):
         for text in ("ann", "Ann L", "zoe", "北京", "y x", "nothing"):
             same(pair, lambda graph: graph.search(text))
         for graph in pair:
-            graph.derived.close()
+            graph.tables.close()
 
     check()
 

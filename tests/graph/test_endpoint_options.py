@@ -6,9 +6,9 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import PartialResult, SettingsError
+from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
-from kgqa.graph.opening import user_graphs
 from kgqa.model import Entity, Literal
 from kgqa.settings import resolve
 from kgqa.testing.sparql_server import SparqlServer, table, truth

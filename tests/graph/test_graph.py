@@ -190,7 +190,7 @@ class TestViews:
         cache = Cache(tmp_path)
         one, other = (see(g, cache=cache) for g in ("g1", "g2"))
         assert one.relations != other.relations
-        assert one.derived.folder != other.derived.folder != see(cache=cache).derived.folder
+        assert one.tables.folder != other.tables.folder != see(cache=cache).tables.folder
 
 
 def test_without_a_view_only_the_default_graph_is_seen(opened):

@@ -16,10 +16,10 @@ from rdflib.plugins.sparql import prepareQuery
 from kgqa.answer_json import answer_object, json_text
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout
 from kgqa.explore.linking import find_mentions, link
+from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.server.index import RemoteNames
-from kgqa.graph.opening import detect_schema
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.query.tokens import tokens
@@ -68,7 +68,7 @@ def calls(text: str) -> dict[str, Call]:
         "next_steps": lambda g: g.next_steps(RelationPath(entity)),
         "ends joined": lambda g: g.ends(known, joins=[Join(1, paths[0])]),
         "ends restricted": lambda g: g.ends(known, restricted=((1, (BOB, entity)),), limit=3),
-        "relation": lambda g: (g.leads_to_type(step), g.described_by(step.reversed()), g.leads_to_mediator(step)),
+        "relation": lambda g: (g.target_type(step), g.describing_relations(step.reversed()), g.leads_to_mediator(step)),
         "noise": lambda g: (g.is_noise(step.relation), g.is_noise(text), g.inverse(text)),
         "exists": lambda g: g.exists(entity),
         "exists raw": lambda g: g.exists(raw),
@@ -113,7 +113,7 @@ def walks_to(graph: KnowledgeGraph, value) -> object:
     """A template with a value in it, straight to the store."""
     path = RelationPath(ANN, (Step("http://e/age"),))
     query = render(
-        "walks", view=graph.view, walk=graph.walk(path), variables=[graph.walk(path).end], ends=[value], limit=2
+        "walks", view=graph.view, walk=graph.pattern(path), variables=[graph.pattern(path).end], ends=[value], limit=2
     )
     return graph.store.select(query, timeout=10.0)
 

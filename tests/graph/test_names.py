@@ -43,7 +43,7 @@ def names(opened):
             lines.append(f'<http://e/{short}> {ALIAS if place else LABEL} "{name}" .')
     graph = KnowledgeGraph(opened(lines), bundled_schema("rdfs"))
     yield graph.names
-    graph.derived.close()
+    graph.tables.close()
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ class TestWithinAQuestion:
         late.append(False)
         with pytest.raises(NamesNotIndexed):
             graph.for_question(Trace(Budget())).search("name 7")
-        assert graph.derived.names_within(lambda: 5.0).count == len(self.ROWS), "with more time they are counted again"
+        assert graph.tables.names_within(lambda: 5.0).count == len(self.ROWS), "with more time they are counted again"
         assert graph.for_question(Trace(Budget())).search("name 7")
 
     def test_what_could_not_be_counted_is_counted_again_after_a_while(self, asking, monkeypatch):
@@ -250,7 +250,7 @@ class TestWithinAQuestion:
         with pytest.raises(NamesNotIndexed, match="could be counted in time"):
             graph.search("name 7")
         scripts.append(self.script())
-        monkeypatch.setattr("kgqa.graph.tables.derived.UNCOUNTED_SECONDS", 0.0)
+        monkeypatch.setattr("kgqa.graph.tables.graph_tables.UNCOUNTED_SECONDS", 0.0)
         graph = graph.for_question(Trace(Budget()))
         graph.timeout = 10.0
         assert graph.search("name 7")
@@ -269,7 +269,7 @@ class TestWithinAQuestion:
         naming = threading.Thread(target=took, args=(graph.search, "name 7"))
         naming.start()
         assert reading.wait(20)
-        other = threading.Thread(target=lambda: graph.derived.subject_relations, daemon=True)
+        other = threading.Thread(target=lambda: graph.tables.subject_relations, daemon=True)
         other.start()
         other.join(3)
         waits = other.is_alive()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import SchemaError, SettingsError
-from kgqa.graph.opening import detect_schema, open_graph
+from kgqa.graph.detection import detect_schema
+from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, Named, RelationPath, Step
 from kgqa.schema import parse_schema
 from tests.graph.facts import RDFS, ns, path
@@ -43,9 +44,9 @@ class TestWikidata:
         assert Step(f"{WDT}P36") in wikidata.next_steps(RelationPath(Entity(f"{WD}Q17"))).steps
 
     def test_statements_are_mediators(self, wikidata):
-        assert wikidata.on_mediator(path(f"{WD}Q17", f"{P}P36"))
-        assert wikidata.on_mediator(path(f"{WD}Q1490", f"^{PS}P36"))
-        assert not wikidata.on_mediator(path(f"{WD}Q17", f"{WDT}P36"))
+        assert wikidata.ends_on_mediators(path(f"{WD}Q17", f"{P}P36"))
+        assert wikidata.ends_on_mediators(path(f"{WD}Q1490", f"^{PS}P36"))
+        assert not wikidata.ends_on_mediators(path(f"{WD}Q17", f"{WDT}P36"))
         assert wikidata.ends(path(f"{WD}Q17", f"{P}P36", f"{PS}P36")).values == (Entity(f"{WD}Q1490"),)
 
     def test_relations_are_named_by_their_entity(self, wikidata):
@@ -122,7 +123,7 @@ class TestSchemas:
                 ("eats", "out"), ("lives_in", "out"), ("metaphor", "out"),
             }  # fmt: skip
             first = RelationPath(leo, (Step(f"{zr}eats"),))
-            assert graph.on_mediator(first)
+            assert graph.ends_on_mediators(first)
             (onward,) = graph.next_steps(first).steps
             assert onward == Step(f"{zr}food")
             answer = graph.ends(first.then(onward)).values

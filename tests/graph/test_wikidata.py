@@ -124,7 +124,7 @@ class TestStatements:
     def test_qualifiers(self, graph):
         assert ends(graph, "Q17", "p:P36", "pq:P580") == {"1868"}
         assert ends(graph, "Q34600", "^pq:P1365", "ps:P36") == {"Q1490"}
-        assert graph.on_mediator(path("Q34600", "^pq:P1365"))
+        assert graph.ends_on_mediators(path("Q34600", "^pq:P1365"))
 
     def test_a_value_under_another_property(self, graph):
         assert onward(graph, "Q142", "p:P36") == {"ps:P1376"}
@@ -317,7 +317,7 @@ class TestNoise:
 
     def test_nothing_is_marked(self, make):
         graph = make(STATEMENTS)
-        assert graph.derived.noise == frozenset()
+        assert graph.tables.noise == frozenset()
 
 
 class TestSlice:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Message
-from kgqa.llm.prompts import LARGEST_FILE, LONGEST, Prompts
+from kgqa.llm.prompts import MAX_FILE_BYTES, MAX_VALUE_CHARS, Prompts
 
 OURS = Prompts()
 NAMES = OURS.names()
@@ -200,9 +200,15 @@ def test_whatever_names_are_the_lines_stay_as_they_are(question, names):
 
 def test_a_value_that_is_too_long_is_cut():
     text = OURS.render("top/reask", problem="x" * 50_000)[0].content
-    assert "x" * (LONGEST - 1) + "…" in text and len(text) < LONGEST + 200
-    kept = OURS.render("top/pick", question="q", candidates=["y" * LONGEST, "z" * (LONGEST + 1)], k=1)[1].content
-    assert "y" * LONGEST in kept and "z" * (LONGEST - 1) + "…" in kept and "z" * LONGEST not in kept
+    assert "x" * (MAX_VALUE_CHARS - 1) + "…" in text and len(text) < MAX_VALUE_CHARS + 200
+    kept = OURS.render("top/pick", question="q", candidates=["y" * MAX_VALUE_CHARS, "z" * (MAX_VALUE_CHARS + 1)], k=1)[
+        1
+    ].content
+    assert (
+        "y" * MAX_VALUE_CHARS in kept
+        and "z" * (MAX_VALUE_CHARS - 1) + "…" in kept
+        and "z" * MAX_VALUE_CHARS not in kept
+    )
 
 
 def test_what_is_no_text_number_or_list_is_no_value():
@@ -297,7 +303,7 @@ def test_a_template_that_fails(folder, mistake):
         b"{{ problem|nosuch }}",
         b"{{ " + b"(" * 3000 + b"1" + b")" * 3000 + b" }}",
         b"\xff\xfe",
-        b"{% block user %}" + b"x" * LARGEST_FILE + b"{% endblock %}",
+        b"{% block user %}" + b"x" * MAX_FILE_BYTES + b"{% endblock %}",
     ],
     ids=["open", "braces", "tag", "filter", "nested", "bytes", "huge"],
 )
@@ -330,7 +336,7 @@ def test_a_template_that_says_nothing(folder, source):
         '{"about": "a", "values": {}, "example": ["x"]}',
         '{"about": "a", "values": {}, "reply": "text"}',
         "[" * 100_000,
-        '{"about": "' + "x" * LARGEST_FILE + '", "values": {}}',
+        '{"about": "' + "x" * MAX_FILE_BYTES + '", "values": {}}',
     ],
     ids=lambda text: text[:30],
 )

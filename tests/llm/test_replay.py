@@ -58,7 +58,7 @@ class Numbered:
         self.gate.set()
         self.error: Exception | None = None
 
-    def complete(self, prompts, *, until=None, heard=None) -> list[Completion]:
+    def complete(self, prompts, *, deadline=None, on_completion=None) -> list[Completion]:
         texts = [each.messages[-1].content for each in prompts]
         self.calls.append(texts)
         self.begun.release()
@@ -432,8 +432,8 @@ def test_looking_replies_up_ends_in_time(file, opened):
     prompts = [prompt(f"q{n}") for n in range(500)]
     replay.complete(prompts)
     with pytest.raises(TimeoutError):
-        replay.complete(prompts, until=time.monotonic() - 1)
-    assert len(replay.complete(prompts, until=time.monotonic() + SOON)) == 500
+        replay.complete(prompts, deadline=time.monotonic() - 1)
+    assert len(replay.complete(prompts, deadline=time.monotonic() + SOON)) == 500
 
 
 @pytest.mark.parametrize("write", [True, False])

@@ -37,7 +37,7 @@ def test_of_a_folder():
     with open_resources(settings=resolve(QUICK)) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
         store = resources.graph.store
-        assert answer.graph == GraphId(store.place, (), store.fingerprint, 8956, "freebase")
+        assert answer.graph == GraphId(store.location, (), store.fingerprint, 8956, "freebase")
         assert ask("", resources=resources).graph == answer.graph  # a question that fails was asked of a graph as well
 
 

@@ -59,7 +59,7 @@ def test_the_same_answers_or_an_error_that_names_the_cap(capped, opened):
     whole, cut = opened(None), opened(capped)
     assert cut.graph.relations == whole.graph.relations and len(cut.graph.relations) > CAP
     assert cut.graph.mediators.leads == whole.graph.mediators.leads
-    assert cut.graph.inverses == whole.graph.inverses and cut.graph.derived.types == whole.graph.derived.types
+    assert cut.graph.inverses == whole.graph.inverses and cut.graph.tables.types == whole.graph.tables.types
     assert not cut.graph.notes
     same = 0
     for question in QUESTIONS if SOAK else QUESTIONS[:8]:

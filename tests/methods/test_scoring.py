@@ -22,7 +22,7 @@ class Letters:
         counts = np.array([[text.count(chr(97 + n)) for n in range(26)] for text in texts], dtype=np.float32)
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
-    encode_once = encode
+    encode_questions = encode
 
 
 def candidate(*hops, leads_to="", directions=None):

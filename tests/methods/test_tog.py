@@ -9,9 +9,8 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
-from kgqa.graph.embedded.loading import load_files
-from kgqa.graph.opening import open_graph
-from kgqa.graph.store import open_store
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.opening import open_graph, open_store
 from kgqa.settings import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
@@ -58,7 +57,7 @@ def films(tmp_path_factory, session_cache):
     lines = [" ".join(f"<{NS}{part}>" for part in fact.split()) + " ." for fact in FACTS]
     lines += [f'<{NS}{ident}> <{NS}type.object.name> "{name}"@en .' for ident, name in NAMES.items()]
     (place / "films.nt").write_text("\n".join(lines) + "\n")
-    load_files(place / "graph", [place / "films.nt"], schema="freebase")
+    load_graph(place / "graph", [place / "films.nt"], schema="freebase")
     with open_graph(place / "graph", cache=Cache(session_cache)) as graph:
         yield graph
 
@@ -322,7 +321,7 @@ class TestGrounding:
 
     def test_a_blank_node_is_no_way_on(self, tmp_path, session_cache):
         (tmp_path / "a.nt").write_text(f'<{NS}m.a> <{NS}type.object.name> "Anorak"@en .\n')
-        load_files(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
+        load_graph(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
         with open_store(tmp_path / "graph", writable=True) as store:
             store.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
         replies = {"relations": "1. {r part (Score: 1.0)}: it is.", "cot": '{"answers": ["memory"]}'}

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.settings import resolve
 
 NS = "http://rdf.freebase.com/ns/"
@@ -39,7 +39,7 @@ def small(tmp_path):
             s, p, o = triple.split(" ", 2)
             lines.append(f"<{NS}{s}> <{NS}{p}> {o if o.startswith(chr(34)) else f'<{NS}{o}>'} .")
         (tmp_path / "small.nt").write_text("\n".join(lines) + "\n")
-        load_files(tmp_path / "small", [tmp_path / "small.nt"], schema="freebase")
+        load_graph(tmp_path / "small", [tmp_path / "small.nt"], schema="freebase")
         return tmp_path / "small"
 
     return small

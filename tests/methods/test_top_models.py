@@ -12,7 +12,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults
@@ -91,7 +91,7 @@ def folder(tmp_path_factory):
     lines += [f'<{NS}{ident}> <{NS}type.object.name> "{name}"@en .' for ident, name in NAMES.items()]
     lines.append(f'<{NS}m.zor> <{NS}common.topic.alias> "The Zorbian Affair"@en .')
     (place / "films.nt").write_text("\n".join(lines) + "\n")
-    load_files(place / "graph", [place / "films.nt"], schema="freebase")
+    load_graph(place / "graph", [place / "films.nt"], schema="freebase")
     return place / "graph"
 
 

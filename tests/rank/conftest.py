@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.embedding.semantic import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 
 TOPIC = Entity("http://ex.org/topic")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
-from kgqa.rank.prefilter import METHODS, prefilter, relevance
+from kgqa.rank.prefilter import PREFILTER_METHODS, prefilter, prefilter_scores
 from kgqa.rank.tournaments.chooser import RandomChooser
 
 RELATIONS = [
@@ -95,7 +95,7 @@ def test_embeddings_find_what_shares_no_word(pool, encoder, question, best):
 def test_both_rankings_are_fused(pool, encoder):
     question = "what money does a person use?"
     texts = words_of(pool)
-    semantic = encoder.encode(texts) @ encoder.encode_once([question])[0]
+    semantic = encoder.encode(texts) @ encoder.encode_questions([question])[0]
     orders = set()
     for weight in (0.0, 0.25, 1.0):
         fused = reciprocal_rank_fusion([bm25(question, texts), semantic], weights=[weight, 1.0])
@@ -120,7 +120,7 @@ def test_the_lexical_weight_says_who_decides(pool, encoder):
 
 def test_embeddings_alone(pool, encoder):
     question = "what money does a person use?"
-    semantic = encoder.encode(words_of(pool)) @ encoder.encode_once([question])[0]
+    semantic = encoder.encode(words_of(pool)) @ encoder.encode_questions([question])[0]
     kept = prefilter(question, pool, keep=8, encoder=encoder, method="sbert")
     assert [semantic[pool.index(each)] for each in kept] == sorted(semantic, reverse=True)
     assert kept == prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0)
@@ -204,25 +204,26 @@ def test_chance_is_not_that_of_the_chooser_with_the_same_seed(pool):
     """Otherwise a random tournament after a random prefilter would always return its first."""
     drawn = RandomChooser(1).score("q", pool)
     assert (
-        np.argsort(-drawn).tolist() != np.argsort(-relevance("q", pool, encoder=None, method="random", seed=1)).tolist()
+        np.argsort(-drawn).tolist()
+        != np.argsort(-prefilter_scores("q", pool, encoder=None, method="random", seed=1)).tolist()
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PREFILTER_METHODS)
 def test_what_it_orders_by(pool, encoder, method):
     def length(question, candidates):
         return [len(each.words) for each in candidates]
 
     question = "what is the mascot of the team?"
-    scores = relevance(question, pool, encoder=encoder, method=method, score=length)
+    scores = prefilter_scores(question, pool, encoder=encoder, method=method, score=length)
     assert scores.shape == (8,) and scores.dtype == np.float64
     ordered = [pool[i] for i in np.argsort(-scores, kind="stable")]
     assert prefilter(question, pool, keep=8, encoder=encoder, method=method, score=length) == ordered
-    assert relevance(question, [], encoder=encoder, method=method, score=length).shape == (0,)
+    assert prefilter_scores(question, [], encoder=encoder, method=method, score=length).shape == (0,)
 
 
 def test_the_published_variant_of_bm25(pool):
     question = "what is the mascot of the team?"
-    scores = relevance(question, pool, encoder=None, method="bm25", lexical_variant="okapi")
+    scores = prefilter_scores(question, pool, encoder=None, method="bm25", lexical_variant="okapi")
     assert scores.tolist() == bm25(question, words_of(pool), variant="okapi").tolist()
     assert scores.tolist() != bm25(question, words_of(pool)).tolist()

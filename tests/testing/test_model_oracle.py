@@ -9,7 +9,10 @@ import pytest
 from kgqa.llm.client import Message, Prompt
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.parse import read_answers, read_choice, read_indices, read_scores, read_verdict
+from kgqa.llm.replies.answers import read_answers
+from kgqa.llm.replies.choices import read_choice, read_verdict
+from kgqa.llm.replies.indices import read_indices
+from kgqa.llm.replies.scores import read_scores
 from kgqa.settings import resolve
 from kgqa.testing.model_oracle import WORST, Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer

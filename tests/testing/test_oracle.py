@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.tournaments.chooser import Group
+from kgqa.rank.tournaments.chooser import EntityGroup
 from kgqa.testing.oracle import NoisyOracle
-from tests.rank.test_tournament import pool_of
+from tests.rank.tournaments.test_listwise import pool_of
 
 POOL = pool_of(10)
 BEST, SECOND, LAST = POOL[0], POOL[1], POOL[9]
@@ -31,11 +31,11 @@ def test_without_noise_it_tells_the_truth():
     oracle = NoisyOracle(POOL)
     assert oracle.prefer("q", [(BEST, SECOND), (LAST, SECOND)]) == [1, -1]
     assert oracle.pick("q", [POOL[::-1], POOL[3:5]], 3) == [[9, 8, 7], [0, 1]]
-    assert oracle.pick_grouped("q", [[Group("p", ("a", "b"))]], 2)[0] in ([0, 1], [1, 0])
+    assert oracle.pick_grouped("q", [[EntityGroup("p", ("a", "b"))]], 2)[0] in ([0, 1], [1, 0])
     assert np.argsort(-oracle.score("q", POOL)).tolist() == list(range(10))
     assert oracle.accept("q", [POOL[:3], POOL[1:], []]) == ["yes", "no", "no"]
     assert NoisyOracle([("p", "b"), ("r", "c")]).pick_grouped(
-        "q", [[Group("p", ("a", "b")), Group("r", ("c",))]], 3
+        "q", [[EntityGroup("p", ("a", "b")), EntityGroup("r", ("c",))]], 3
     ) == [[1, 2, 0]]
 
 
@@ -116,7 +116,7 @@ def test_it_counts_what_it_was_shown():
     oracle = NoisyOracle(POOL)
     oracle.prefer("q", [(BEST, LAST)] * 4)
     oracle.pick("q", [POOL, POOL], 2)
-    oracle.pick_grouped("q", [[Group("p", ("a",))]], 2)
+    oracle.pick_grouped("q", [[EntityGroup("p", ("a",))]], 2)
     oracle.score("q", POOL, batch_size=3)
     oracle.score("q", POOL)
     oracle.accept("q", [POOL])

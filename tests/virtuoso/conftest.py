@@ -14,10 +14,8 @@ import pytest
 
 from kgqa.virtuoso.server.server import Server
 from tests import virtuoso_server as shared
-from tests.end_to_end import conftest as end_to_end
 from tests.virtuoso_server import copied, running_server
 
-kgqa = end_to_end.kgqa
 prepared_folder, virtuoso_server = shared.prepared_folder, shared.virtuoso_server
 
 

@@ -30,8 +30,8 @@ from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, f
 from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
 from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
+from tests.cli_runner import KGQA
 from tests.conftest import SOAK
-from tests.end_to_end.conftest import KGQA
 
 COUNT = 400_000 if SOAK else 8_000
 CHUNK = COUNT // 16  # four groups of four

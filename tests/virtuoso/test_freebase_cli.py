@@ -11,7 +11,7 @@ import pytest
 from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.journal import NAME, LoadOptions, forget
-from tests.end_to_end.conftest import KGQA
+from tests.cli_runner import KGQA
 from tests.virtuoso.test_freebase import count, groups_done, wait_until
 
 COUNT = 4000

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import LoadError, ServerError, StoreUnavailable
-from kgqa.graph.embedded.loading import bulk_load as load_into_folder
+from kgqa.graph.embedded.loading import load_graph as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import ServerFiles, unsendable
+from kgqa.graph.rdf.upload import UploadFiles, upload_problem
 from kgqa.virtuoso.bulk.chunks import write_chunks
 from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted
 from kgqa.virtuoso.instance.processes import lock_owner
@@ -343,8 +343,8 @@ bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv
 
 
 def test_disk_full(small_disk, file):
-    source = ServerFiles(
-        [file_job(file(LINES))], "urn:g", staging=Path("/"), malformed=MalformedLines("fail"), unfit=unsendable
+    source = UploadFiles(
+        [file_job(file(LINES))], "urn:g", staging=Path("/"), malformed=MalformedLines("fail"), unfit=upload_problem
     )
     with pytest.raises(ServerError, match="The disk is full: .* are free at .*Make room"):
         list(write_chunks(source, number=0, lines=100, folder=small_disk(1), name="x"))

@@ -36,7 +36,7 @@ def index_names(resources: Resources, *, needed: bool) -> None:
     if not method(resources.settings["ask.method"]).topics:
         return
     graph = resources.graph
-    place = clean(graph.store.place)
+    place = clean(graph.store.location)
     seconds = max(SERVER_SECONDS, graph.timeout)
     limit = (lambda: seconds) if isinstance(graph.store, EndpointStore) else no_question
     text = f"kgqa: The names of {place} are being indexed, once for all questions; that may take some minutes."
@@ -50,7 +50,7 @@ def index_names(resources: Resources, *, needed: bool) -> None:
     told.daemon = True
     told.start()
     try:
-        graph.derived.names_within(limit)
+        graph.tables.names_within(limit)
     except StoreError as error:
         if needed:
             raise

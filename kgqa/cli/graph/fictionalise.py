@@ -89,7 +89,7 @@ def fictionalise(
 
 def _place(places: tuple[str, ...], opened: ExitStack) -> str | Path | None:
     """A graph as it is named, or RDF files loaded into a folder that goes when the work is done."""
-    from kgqa.graph.embedded.loading import load_files
+    from kgqa.graph.embedded.loading import load_graph
 
     if not places:
         return None
@@ -101,7 +101,7 @@ def _place(places: tuple[str, ...], opened: ExitStack) -> str | Path | None:
     if len(files) < len(places):
         raise click.UsageError("Give one graph, or RDF files, not both.")
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-"))) / "graph"
-    load_files(folder, files)
+    load_graph(folder, files)
     return folder
 
 

@@ -43,7 +43,7 @@ def info(folder: str | None, graph_path: str | None, most: int, as_json: bool, *
         relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
         files = getattr(graph.store, "meta", None)
         found = {
-            "place": graph.store.place,
+            "place": graph.store.location,
             "graphs": [entity.iri for entity in graph.view],
             "triples": graph.store.triples,
             "relations": len(graph.relations),

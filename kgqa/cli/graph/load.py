@@ -121,7 +121,7 @@ def _discard(folder: Path) -> None:
 def _load_into_folder(
     files: tuple[Path, ...], folder: Path, bars: Bars, as_json: bool, *, schema: str | None, **options: Any
 ) -> None:
-    from kgqa.graph.embedded.loading import load_files
+    from kgqa.graph.embedded.loading import load_graph
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.settings import resolve
@@ -130,7 +130,7 @@ def _load_into_folder(
     schema_name = _keep_schema(schema, folder)
     try:
         memory = settings["graph.load_memory"]
-        report = load_files(folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options)
+        report = load_graph(folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options)
     except KeyboardInterrupt:
         bars.close()
         say(
@@ -151,7 +151,7 @@ def _keep_schema(schema: str | None, folder: Path) -> str | None:
     """
     if schema is None:
         return None
-    from kgqa.graph.embedded.folder import write_whole
+    from kgqa.graph.embedded.folder import write_atomically
     from kgqa.graph.embedded.loading import make_folder
     from kgqa.schema import BUNDLED, load_schema
 
@@ -159,7 +159,7 @@ def _keep_schema(schema: str | None, folder: Path) -> str | None:
     if schema in BUNDLED:
         return schema
     name = f"schema-{loaded.digest}.toml"
-    write_whole(make_folder(folder).path / name, loaded.source)
+    write_atomically(make_folder(folder).path / name, loaded.source)
     return name
 
 

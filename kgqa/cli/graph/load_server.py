@@ -36,8 +36,8 @@ def load_into_server(
     files: tuple[Path, ...], url: str, graph_iri: str | None, bars: Bars, as_json: bool, **options: Any
 ) -> None:
     """Load files into one graph of a server, bring its names into the full-text index, and print what came of it."""
+    from kgqa.graph.detection import detect_schema
     from kgqa.graph.endpoint.options import EndpointOptions
-    from kgqa.graph.opening import detect_schema
     from kgqa.methods.ask import cache_of
     from kgqa.virtuoso.server.server import Server
     from kgqa.words import clean

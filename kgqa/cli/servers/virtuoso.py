@@ -176,8 +176,8 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
       kgqa virtuoso index --graph-iri http://freebase.com
     """
     from kgqa.errors import StoreError
+    from kgqa.graph.detection import detect_schema
     from kgqa.graph.endpoint.store import EndpointStore
-    from kgqa.graph.opening import detect_schema
     from kgqa.schema import load_schema
     from kgqa.virtuoso.bulk.name_graph import index_graph
     from kgqa.virtuoso.server.server import Server

@@ -13,7 +13,7 @@ from itertools import combinations, islice, product
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
-from kgqa.explore.beam import BeamSettings, cost
+from kgqa.explore.beam import BeamSettings, path_cost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
 
@@ -115,7 +115,7 @@ def exact_paths(
     for topic in dict.fromkeys(topics):
         covering[topic], onto_mediators[topic] = [], []
         for path in _walk(search, topic):
-            if graph.on_mediator(path):
+            if graph.ends_on_mediators(path):
                 onto_mediators[topic].append(path)
             elif arriving is None or path.steps[-1] in arriving:
                 found = search.keys(search.ends_of(path))
@@ -159,11 +159,11 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
         for parent in frontier:
             for step in search.steps(parent):
                 path = parent.then(step)
-                hops = cost(graph, path, settings)
+                hops = path_cost(graph, path, settings)
                 if hops > settings.depth:
                     continue
                 yield path
-                passing = graph.on_mediator(path) and settings.mediator_hop == "free"
+                passing = graph.ends_on_mediators(path) and settings.mediator_hop == "free"
                 if hops < settings.depth or (passing and len(path) < 3 * settings.depth):
                     onward.append(path)
         frontier = onward
@@ -191,7 +191,7 @@ def _on_mediators(
         for path in paths:
             for place in range(1, len(path)):
                 inner = RelationPath(topic, path.steps[:place])
-                if not search.graph.on_mediator(inner):
+                if not search.graph.ends_on_mediators(inner):
                     continue
                 for other in others:
                     shared = search.ends_of(inner) & search.ends_of(other)

@@ -26,7 +26,7 @@ from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
 from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
 from kgqa.evaluation.fictional.units import take_apart
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_files, make_folder
+from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -163,7 +163,7 @@ def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
     if name not in BUNDLED:
         name = f"schema-{graph.schema.digest}.toml"
         (make_folder(folder).path / name).write_text(graph.schema.source, encoding="utf-8")
-    load_files(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.walks})
+    load_graph(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.walks})
 
 
 def _ask_anew(
@@ -212,7 +212,7 @@ def _settle(making: Path, out: Path) -> None:
         (making / name).rename(folder / name)
     place = GraphFolder(folder)
     files = tuple({**file, "path": str(out.resolve() / FACTS)} for file in place.meta().files)
-    place.amend(files=files)
+    place.update_meta(files=files)
     if out.exists():
         out.rmdir()
     folder.rename(out)

@@ -16,7 +16,7 @@ from typing import Any
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.fictional.golds import answer_objects, asked_of
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
@@ -179,7 +179,7 @@ def world_folder(cache: Cache, *, seed: int = 0) -> Path:
         making = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
         try:
             (making / "world.nt").write_text(text, encoding="utf-8")
-            load_files(making / "graph", [making / "world.nt"], schema="freebase", settings={"mediator_hop": "free"})
+            load_graph(making / "graph", [making / "world.nt"], schema="freebase", settings={"mediator_hop": "free"})
             _answered(rows, making, cache)
             shutil.rmtree(place, ignore_errors=True)
             (making / "graph").rename(place)

@@ -15,12 +15,12 @@ from typing import Literal as OneOf
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
 from kgqa.evaluation.runs.records import Record
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.json_reply import find_key, json_values, last_part, plain
-from kgqa.llm.replies.parse import Reading, read_verdict
+from kgqa.llm.replies.choices import read_verdict
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part, plain_text
 
 Kind = OneOf["answer", "evidence", "generation"]
 DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -116,7 +116,7 @@ def rate(
             )
             for place in places
         ]
-        said = ask_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
+        said = ask_and_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
         for place, value in zip(places, said):
             found[place][dimension] = value
     return found  # type: ignore[return-value]
@@ -144,7 +144,7 @@ def judge_correct(
         )
         for place in places
     ]
-    said = ask_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
+    said = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
     found: list[bool | None] = [None] * len(responses)
     for place, value in zip(places, said):
         found[place] = value
@@ -175,7 +175,7 @@ def read_rating(text: str) -> Reading[int]:
         there, value = find_key(each.value, ("score", "rating"))
         given += [value] if there else []
     repaired = not given
-    words = plain(text)
+    words = plain_text(text)
     if not given and (alone := _ALONE.fullmatch(words)):
         given, repaired = [alone.groups()], words != alone[1]
     if not given:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.evaluation.judges.judging import NOTHING
-from kgqa.llm.chooser import ask_read
 from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.parse import Reading, read_choice
+from kgqa.llm.replies.choices import read_choice
+from kgqa.llm.replies.json_values import Reading
 
 DIMENSIONS = ("comprehensiveness", "diversity", "empowerment", "overall")
 REFERENCE_RATING = 1600.0
@@ -84,7 +85,7 @@ def judge_pairs(
     found: list[dict[str, PairVerdict]] = [{} for _ in pairs]
     for dimension in dimensions if pairs else ():
         asked = [_prompt(prompts, pair, dimension, swapped) for swapped in (False, True) for pair in pairs]
-        said = ask_read(models, prompts, asked, [_read] * len(asked), reask=reask)
+        said = ask_and_read(models, prompts, asked, [_read] * len(asked), reask=reask)
         for place in range(len(pairs)):
             swapped = _OTHER.get(said[place + len(pairs)] or "")
             found[place][dimension] = PairVerdict(said[place], swapped)  # type: ignore[arg-type]

@@ -21,7 +21,8 @@ from typing import Any
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldAnswer, file_lines
 from kgqa.evaluation.runs.records import read_record
-from kgqa.llm.replies.parse import read_answers, read_json
+from kgqa.llm.replies.answers import read_answers
+from kgqa.llm.replies.json_values import read_json
 
 MAX_ARRAY_BYTES = 256 << 20
 MAX_LINE_BYTES = 64 << 20

@@ -111,7 +111,7 @@ class GraphFolder:
             meta = self._recorded()
         except FileNotFoundError:
             if self.journal_file.exists():
-                if self.being_written():
+                if self.is_being_written():
                     raise StoreBusy(f"{self.path} is being loaded right now. Wait until that is done.") from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete. "
@@ -153,14 +153,14 @@ class GraphFolder:
         except FileNotFoundError:
             return None
 
-    def journal_is_done(self) -> bool:
+    def is_journal_published(self) -> bool:
         """Whether the load that the journal tells of has been published, and only the journal is left of it."""
         try:
             return read_journal_record(self.journal_file)["generation"] == self.current_generation()
         except (OSError, ValueError, StoreUnavailable):
             return False
 
-    def being_written(self) -> bool:
+    def is_being_written(self) -> bool:
         """Whether some process is loading or updating right now."""
         try:
             Lock(self.path / "write.lock", exclusive=True).release()
@@ -172,7 +172,7 @@ class GraphFolder:
 
     def interrupted(self) -> str:
         """What to tell whoever opens a graph that a later load left unfinished; empty when there is none."""
-        if not self.journal_file.exists() or self.being_written() or self.journal_is_done():
+        if not self.journal_file.exists() or self.is_being_written() or self.is_journal_published():
             return ""
         return (
             f"A later load into {self.path} was interrupted and is not part of the graph. "
@@ -196,7 +196,7 @@ class GraphFolder:
         if generation != self.current_generation():
             shutil.rmtree(self.path / f"gen-{generation}", ignore_errors=True)
 
-    def amend(self, **changes: Any) -> GraphMeta:
+    def update_meta(self, **changes: Any) -> GraphMeta:
         """Change single entries of graph.json (schema, settings, fingerprint after an update)."""
         meta = replace(self.meta(), **changes)
         write_json(self.path / "graph.json", asdict(meta))
@@ -229,7 +229,7 @@ class GraphFolder:
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise _is_link(self.path / "write.lock") from error
-            raise cannot_write(self.path, error) from error
+            raise write_error(self.path, error) from error
         try:
             self._tidy()
         except BaseException:
@@ -276,7 +276,7 @@ class GraphFolder:
         except (OSError, ValueError):
             return ""
 
-    def prepare_generation(self, generation: int, base: int | None) -> None:
+    def create_generation(self, generation: int, base: int | None) -> None:
         """Make a new generation, from hard links to `base` where there is one."""
         target = self.path / f"gen-{generation}"
         shutil.rmtree(target, ignore_errors=True)
@@ -289,7 +289,7 @@ class GraphFolder:
             # the engine never changes an .sst file, only makes new ones: those may be shared
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
-    def made_at(self, generation: int) -> int:
+    def created_ns(self, generation: int) -> int:
         """When a generation was made, in nanoseconds since the epoch; 0 where that cannot be told."""
         try:
             return (self.path / f"gen-{generation}").stat().st_mtime_ns
@@ -319,11 +319,11 @@ def fingerprint(sorted_hashes: np.ndarray) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file as `write_whole` writes it."""
-    write_whole(path, json.dumps(data, indent=1, ensure_ascii=False))
+    """Write a JSON file as `write_atomically` writes it."""
+    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False))
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader sees either the old or the new one, never half of it. A link is replaced.
 
     Raises:
@@ -345,7 +345,7 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def cannot_write(path: Path, error: OSError) -> StoreUnavailable:
+def write_error(path: Path, error: OSError) -> StoreUnavailable:
     """The error of a graph folder that cannot be written, and what helps."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreUnavailable(f"There is no space left on the disk of {path}. Make room and try again.")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, cannot_write, fingerprint
-from kgqa.graph.embedded.process import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
+from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, fingerprint, write_error
+from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
 if TYPE_CHECKING:
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
 _OURS = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
@@ -55,7 +55,7 @@ def make_folder(path: Path) -> GraphFolder:
                 raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise write_error(path, error) from error
     return folder
 
 
@@ -67,12 +67,12 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def create_empty(folder: GraphFolder) -> None:
+def create_empty_graph(folder: GraphFolder) -> None:
     """Make a graph without triples, for a store that is filled by updates."""
     make_folder(folder.path)
     lock = folder.write_lock()
     try:
-        folder.prepare_generation(1, None)
+        folder.create_generation(1, None)
         worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
         worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
         worker.kill()
@@ -83,7 +83,7 @@ def create_empty(folder: GraphFolder) -> None:
         lock.release()
 
 
-def load_files(
+def load_graph(
     path: Path,
     files: Iterable[str | Path] = (),
     *,
@@ -112,7 +112,7 @@ def load_files(
         StoreBusy: another load is running. StoreUnavailable: no permission, or not a graph's folder.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
-    from kgqa.graph.embedded.building import Journal, file_job
+    from kgqa.graph.embedded.bulk_load import Journal, file_job
 
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
@@ -142,7 +142,7 @@ def load_files(
             if not resume:
                 journal.save(folder)
             if not any(job.lines_done or job.done for job in journal.files):
-                folder.prepare_generation(journal.generation, journal.base)
+                folder.create_generation(journal.generation, journal.base)
             limit = memory or (
                 LOAD_MEMORY
                 + MEMORY_OF_A_BYTE * sum(job.size for job in journal.files)
@@ -192,9 +192,9 @@ def discard_interrupted(path: Path) -> bool:
 
 def _finish(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
     """Tidy up after a load that was killed when it had been published, before its journal was removed; gives that."""
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
-    if base is None or not folder.journal_is_done():
+    if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
     folder.finish_publishing(base.generation)
@@ -300,7 +300,7 @@ def _run_worker(
 
 def _discard(folder: GraphFolder) -> None:
     """Remove what a load has made so far. What is published stays, whatever the journal says."""
-    from kgqa.graph.embedded.building import Journal
+    from kgqa.graph.embedded.bulk_load import Journal
 
     with suppress(LoadError):
         folder.remove_generation(Journal.read(folder).generation)

@@ -16,11 +16,11 @@ import numpy as np
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
-from kgqa.graph.embedded.loading import create_empty, load_files
-from kgqa.graph.embedded.process import Worker, WorkerKilled
-from kgqa.graph.embedded.results import decode_tsv
-from kgqa.graph.query.dialects import in_standard_sparql
+from kgqa.graph.embedded.loading import create_empty_graph, load_graph
+from kgqa.graph.embedded.tsv import decode_tsv
+from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
 from kgqa.graph.query.tokens import prepare
+from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -54,7 +54,7 @@ class EmbeddedStore:
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.folder = GraphFolder(Path(path))
-        self.place = str(self.folder.path)
+        self.location = str(self.folder.path)
         self.writable = writable
         self.timeout = timeout
         self._size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
@@ -66,10 +66,12 @@ class EmbeddedStore:
         self._updates = 0
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
-            create_empty(self.folder)
+            create_empty_graph(self.folder)
         self._meta = self._settle()
         self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
         self._give_back(self._start())  # the process starts while the caller goes on
+
+    concurrency = 1
 
     # --- the Store protocol
 
@@ -84,7 +86,7 @@ class EmbeddedStore:
         """Of this folder and its generation: any folder may claim the fingerprint of another, and what is kept of one
         must never be taken for the other's.
         """
-        made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.made_at(self._meta.generation)}"
+        made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
         return f"-{hashlib.sha256(os.fsencode(made)).hexdigest()[:12]}"
 
     @property
@@ -123,7 +125,7 @@ class EmbeddedStore:
             raise QueryRejected("This graph is open for reading only: open it with writable=True to change it.")
         text = self._prepared(update)
         if not self._meta.stale:  # noted before, so that a crash in between is seen
-            self._meta = self.folder.amend(stale=True)
+            self._meta = self.folder.update_meta(stale=True)
         try:
             self._call({"op": "update", "update": text}, timeout)
         finally:  # afterwards: what was derived meanwhile may be of either state
@@ -139,7 +141,7 @@ class EmbeddedStore:
     ) -> LoadReport:
         if self.writable:
             raise StoreUnavailable("Load through a store that is not open for updates; it takes its own lock.")
-        report = load_files(self.folder.path, files, on_error=on_error, progress=progress, format=format)
+        report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()
         return report
 
@@ -169,7 +171,7 @@ class EmbeddedStore:
         try:
             return self._call({**request, "query": prepared}, timeout)
         except QueryRejected:
-            standard = in_standard_sparql(prepared)
+            standard = to_standard_sparql(prepared)
             if standard == prepared:
                 raise
             return self._call({**request, "query": standard}, timeout)
@@ -264,7 +266,7 @@ class EmbeddedStore:
             )
         data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
         self.folder.save_hashes(self._meta.generation, data)
-        self._meta = self.folder.amend(stale=False, triples=int(data.size), fingerprint=fingerprint(data))
+        self._meta = self.folder.update_meta(stale=False, triples=int(data.size), fingerprint=fingerprint(data))
 
     def _reopen(self) -> None:
         with self._guard:

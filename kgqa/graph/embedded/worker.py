@@ -25,7 +25,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.confine import deny_network
+from kgqa.graph.embedded.sandbox import deny_network
 
 PROGRESS_SECONDS = 0.1
 
@@ -108,14 +108,14 @@ class Server:
 
     def do_hash(self, request: dict[str, Any]) -> bytes:
         """Hashes of all triples as they are stored, after updates."""
-        from kgqa.graph.embedded.rescan import stored_hashes
+        from kgqa.graph.embedded.stored_hashes import stored_hashes
 
         return stored_hashes(self.store)
 
     def do_load(self, request: dict[str, Any]) -> bytes:
         import resource
 
-        from kgqa.graph.embedded.building import Journal, run_load
+        from kgqa.graph.embedded.bulk_load import Journal, run_load
         from kgqa.graph.embedded.folder import GraphFolder
 
         # of what is written to, not of addresses: threads and the engine reserve more of those than they use

@@ -11,15 +11,13 @@ import hashlib
 import json
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.query.templates import render
+from kgqa.graph.store import Store
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, bundled_schema
-
-if TYPE_CHECKING:
-    from kgqa.graph.endpoint.store import EndpointStore
 
 SLOW_SECONDS = 2.0
 KEPT_SECONDS = 86_400.0
@@ -29,10 +27,27 @@ MANY = 10_000_000
 """Triples that a server which answers at all counts well within COUNT_SECONDS: Virtuoso five million in 0.1 s."""
 
 
+class CountingStore(Store, Protocol):
+    """A server that keeps what was counted, as `EndpointStore` does."""
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """IRIs of the graphs that are looked at; empty for the default graph."""
+        ...
+
+    def kept_fact(self, name: str, *, younger: float) -> str | None:
+        """A short text kept about this view, if it is younger than so many seconds."""
+        ...
+
+    def keep_fact(self, name: str, text: str | None) -> None:
+        """Keep a short text about this view; None forgets it."""
+        ...
+
+
 class RemoteFingerprint:
     """Measured when it is first asked for. Thread-safe."""
 
-    def __init__(self, store: EndpointStore) -> None:
+    def __init__(self, store: CountingStore) -> None:
         self._store = store
         self._lock = threading.Lock()
         self._counts: dict[str, int | None] | None = None
@@ -110,7 +125,7 @@ class RemoteFingerprint:
             return None
         return found if isinstance(found, dict) and "triples" in found else None
 
-    def _count(self, last: float, template: str, **values) -> int | None:
+    def _count(self, last: float, template: str, **values: Any) -> int | None:
         seconds = min(COUNT_SECONDS, last - time.monotonic())
         if seconds <= 0:
             return None

@@ -11,21 +11,19 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyoxigraph as ox
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.opening import user_graphs
+from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
-from kgqa.graph.rdf.server_lines import Sendable, ServerFiles, unsendable
-from kgqa.graph.store import LoadReport, OnError, Progress, only_count
+from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
+from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.words import clean
-
-if TYPE_CHECKING:
-    from kgqa.graph.endpoint.store import EndpointStore
 
 BATCH_TRIPLES = 1_000
 BATCH_BYTES = 200_000
@@ -38,7 +36,30 @@ MANY_GRAPHS = 10_000
 DEFAULT_GRAPH = "urn:kgqa:graph"
 
 
-def graph_to_write(store: EndpointStore) -> str:
+class UpdatableStore(Store, Protocol):
+    """A server that takes updates, as `EndpointStore` is one."""
+
+    @property
+    def url(self) -> str:
+        """The address that takes queries and updates."""
+        ...
+
+    @property
+    def writable(self) -> str | None:
+        """The graph that `update` may write to."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """What kind of server it is."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what is known of the graph as it was."""
+        ...
+
+
+def graph_to_write(store: UpdatableStore) -> str:
     """The graph to load into where nobody named one: the only one of the user's that is there, else `DEFAULT_GRAPH`.
 
     Raises:
@@ -58,7 +79,7 @@ def graph_to_write(store: EndpointStore) -> str:
     return found[0] if found else DEFAULT_GRAPH
 
 
-def writable_graph(store: EndpointStore) -> str:
+def writable_graph(store: UpdatableStore) -> str:
     """The one graph that the store may write to.
 
     Raises:
@@ -78,7 +99,7 @@ def writable_graph(store: EndpointStore) -> str:
     return graph
 
 
-def check_updates(store: EndpointStore, graph: str) -> None:
+def check_updates(store: UpdatableStore, graph: str) -> None:
     """Find out whether the server takes updates, by one that changes nothing.
 
     Raises:
@@ -95,16 +116,16 @@ def check_updates(store: EndpointStore, graph: str) -> None:
         ) from error
 
 
-def count_in(store: EndpointStore, graph: str) -> int | None:
+def count_in(store: UpdatableStore, graph: str) -> int | None:
     """How many triples a graph has now; None where counting took too long."""
     try:
         query = render("count_triples", view=(Entity(graph),))
-        return only_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
+        return single_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
     except (StoreTimeout, PartialResult):
         return None
 
 
-def _count_before(store: EndpointStore, graph: str) -> int | None:
+def _count_before(store: UpdatableStore, graph: str) -> int | None:
     """As `count_in`, but a graph that is not there is not asked about: once asked, Virtuoso takes it for empty when it
     plans queries, also after the load, and then a count of a million triples takes it minutes.
     """
@@ -118,7 +139,7 @@ def _count_before(store: EndpointStore, graph: str) -> int | None:
 
 
 def load_by_updates(
-    store: EndpointStore,
+    store: UpdatableStore,
     files: Iterable[str | Path],
     *,
     on_error: OnError = "fail",
@@ -146,8 +167,8 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        source = ServerFiles(
-            jobs, graph, staging=Path(staging), malformed=malformed, unfit=unsendable, progress=progress
+        source = UploadFiles(
+            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
         )
         try:
             source.check()
@@ -175,7 +196,7 @@ class _Sender:
     """Sends the lines of all files, and knows how far it is."""
 
     def __init__(
-        self, store: EndpointStore, graph: str, source: ServerFiles, progress: Callable[[Progress], None] | None
+        self, store: UpdatableStore, graph: str, source: UploadFiles, progress: Callable[[Progress], None] | None
     ) -> None:
         self._store = store
         self._graph = Entity(graph)
@@ -204,7 +225,7 @@ class _Sender:
         also = f", and {before:,} lines of files before it" if before else ""
         return f"In <{self._graph.iri}> are {where}{also}. Load the files again: what is in already does no harm."
 
-    def _send(self, lines: list[bytes], start: int, block: Sendable, job: FileJob) -> None:
+    def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
         """One update. A line that the server refuses is found by halves: it says at most which update it dislikes."""
         try:
             triples = [triple_of(quad) for quad in parsed(lines)]

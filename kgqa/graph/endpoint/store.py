@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.fingerprint import RemoteFingerprint
 from kgqa.graph.endpoint.limits import ServerLimits
+from kgqa.graph.endpoint.loading import load_by_updates
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.replies.verdict import broken_result, check_whole, judge
@@ -20,7 +21,7 @@ from kgqa.graph.endpoint.requests.gate import NoPlace
 from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
 from kgqa.graph.endpoint.requests.watch import Watch
 from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
-from kgqa.graph.query.tokens import check_remote
+from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
 
@@ -64,7 +65,7 @@ class EndpointStore:
         row_cap: int | None = None,
     ) -> None:
         self.url = check_address(url)
-        self.place = self.url
+        self.location = self.url
         self.graphs = tuple(graphs)
         self.writable = writable
         self.timeout = timeout
@@ -135,7 +136,7 @@ class EndpointStore:
         self._refuse_closed()
         if not self.writable:
             raise QueryRejected(f"{self.url} is open for reading only: name the graph that may be written to.")
-        update = check_remote(update)
+        update = prepare_for_server(update)
         check_update(update, self.writable)
         try:
             self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
@@ -150,8 +151,6 @@ class EndpointStore:
         progress: Callable[[Progress], None] | None = None,
         format: str | None = None,
     ) -> LoadReport:
-        from kgqa.graph.endpoint.loading import load_by_updates
-
         return load_by_updates(self, files, on_error=on_error, progress=progress, format=format)
 
     def notice(self) -> str | None:
@@ -248,7 +247,7 @@ class EndpointStore:
         self._refuse_closed()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask about less at once.")
-        query = check_remote(query, reads="ASK" if asks else "SELECT")
+        query = prepare_for_server(query, reads="ASK" if asks else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, LONGEST_SECONDS)
         # the first query measures what the graph is now, which is not to cost it its own time
         kept, updates = None if fresh else self._kept_results(limit), self._updates

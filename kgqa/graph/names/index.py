@@ -14,16 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.reading import Limit, Name, no_question, read_names
+from kgqa.graph.names.reading import IndexedGraph, Limit, Name, no_question, read_names
 from kgqa.model import Entity
 from kgqa.trace import BudgetExhausted
 from kgqa.words import clean, normalise
-
-if TYPE_CHECKING:
-    from kgqa.graph.tables.derived import Derived
 
 MAX_QUERY_CHARS = 1000
 VERSION = 3
@@ -185,7 +182,7 @@ class NameIndex:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: Derived, *, limit: Limit = no_question) -> NameIndex:
+    def open(cls, graph: IndexedGraph, *, limit: Limit = no_question) -> NameIndex:
         """The index of a graph: from the cache, or built now; in memory where the cache cannot keep it.
 
         Args:
@@ -221,7 +218,7 @@ class NameIndex:
         return index
 
     @classmethod
-    def _built(cls, graph: Derived, limit: Limit, file: Path | None) -> NameIndex:
+    def _built(cls, graph: IndexedGraph, limit: Limit, file: Path | None) -> NameIndex:
         names = read_names(graph.store, graph.schema, graph.view, limit=limit)
         if file is None:
             connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -231,7 +228,7 @@ class NameIndex:
             _remove(temporary)
             connection = sqlite3.connect(temporary, check_same_thread=False)
         try:
-            with _stopping(connection, limit, graph.store.place):
+            with _stopping(connection, limit, graph.store.location):
                 _fill(connection, names)
             if file is not None:
                 try:

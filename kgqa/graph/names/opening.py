@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.index import NameIndex, Names
-from kgqa.graph.names.reading import Limit, count_names, no_question
+from kgqa.graph.names.reading import IndexedGraph, Limit, count_names, no_question
 from kgqa.graph.names.server.index import RemoteNames
 from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
-
-if TYPE_CHECKING:
-    from kgqa.graph.tables.derived import Derived
 
 MAX_LOCAL_NAMES = 3_000_000
 """Names that are fetched from a server for an index of our own: some minutes, and about a gigabyte."""
@@ -28,7 +24,7 @@ TOO_SLOW_SECONDS = 3_600.0
 """How long it is remembered that this look took too long."""
 
 
-def open_names(graph: Derived, *, limit: Limit = no_question) -> tuple[Names, str]:
+def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Names, str]:
     """The index of names of a graph, and what whoever uses it should know, empty for nothing.
 
     Of a graph in a folder an index in SQLite. Of one on a server the graph of names beside it, if that is there and was made
@@ -91,7 +87,7 @@ def _for_a_look(limit: Limit) -> Limit:
     return seconds
 
 
-def _is_outdated(graph: Derived, limit: Limit) -> bool:
+def _is_outdated(graph: IndexedGraph, limit: Limit) -> bool:
     """Whether there is a graph of names that an older version made, and no current one."""
     return any(
         graph.store.ask(render("any_triple", view=(Entity(iri),)), timeout=limit(), fresh=True)
@@ -99,7 +95,7 @@ def _is_outdated(graph: Derived, limit: Limit) -> bool:
     )
 
 
-def _counted(store: EndpointStore, graph: Derived, limit: Limit, *, checks: bool = False) -> int | None:
+def _counted(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, checks: bool = False) -> int | None:
     """How many names there are, None where that cannot be told in time; kept for as long as the graph looks the same.
 
     Args:
@@ -121,7 +117,7 @@ def _counted(store: EndpointStore, graph: Derived, limit: Limit, *, checks: bool
             store.keep_fact("names too slow", json.dumps([fingerprint, 0]))
         return None
     except PartialResult as error:  # one number is never too much
-        raise PartialResult(f"The names of {store.place} could not be counted. {error}") from error
+        raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
         store.keep_fact("names", json.dumps([fingerprint, count]))
     return count

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
 
 from kgqa.errors import PartialResult
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Row, Store, only_count
+from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import local_words
@@ -20,6 +23,24 @@ SECONDS = 600.0
 MAX_ROWS = 50_000_000
 Limit = Callable[[], float | None]
 """Gives the seconds that the next query may take. Within a question it raises BudgetExhausted when no time is left."""
+
+
+class IndexedGraph(Protocol):
+    """A graph whose names are indexed, as `GraphTables` is one."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def view(self) -> tuple[Entity, ...]: ...
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the index is kept between processes; None to keep it in memory."""
+        ...
 
 
 def no_question() -> float:
@@ -61,8 +82,6 @@ def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: 
 
 
 def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
-    from kgqa.graph.endpoint.store import EndpointStore
-
     if isinstance(store, EndpointStore):
         yield from _pages(store, view, predicate, limit)
     else:
@@ -108,4 +127,4 @@ def _different(numbers: array[int]) -> int:
 
 def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
     query = render("names_count", view=view, predicate=predicate)
-    return only_count(store.select(query, timeout=limit(), fresh=True))
+    return single_count(store.select(query, timeout=limit(), fresh=True))

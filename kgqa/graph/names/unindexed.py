@@ -35,10 +35,10 @@ class UnindexedNames:
         self._server = ServerNames(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
         index = "only an index of them by an older version of kgqa" if outdated else "no index of them"
-        found = f"{store.place} has {many} and {index}. Make one: kgqa virtuoso index."
+        found = f"{store.location} has {many} and {index}. Make one: kgqa virtuoso index."
         if count == 0:
             found = (
-                f"{store.place} has no names by the schema {schema.name}. Give a schema that says which predicates give "
+                f"{store.location} has no names by the schema {schema.name}. Give a schema that says which predicates give "
                 "them, [names] label: kgqa ask --schema FILE."
             )
         self._message = f"{found} Until then name entities by their ids: kgqa ask --topic ID"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.query.tokens import check_local
+from kgqa.graph.query.tokens import forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
 
@@ -30,7 +30,7 @@ def explain(graph: KnowledgeGraph, sparql: str) -> str:
     """
     from rdflib.plugins.sparql import prepareQuery
 
-    check_local(sparql)
+    forbid_fetching(sparql)
     try:
         algebra = prepareQuery(sparql).algebra
     except Exception as error:  # the parser raises many kinds, and recursion errors

@@ -9,17 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kgqa.errors import KgqaError
-from kgqa.graph.query.patterns import Walk
+from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
 from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
+from kgqa.schema import Schema
 from kgqa.words import clean, short_words
 
-if TYPE_CHECKING:
-    from kgqa.graph.graph import KnowledgeGraph
+
+class ExportableGraph(Protocol):
+    """What exported queries need of a graph, as `KnowledgeGraph` has it."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def view(self) -> tuple[Entity, ...]: ...
+
+    @property
+    def relation_labels(self) -> Mapping[str, str]: ...
+
+    def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]: ...
+
+    def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -27,7 +42,7 @@ class AnswerInQuery(KgqaError):
 
 
 def answer_query(
-    graph: KnowledgeGraph,
+    graph: ExportableGraph,
     path: RelationPath,
     *,
     joins: Sequence[Join] = (),
@@ -48,7 +63,7 @@ def answer_query(
     if any(not 0 < index < len(path.steps) for index in restricted):
         raise ValueError("only inner nodes can be restricted")
     chosen_at = tuple((index, tuple(chosen)) for index, chosen in sorted(restricted.items()))
-    walk = _commented(graph, graph.walk(path, joins, chosen_at))
+    walk = _commented(graph, graph.pattern(path, joins, chosen_at))
     topics = list(dict.fromkeys([path.topic, *(join.path.topic for join in joins)]))
     names = graph.labels([*topics, *(e for chosen in restricted.values() for e in chosen)])
     comments = [Comment(f"{_name(names, topic)} = {graph.schema.short_id(topic.iri)}") for topic in topics]
@@ -65,7 +80,7 @@ def answer_query(
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
 
-def _commented(graph: KnowledgeGraph, walk: Walk) -> Walk:
+def _commented(graph: ExportableGraph, walk: PathPattern) -> PathPattern:
     edges = []
     for edge in walk.edges:
         words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
@@ -79,7 +94,7 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
     return clean(names.get(entity, "")) or "(no name)"
 
 
-def refuse_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
+def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers instead of naming them.
 
     Refused: an answer's IRI or text anywhere in the query, topics excepted, however it is written; and any use

@@ -14,6 +14,8 @@ from kgqa.model import Entity, Literal, RelationPath, Step, Value
 from kgqa.schema import WalkRule
 
 Node = Entity | Variable
+Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
+"""For nodes of a path (1 is the node after the topic) the only entities that they may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class MarkTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Hop:
     """One hop of a pattern: its edge, the tests its node must pass, the entities it is restricted to (none: any),
     the walks that must lead to it as well, and the nodes that later hops need.
     """
@@ -46,12 +48,12 @@ class Level:
     edge: Edge
     different: tuple[tuple[Node, Node], ...]
     values: tuple[Entity, ...]
-    joins: tuple[Walk, ...]
+    joins: tuple[PathPattern, ...]
     keep: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Walk:
+class PathPattern:
     """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
     `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
     that must lead to the node at a place as well; the last three keep mediators out of the ends where a
@@ -61,8 +63,8 @@ class Walk:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     different: tuple[tuple[Node, Node], ...] = ()
-    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
-    joins: tuple[tuple[int, Walk], ...] = ()
+    restricted: Restrictions = ()
+    joins: tuple[tuple[int, PathPattern], ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -72,7 +74,7 @@ class Walk:
         return self.nodes[-1]
 
     @cached_property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[Hop, ...]:
         """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
         the number of walks grows with every hop, that of distinct nodes does not.
         """
@@ -84,11 +86,11 @@ class Walk:
             keep = [node for node in self.nodes[1:index] if node in needed]
             tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
             joins = tuple(walk for place, walk in self.joins if place == index)
-            levels.append(Level(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
+            levels.append(Hop(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
         return tuple(levels)
 
     @cached_property
-    def opened(self) -> tuple[Level, ...]:
+    def subqueries(self) -> tuple[Hop, ...]:
         """The levels that need a sub-query, outermost first, which is the order of opening them. The last needs
         none, nor does the first: what one relation of the topic leads to is distinct as it is.
         """
@@ -104,7 +106,7 @@ def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) ->
     return inverse(previous.relation) == step.relation or inverse(step.relation) == previous.relation
 
 
-def walk_of(
+def path_pattern(
     path: RelationPath,
     rule: WalkRule,
     *,
@@ -112,7 +114,7 @@ def walk_of(
     final: bool = True,
     end: Variable | None = None,
     prefix: str = "e",
-) -> Walk:
+) -> PathPattern:
     """The pattern of a path under a walk rule, node by node:
 
     - `free`: any walk;
@@ -145,4 +147,4 @@ def walk_of(
             for index in range(count - 1)
             if returns(path.steps[index + 1], path.steps[index], inverse)
         ]
-    return Walk(tuple(names), tuple(edges), tuple(different))
+    return PathPattern(tuple(names), tuple(edges), tuple(different))

@@ -114,7 +114,7 @@ def _next_solid(items: list[Token], index: int) -> tuple[Token | None, int]:
     return (items[index], index) if index < len(items) else (None, index)
 
 
-def check_local(sparql: str) -> None:
+def forbid_fetching(sparql: str) -> None:
     """Refuse what would make the engine fetch something from elsewhere: SERVICE in queries, LOAD in updates.
 
     Raises:
@@ -144,7 +144,7 @@ def prepare(sparql: str) -> str:
     if not any(word in lower for word in _NEEDS_READING):
         return sparql
     sparql = decode_codepoints(sparql)
-    check_local(sparql)
+    forbid_fetching(sparql)
     expanded = expand_prefixes(sparql)
     for token in tokens(expanded):
         # What is still a prefixed name has no absolute declaration. The engine ends such a name at its second dot
@@ -176,7 +176,7 @@ def _refuse_half_characters(sparql: str) -> None:
 _READS_AT_ONCE = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
 
 
-def check_remote(sparql: str, *, reads: str = "") -> str:
+def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     """What a query goes through before a server sees it; gives the text to send, which is the same but for escapes.
 
     Args:
@@ -189,7 +189,7 @@ def check_remote(sparql: str, *, reads: str = "") -> str:
     lower = sparql.lower()
     if any(word in lower for word in _NEEDS_CHECKING):
         sparql = decode_codepoints(sparql)
-        check_local(sparql)
+        forbid_fetching(sparql)
         if any(token.kind == "word" and token.text.upper() == "DEFINE" for token in tokens(sparql)):
             raise QueryRejected("DEFINE is not allowed: it would change what the server does with a query.")
         _refuse_functions(sparql)

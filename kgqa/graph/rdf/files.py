@@ -190,7 +190,7 @@ class LineSource:
 
 
 @contextmanager
-def line_source(job: FileJob, staging: Path, reading: Callable[[int, int], None]) -> Iterator[LineSource]:
+def open_lines(job: FileJob, staging: Path, reading: Callable[[int, int], None]) -> Iterator[LineSource]:
     """Open a file of any known format as lines.
 
     Args:

@@ -29,7 +29,7 @@ def find_labels(
         known: what was looked up before, None for entities without a label; what is found now is added.
     """
     wanted = list(dict.fromkeys(entities))
-    missing = [e for e in wanted if e not in known and not is_blank(e)]
+    missing = [e for e in wanted if e not in known and not is_blank_node(e)]
     named = _asked(missing, schema.label, schema=schema, select=select)
     # at once: other threads take what they find here for the last word
     known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
@@ -40,7 +40,7 @@ def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) 
     """The aliases of each entity that has any: those in the languages of the schema, in their order; where there are
     none, those in any language.
     """
-    found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank(e)}
+    found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank_node(e)}
     for texts in _asked(list(found), schema.alias, schema=schema, select=select):
         for node, names in texts.items():
             found[node] += names
@@ -64,7 +64,7 @@ def _asked(
         )
         for node, predicate, label in found:
             rows[predicate.iri].append((node, label))
-    return [in_order(rows[predicate], schema) for predicate in predicates]
+    return [names_by_node(rows[predicate], schema) for predicate in predicates]
 
 
 def languages_of(schema: Schema) -> list[Literal]:
@@ -72,7 +72,7 @@ def languages_of(schema: Schema) -> list[Literal]:
     return [Literal(language) for language in schema.languages]
 
 
-def in_order(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]]:
+def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]]:
     """Of rows of a node and one of its names, the names of each node, best first."""
     ranked: dict[Entity, list[tuple[int, bool, str]]] = {}
     for node, name in rows:
@@ -90,7 +90,7 @@ def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
     return next(wider, len(listed)), True
 
 
-def with_names(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
+def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
     """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
@@ -105,6 +105,6 @@ def with_names(values: Iterable[Value], *, schema: Schema, labels: Callable[...,
     return result
 
 
-def is_blank(value: Value) -> bool:
+def is_blank_node(value: Value) -> bool:
     """Whether it is a blank node, which an update may make: no query can name it."""
     return isinstance(value, Entity) and value.iri.startswith("_:")

@@ -12,7 +12,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.graph.query.patterns import MarkTest, TypeTest
-from kgqa.graph.store import Rows, integer_of
+from kgqa.graph.store import Rows, count_value
 from kgqa.model import Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
@@ -83,17 +83,17 @@ def _by_instances(
         rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
         if rows is None:
             return None
-        found = {relation.iri: integer_of(count) for relation, count in rows if isinstance(relation, Entity)}
+        found = {relation.iri: count_value(count) for relation, count in rows if isinstance(relation, Entity)}
         ends = scan("relation_ends", out=direction == "out") if found else ()
         if ends is None:
             return None
-        totals = {relation.iri: integer_of(count) for relation, count in ends if isinstance(relation, Entity)}
+        totals = {relation.iri: count_value(count) for relation, count in ends if isinstance(relation, Entity)}
         for relation, count in found.items():
             leads[direction][relation] = "all" if count >= totals.get(relation, 0) else "some"
     return leads
 
 
-def end_tests(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
+def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
     """The filters that keep mediators out of the ends of a relation that leads to `some`."""
     tests: dict[str, tuple[Any, ...]] = {
         "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),

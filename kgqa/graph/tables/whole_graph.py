@@ -12,7 +12,7 @@ from kgqa.graph.store import Row, Rows
 MOST_PAGES = 200
 
 
-class WholeGraph:
+class WholeGraphQueries:
     """Asks for tables of a whole graph. A table is whole or an error.
 
     Args:

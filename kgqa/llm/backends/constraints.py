@@ -13,41 +13,44 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
-Way = Literal["structured_outputs", "json_schema", "free"]
-WAYS: tuple[Way, ...] = ("structured_outputs", "json_schema", "free")
-FIELD: dict[Way, str] = {"structured_outputs": "structured_outputs", "json_schema": "response_format"}
+ConstraintMode = Literal["structured_outputs", "json_schema", "free"]
+CONSTRAINT_MODES: tuple[ConstraintMode, ...] = ("structured_outputs", "json_schema", "free")
+REQUEST_FIELDS: dict[ConstraintMode, str] = {
+    "structured_outputs": "structured_outputs",
+    "json_schema": "response_format",
+}
 """The field of a request by which it is asked for."""
 JSON_TOKENS = 16
 """Tokens that `{"choice": "..."}` takes beyond those of the choice, at most."""
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
-class Constraints:
+class ConstraintSupport:
     """The way that a server is asked in, from `first` on downwards. Thread-safe."""
 
-    def __init__(self, first: Way = "structured_outputs") -> None:
-        self._at = WAYS.index(first)
+    def __init__(self, first: ConstraintMode = "structured_outputs") -> None:
+        self._at = CONSTRAINT_MODES.index(first)
         self._lock = threading.Lock()
 
     @property
-    def way(self) -> Way:
-        return WAYS[self._at]
+    def mode(self) -> ConstraintMode:
+        return CONSTRAINT_MODES[self._at]
 
-    def give_up(self, way: Way) -> bool:
+    def give_up(self, mode: ConstraintMode) -> bool:
         """Take the next way from now on; True where this call did it, False where another thread was first."""
         with self._lock:
-            if self.way != way or way == "free":
+            if self.mode != mode or mode == "free":
                 return False
             self._at += 1
             return True
 
 
-def constraint(way: Way, choices: Sequence[str]) -> dict[str, Any]:
+def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str, Any]:
     """The fields of a request that hold the reply to one of the choices in this way."""
     distinct = list(dict.fromkeys(choices))
-    if way == "structured_outputs":
+    if mode == "structured_outputs":
         return {"structured_outputs": {"choice": distinct}}
-    if way == "json_schema":
+    if mode == "json_schema":
         schema = {
             "type": "object",
             "properties": {"choice": {"type": "string", "enum": distinct}},
@@ -63,9 +66,9 @@ def constraint(way: Way, choices: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
-def chosen(way: Way, text: str, choices: Sequence[str]) -> str | None:
+def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:
     """The choice that a reply is; None where it is none, so that the server did not hold the model to them."""
-    if way == "json_schema":
+    if mode == "json_schema":
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -73,12 +76,12 @@ def chosen(way: Way, text: str, choices: Sequence[str]) -> str | None:
         if not isinstance(value, dict) or list(value) != ["choice"]:
             return None
         return value["choice"] if value["choice"] in choices else None
-    if way == "structured_outputs":
+    if mode == "structured_outputs":
         # replies have no blanks around them
         return next((choice for choice in choices if choice.strip() == text), None)
     return None
 
 
-def is_about(way: Way, message: str) -> bool:
+def mentions_constraint(mode: ConstraintMode, message: str) -> bool:
     """Whether an error without the field's name is about it: a server may speak of a grammar instead."""
-    return way != "free" and bool(_MEANT.search(message))
+    return mode != "free" and bool(_MEANT.search(message))

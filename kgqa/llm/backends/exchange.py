@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 
-from kgqa.llm.backends.chat_reply import UnreadableBody, message_of
+from kgqa.llm.backends.chat_response import UnreadableBody, message_of
 from kgqa.servers import ReplyTooLarge, redirect_target
 
 FIRST_PAUSE = 0.5
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Trouble:
+class RequestFailure:
     """Why a request brought nothing.
 
     Attributes:
@@ -42,7 +42,7 @@ class Trouble:
     wait: float | None = None
 
 
-def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | Trouble:
+def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFailure:
     """Send a request and read its JSON.
 
     Args:
@@ -60,32 +60,32 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | Trouble:
     except APITimeoutError as error:
         limit, missing = ("connect", "connection") if "Connect" in type(error.__cause__).__name__ else ("read", "reply")
         seconds = error.request.extensions.get("timeout", {}).get(limit)
-        return Trouble("passing", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
+        return RequestFailure("passing", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
     except APIConnectionError as error:
         cause = error.__cause__ or error
-        return Trouble("passing", f"{type(cause).__name__}: {cause}")
+        return RequestFailure("passing", f"{type(cause).__name__}: {cause}")
     except ReplyTooLarge as error:
-        return Trouble("passing", str(error))
+        return RequestFailure("passing", str(error))
     try:
         return read(response.json())
     except UnreadableBody as error:
-        return Trouble("passing", str(error))
+        return RequestFailure("passing", str(error))
     except (ValueError, RecursionError) as error:
-        return Trouble("passing", f"the reply is no JSON: {error}")
+        return RequestFailure("passing", f"the reply is no JSON: {error}")
 
 
-def _of_status(error: Any) -> Trouble:
+def _of_status(error: Any) -> RequestFailure:
     """Trouble of an `openai.APIStatusError`."""
     status = error.status_code
     response = error.response
     if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):
-        return Trouble("fatal", f"{status}, it redirects to {target}, where nothing is sent", status)
+        return RequestFailure("fatal", f"{status}, it redirects to {target}, where nothing is sent", status)
     cause = f"{status} {message_of(error.body) if error.body else response.reason_phrase}"
     if status in _FATAL or status < 400 or error.code == "insufficient_quota":
-        return Trouble("fatal", cause, status)
+        return RequestFailure("fatal", cause, status)
     if status in _PASSING or status >= 500:
-        return Trouble("passing", cause, status, wait=retry_after(response.headers))
-    return Trouble("refused", cause, status, error.body)
+        return RequestFailure("passing", cause, status, wait=retry_after(response.headers))
+    return RequestFailure("refused", cause, status, error.body)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -101,14 +101,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-class Patience:
+class RetryDelays:
     """How long to wait between the tries of one request, and how often."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
         self._tried = 0
 
-    def pause(self, trouble: Trouble) -> float | None:
+    def pause(self, trouble: RequestFailure) -> float | None:
         """Seconds until the next try; None where there is none.
 
         Exponential with jitter, so that threads which failed together do not come back together; not sooner than

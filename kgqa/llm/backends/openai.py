@@ -12,19 +12,19 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.backends.chat_reply import UnreadableBody, message_of, read_body
+from kgqa.llm.backends.chat_response import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
-    FIELD,
     JSON_TOKENS,
-    Constraints,
-    Way,
-    chosen,
-    constraint,
-    is_about,
+    REQUEST_FIELDS,
+    ConstraintMode,
+    ConstraintSupport,
+    chosen_option,
+    constraint_fields,
+    mentions_constraint,
 )
-from kgqa.llm.backends.exchange import Patience, Trouble, exchange
-from kgqa.llm.backends.parameters import LIMITS, Parameters, refused_parameter
-from kgqa.llm.client import Completion, Heard, Message, Prompt
+from kgqa.llm.backends.exchange import RequestFailure, RetryDelays, exchange
+from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
+from kgqa.llm.client import Completion, Message, OnCompletion, Prompt
 from kgqa.servers import (
     KEY_VARIABLE,
     OPENAI_KEY_VARIABLE,
@@ -92,9 +92,9 @@ class OpenAIChat:
         self._sleep = sleep
         self._closed = threading.Event()
         self._notes: list[str] = []
-        self._parameters = Parameters()
+        self._parameters = SupportedParameters()
         # OpenAI knows nothing of vLLM's own field
-        self._constraints = Constraints("structured_outputs" if url is not None else "json_schema")
+        self._constraints = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
         # the library tries neither what is no JSON again nor an error with 200, and tells nobody how often: we do
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
@@ -107,12 +107,12 @@ class OpenAIChat:
         return tuple(self._notes)
 
     def complete(
-        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
         """One completion for each prompt, in order; see `LLM`.
 
         Raises:
-            TimeoutError: it is later than `until`.
+            TimeoutError: it is later than `deadline`.
             ModelUnavailable: the server takes no key of ours, has no such model, or could not be reached for any of
                 the prompts. RuntimeError: the client was closed.
         """
@@ -120,10 +120,11 @@ class OpenAIChat:
             return []
         given_up = threading.Event()
         futures = [
-            self._workers.submit(self._complete, prompt, given_up, place, heard) for place, prompt in enumerate(prompts)
+            self._workers.submit(self._complete, prompt, given_up, place, on_completion)
+            for place, prompt in enumerate(prompts)
         ]
         try:
-            left = None if until is None else max(until - time.monotonic(), 0.0)
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             done, open_ = wait(futures, timeout=left, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()
@@ -153,31 +154,33 @@ class OpenAIChat:
 
     # ---- one prompt, in a thread of the workers ----
 
-    def _complete(self, prompt: Prompt, given_up: threading.Event, place: int, heard: Heard | None) -> Completion:
+    def _complete(
+        self, prompt: Prompt, given_up: threading.Event, place: int, on_completion: OnCompletion | None
+    ) -> Completion:
         start = time.monotonic()
         completion = replace(self._persist(_encodable(prompt), given_up), seconds=time.monotonic() - start)
-        if heard is not None:
-            heard(place, completion)
+        if on_completion is not None:
+            on_completion(place, completion)
         return completion
 
     def _persist(self, prompt: Prompt, given_up: threading.Event) -> Completion:
         """Asks until there is a reply, a refusal, or no patience left."""
-        patience = Patience(self._retries)
+        patience = RetryDelays(self._retries)
         while True:
             if given_up.is_set() or self._closed.is_set():
                 return Completion(failure="unreachable", detail="given up")
-            way: Way = self._constraints.way if prompt.choices else "free"
+            mode: ConstraintMode = self._constraints.mode if prompt.choices else "free"
             fields = {
-                **self._parameters.of(prompt.sampling, more_tokens=JSON_TOKENS if way == "json_schema" else 0),
-                **constraint(way, prompt.choices),
+                **self._parameters.of(prompt.sampling, more_tokens=JSON_TOKENS if mode == "json_schema" else 0),
+                **constraint_fields(mode, prompt.choices),
             }
             got = exchange(partial(self._post, prompt, fields), read_body)
             if isinstance(got, Completion):
-                return self._judged(got, way, prompt.choices)
+                return self._judged(got, mode, prompt.choices)
             if got.kind == "fatal":
                 raise self._fatal(got)
             if got.kind == "refused":
-                if not self._adapted(got, way, fields):
+                if not self._adapted(got, mode, fields):
                     return Completion(failure="rejected", detail=self._shown(got.cause))
             elif (pause := patience.pause(got)) is not None:
                 self._sleep(pause)
@@ -191,47 +194,47 @@ class OpenAIChat:
             extra_body=fields,
         )
 
-    def _judged(self, completion: Completion, way: Way, choices: Sequence[str]) -> Completion:
+    def _judged(self, completion: Completion, mode: ConstraintMode, choices: Sequence[str]) -> Completion:
         """The completion, its text the choice that was made if the server held the model to them."""
-        if way == "free" or completion.failure:
+        if mode == "free" or completion.failure:
             return completion
-        choice = chosen(way, completion.text, choices)
+        choice = chosen_option(mode, completion.text, choices)
         if choice is not None:
             # an accident, where another reply has shown by now that the server does not
-            return replace(completion, text=choice, constrained=self._constraints.way == way)
-        self._give_up(way, "its reply was none of them")
+            return replace(completion, text=choice, constrained=self._constraints.mode == mode)
+        self._give_up(mode, "its reply was none of them")
         return completion
 
-    def _adapted(self, trouble: Trouble, way: Way, fields: dict[str, Any]) -> bool:
+    def _adapted(self, trouble: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
         """Whether the request can be sent again, in another form, after the server refused it."""
         if trouble.status not in (400, 422):
             return False
         message = message_of(trouble.error)
         name = refused_parameter(trouble.error, fields)
-        if way != "free" and (name == FIELD[way] or (name is None and is_about(way, message))):
-            self._give_up(way, message)
+        if mode != "free" and (name == REQUEST_FIELDS[mode] or (name is None and mentions_constraint(mode, message))):
+            self._give_up(mode, message)
             return True
         if name is None:
             return False
         if self._parameters.drop(name):
             limit = self._parameters.limit
-            instead = f"{limit} is sent instead" if name == LIMITS[0] and limit else "it is no longer sent"
+            instead = f"{limit} is sent instead" if name == TOKEN_LIMIT_FIELDS[0] and limit else "it is no longer sent"
             self._note(f"The server at {self.url} does not take {name}: {instead}. It says: {message}")
         return True
 
-    def _give_up(self, way: Way, reason: str) -> None:
-        if self._constraints.give_up(way):
-            now = self._constraints.way
-            instead = "replies are free text" if now == "free" else f"{FIELD[now]} is tried"
+    def _give_up(self, mode: ConstraintMode, reason: str) -> None:
+        if self._constraints.give_up(mode):
+            now = self._constraints.mode
+            instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is tried"
             self._note(
-                f"The server at {self.url} does not hold the model to choices by {FIELD[way]}, {instead} from now on. "
+                f"The server at {self.url} does not hold the model to choices by {REQUEST_FIELDS[mode]}, {instead} from now on. "
                 f"Reason: {reason}"
             )
 
     # ---- what is said of it ----
 
     def _first_model(self) -> str:
-        patience = Patience(self._retries)
+        patience = RetryDelays(self._retries)
         while True:
             got = exchange(self._client.models.with_raw_response.list, _first_listed)
             if isinstance(got, str):
@@ -242,7 +245,7 @@ class OpenAIChat:
                 raise self._fatal(got)
             self._sleep(pause)
 
-    def _fatal(self, trouble: Trouble) -> ModelUnavailable:
+    def _fatal(self, trouble: RequestFailure) -> ModelUnavailable:
         if trouble.status in (401, 403):
             advice = f"Put a key that the server takes into the environment variable {self._key_variable}."
         elif trouble.status == 402 or trouble.status == 429:

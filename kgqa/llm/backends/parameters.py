@@ -7,10 +7,10 @@ import threading
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from kgqa.llm.backends.chat_reply import message_of
+from kgqa.llm.backends.chat_response import message_of
 from kgqa.llm.client import Sampling
 
-LIMITS = ("max_tokens", "max_completion_tokens")
+TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 """Names of the limit of a reply's tokens, in the order they are tried."""
 
 # errors that name a parameter and mean the prompt, or a value that is too high
@@ -31,7 +31,7 @@ _READ = 4000
 _QUOTED_INPUT = re.compile(r"""['"]?\binput(?:_value)?['"]?\s*[:=]""")
 
 
-class Parameters:
+class SupportedParameters:
     """What one server takes. Thread-safe."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Parameters:
     @property
     def limit(self) -> str | None:
         """The name under which the limit of tokens is sent."""
-        return next((name for name in LIMITS if name not in self._dropped), None)
+        return next((name for name in TOKEN_LIMIT_FIELDS if name not in self._dropped), None)
 
     def drop(self, name: str) -> bool:
         """Not sent any more from now on; True where this call did it, False where another thread was first."""

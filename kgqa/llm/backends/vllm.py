@@ -14,10 +14,10 @@ from typing import Any
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.backends.chat_reply import read_reply
-from kgqa.llm.backends.constraints import chosen
-from kgqa.llm.backends.gather import Gatherer
-from kgqa.llm.client import Completion, Heard, Prompt
+from kgqa.llm.backends.batching import RequestBatcher
+from kgqa.llm.backends.chat_response import read_reply
+from kgqa.llm.backends.constraints import chosen_option
+from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.words import clean
 
 DEFAULT_MAX_TOKENS = 1024
@@ -48,12 +48,12 @@ class VLLMChat:
         name: the model's, or the folder it is in.
     """
 
-    def __init__(self, model: str, *, gather_wait: float = 0.02, seed: int = 0, **engine: Any) -> None:
+    def __init__(self, model: str, *, batch_wait: float = 0.02, seed: int = 0, **engine: Any) -> None:
         """Nothing is loaded yet, nor looked for.
 
         Args:
             model: a name that vLLM knows, or a folder.
-            gather_wait: seconds that a prompt waits for others to be answered along with it, at most.
+            batch_wait: seconds that a prompt waits for others to be answered along with it, at most.
             seed: of what is left to chance, for prompts that have no seed of their own.
             engine: further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
 
@@ -72,7 +72,7 @@ class VLLMChat:
         self._broken: ModelUnavailable | None = None
         self._notes: dict[str, None] = {}
         self._lock = threading.Lock()
-        self._gatherer = Gatherer(self._answer, wait=gather_wait)
+        self._batcher = RequestBatcher(self._answer, wait=batch_wait)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,20 +80,20 @@ class VLLMChat:
             return tuple(self._notes)
 
     def complete(
-        self, prompts: Sequence[Prompt], *, until: float | None = None, heard: Heard | None = None
+        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
         """One completion for each prompt, in order; `seconds` are those of the whole batch it was in. All come at once,
-        so that there is nothing to be heard before.
+        so that there is nothing to report before.
 
         Raises:
-            TimeoutError: it is later than `until`.
+            TimeoutError: it is later than `deadline`.
             ModelUnavailable: vLLM is missing, cannot load the model or has failed for good; or the model was closed.
         """
-        return self._gatherer.complete(prompts, until=until)
+        return self._batcher.complete(prompts, deadline=deadline)
 
     def close(self) -> None:
         """The GPU is free when a batch under way is done. May be called again."""
-        self._gatherer.close()
+        self._batcher.close()
         self._engine = None
 
     # ---- in the gatherer's thread ----
@@ -218,7 +218,7 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
         prompt_tokens=len(output.prompt_token_ids or ()),
         completion_tokens=len(said.token_ids),
     )
-    choice = None if completion.failure else chosen("structured_outputs", completion.text, prompt.choices)
+    choice = None if completion.failure else chosen_option("structured_outputs", completion.text, prompt.choices)
     return completion if choice is None else replace(completion, text=choice, constrained=True)
 
 

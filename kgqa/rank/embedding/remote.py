@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.rank.embedding.sentence_models import slug
+from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.words import clean
 
 KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
-BATCH = 64
+BATCH_SIZE = 64
 SECONDS = 120.0
 RETRIES = 2
 _ABOUT_THE_TEXTS = (400, 413, 422)
@@ -57,7 +57,7 @@ class RemoteEncoder:
         """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
-        parts = [self._batch(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+        parts = [self._batch(texts[start : start + BATCH_SIZE]) for start in range(0, len(texts), BATCH_SIZE)]
         return np.concatenate(parts)
 
     def responds(self, seconds: float) -> bool:
@@ -127,4 +127,4 @@ class RemoteEncoder:
 
 def remote_key(url: str, model: str) -> str:
     """A name for the vectors of a model on a server."""
-    return f"{slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"
+    return f"{file_slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"

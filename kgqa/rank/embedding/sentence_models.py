@@ -17,8 +17,8 @@ import numpy as np
 from kgqa.errors import ModelUnavailable
 from kgqa.words import clean
 
-BATCH = 64
-INSTALL = "pip install 'kgqa[sbert]'"
+BATCH_SIZE = 64
+INSTALL_COMMAND = "pip install 'kgqa[sbert]'"
 _SECONDS = 10
 _SAMPLES = 64
 _SAMPLE_BYTES = 1 << 16
@@ -43,7 +43,7 @@ class TorchEncoder:
     def __init__(self, files: ModelFiles) -> None:
         """Raises ModelUnavailable where the library is missing or cannot load the model."""
         if importlib.util.find_spec("sentence_transformers") is None:
-            raise ModelUnavailable(f"The embedding model {files.source} needs sentence-transformers: {INSTALL}")
+            raise ModelUnavailable(f"The embedding model {files.source} needs sentence-transformers: {INSTALL_COMMAND}")
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
@@ -65,7 +65,7 @@ class TorchEncoder:
         with self._lock:
             # an empty prompt, lest the model's default one be put before everything
             vectors = self.model.encode(
-                list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, prompt=""
+                list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
         return np.asarray(vectors, dtype=np.float32)
 
@@ -99,20 +99,20 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
     """
     folder = Path(name).expanduser()
     if _is_model(folder):
-        return ModelFiles(str(folder.resolve()), f"{slug(folder.resolve().name)}-{_digest(folder)}")
+        return ModelFiles(str(folder.resolve()), f"{file_slug(folder.resolve().name)}-{_digest(folder)}")
     if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise ModelUnavailable(
             f"There is no embedding model in {name}: its folder needs a modules.json or a config.json."
         )
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL}")
+        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL_COMMAND}")
     full_name = name if "/" in name else f"sentence-transformers/{name}"
     snapshot = _on_disk(full_name)
     if snapshot is not None:
-        return ModelFiles(str(snapshot), f"{slug(full_name)}-{snapshot.name[:12]}")
+        return ModelFiles(str(snapshot), f"{file_slug(full_name)}-{snapshot.name[:12]}")
     revision = _revision(full_name)
     say(f"Fetching the embedding model {full_name} (once)...")
-    return ModelFiles(full_name, f"{slug(full_name)}-{revision[:12]}", fetched=False)
+    return ModelFiles(full_name, f"{file_slug(full_name)}-{revision[:12]}", fetched=False)
 
 
 def _on_disk(name: str) -> Path | None:
@@ -170,6 +170,6 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def slug(name: str) -> str:
+def file_slug(name: str) -> str:
     """A model's name as one that a file can have."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "model"

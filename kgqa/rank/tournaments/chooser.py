@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.embedding.semantic import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 
-Verdict = Literal["yes", "no", "unparsed"]
+Acceptance = Literal["yes", "no", "unparsed"]
 Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
 """Question and n candidates to n scores, float64; higher is better, NaN where there is none."""
 TextScorer = Callable[[str, Sequence[str]], np.ndarray]
@@ -26,7 +26,7 @@ _TOGETHER = 2**-53
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EntityGroup:
     """Entities that one path reaches, for entity pruning (thesis, section 3.3.1): all texts, as a model reads them."""
 
     prefix: str
@@ -49,7 +49,7 @@ class Chooser(Protocol):
         """For each chunk, the indices of its best candidates, best first, at most `k`; empty for no usable reply."""
         ...
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         """The same for entities under their paths; indices count through the entities of a chunk's groups in order."""
         ...
 
@@ -60,7 +60,7 @@ class Chooser(Protocol):
         """
         ...
 
-    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         """For each batch of evidence, whether it is enough to answer the question."""
         ...
 
@@ -77,7 +77,7 @@ def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
     def score(question: str, texts: Sequence[str]) -> np.ndarray:
         if not texts:
             return np.zeros(0)
-        return (encoder.encode(texts) @ encoder.encode_once([question])[0]).astype(np.float64)
+        return (encoder.encode(texts) @ encoder.encode_questions([question])[0]).astype(np.float64)
 
     return score
 
@@ -113,17 +113,17 @@ class ScoringChooser:
         scores = self.score(question, [candidate for chunk in chunks for candidate in chunk])
         return [_best(part, k) for part in _split(scores, [len(chunk) for chunk in chunks])]
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         texts = [[f"{group.prefix} {entity}" for group in chunk for entity in group.entities] for chunk in chunks]
         flat = [text for chunk in texts for text in chunk]
         scores = np.asarray(self._texts(question, flat), dtype=np.float64) if flat else np.zeros(0)
         return [_best(part, k) for part in _split(scores, [len(chunk) for chunk in texts])]
 
-    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         scores = self.score(question, [candidate for batch in batches for candidate in batch])
         return [self._verdict(part) for part in _split(scores, [len(batch) for batch in batches])]
 
-    def _verdict(self, scores: np.ndarray) -> Verdict:
+    def _verdict(self, scores: np.ndarray) -> Acceptance:
         known = scores[~np.isnan(scores)]
         if len(scores) and not len(known):
             return "unparsed"

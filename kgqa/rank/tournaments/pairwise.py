@@ -12,18 +12,18 @@ from typing import Any
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 
-Note = Callable[..., None]
-Pair = tuple[int, int]
+Recorder = Callable[..., None]
+Match = tuple[int, int]
 # asks for a batch of matches, is sent whether the first of each pair won, and returns candidates, best first
-Playing = Generator[list[Pair], list[bool], list[int]]
+Play = Generator[list[Match], list[bool], list[int]]
 
 
-def unnoted(kind: str, /, **detail: Any) -> None:
+def record_nothing(kind: str, /, **detail: Any) -> None:
     """Notes nothing."""
 
 
 def pairwise(
-    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, note: Note = unnoted
+    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
     """Merge sort of the pool whose merges end when they have `k` candidates, the better ones; stable.
 
@@ -31,7 +31,7 @@ def pairwise(
 
     Args:
         candidates: in prefilter order, which decides a match that the chooser leaves open.
-        note: called with `kind="match"` and what was decided, once a match.
+        record: called with `kind="match"` and what was decided, once a match.
 
     Returns:
         At most `k` candidates, best first, all of them from `candidates`.
@@ -39,18 +39,18 @@ def pairwise(
     Raises:
         ValueError: `k` below 1.
     """
-    return _play(question, candidates, chooser, k, note, _merge_sort)
+    return _play(question, candidates, chooser, k, record, _merge_sort)
 
 
 def knockout(
-    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, note: Note = unnoted
+    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
     """Single elimination; then, for each further place, those who lost to nobody but the placed play again.
 
     The earlier a candidate stands, the later it meets another early one. With n = 30 and k = 3 at most 38 matches
     in at most 11 rounds. Arguments, result and errors as in `pairwise`.
     """
-    return _play(question, candidates, chooser, k, note, _eliminate)
+    return _play(question, candidates, chooser, k, record, _eliminate)
 
 
 def _play(
@@ -58,8 +58,8 @@ def _play(
     candidates: Sequence[Candidate],
     chooser: Chooser,
     k: int,
-    note: Note,
-    system: Callable[[list[int], int], Playing],
+    record: Recorder,
+    system: Callable[[list[int], int], Play],
 ) -> list[Candidate]:
     """Let a system of play ask its matches of the chooser until it has a result."""
     if k < 1:
@@ -71,21 +71,21 @@ def _play(
             pairs = next(playing) if won is None else playing.send(won)
         except StopIteration as end:
             return [candidates[i] for i in end.value]
-        won = _round(question, [(candidates[i], candidates[j]) for i, j in pairs], chooser, note)
+        won = _round(question, [(candidates[i], candidates[j]) for i, j in pairs], chooser, record)
 
 
-def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, note: Note) -> list[bool]:
+def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[bool]:
     replies = list(chooser.prefer(question, pairs))[: len(pairs)]
     replies += [0] * (len(pairs) - len(replies))
     won = []
     for (first, second), reply in zip(pairs, replies):
         won.append(reply != -1)  # systems name the earlier candidate first, so that it wins ties
         detail = {"candidates": [first.words, second.words], "picked": [(first if won[-1] else second).words]}
-        note("match", **detail, **({} if reply in (1, -1) else {"tie": True}))
+        record("match", **detail, **({} if reply in (1, -1) else {"tie": True}))
     return won
 
 
-def _merge_sort(pool: list[int], k: int) -> Playing:
+def _merge_sort(pool: list[int], k: int) -> Play:
     if len(pool) < 2:
         return pool
     middle = len(pool) // 2
@@ -97,10 +97,10 @@ def _merge_sort(pool: list[int], k: int) -> Playing:
     return (merged + left + right)[:k]
 
 
-def _side_by_side(*playing: Playing) -> Generator[list[Pair], list[bool], list[list[int]]]:
+def _side_by_side(*playing: Play) -> Generator[list[Match], list[bool], list[list[int]]]:
     """Several plays at once: a batch has the next matches of all that are not at their end."""
     results: list[list[int]] = [[] for _ in playing]
-    wanted: dict[int, list[Pair]] = {}
+    wanted: dict[int, list[Match]] = {}
 
     def advance(place: int, won: list[bool] | None) -> None:
         try:
@@ -119,7 +119,7 @@ def _side_by_side(*playing: Playing) -> Generator[list[Pair], list[bool], list[l
     return results
 
 
-def _eliminate(pool: list[int], k: int) -> Playing:
+def _eliminate(pool: list[int], k: int) -> Play:
     beaten: dict[int, list[int]] = {player: [] for player in pool}  # by whom, in the order of the matches
     placed: list[int] = []
     contenders = pool
@@ -131,7 +131,7 @@ def _eliminate(pool: list[int], k: int) -> Playing:
     return placed
 
 
-def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pair], list[bool], int]:
+def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Match], list[bool], int]:
     """Single elimination, strongest first: it meets the weakest, and has a bye where the number is odd."""
     while len(contenders) > 1:
         odd = len(contenders) % 2

@@ -15,12 +15,12 @@ from itertools import accumulate
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Chooser, Group, Verdict, usable_indices
+from kgqa.rank.tournaments.chooser import Acceptance, Chooser, EntityGroup, usable_indices
 
 VOTES = (1, 3)
 
 
-class Voting:
+class VotingChooser:
     """A chooser that lets another one decide `votes` times; all votes of a round are one batch.
 
     Pairs: the majority of usable replies, each vote in the other order than the one before; the first order is
@@ -57,7 +57,7 @@ class Voting:
         asked = [[chunk[i] for i in order] for chunk, order in _each(chunks, orders)]
         return _counted(self._chooser.pick(question, asked, k), orders, k)
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[Group]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         turned = [[_turned(chunk, vote) for vote in range(self.votes)] for chunk in chunks]
         asked = [groups for chunk in turned for groups, _ in chunk]
         orders = [[order for _, order in chunk] for chunk in turned]
@@ -66,14 +66,14 @@ class Voting:
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         return self._chooser.score(question, candidates, batch_size=batch_size)
 
-    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Verdict]:
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         orders = [_orders(len(batch), self.votes) for batch in batches]
         asked = [[batch[i] for i in order] for batch, order in _each(batches, orders)]
         replies = list(self._chooser.accept(question, asked))
-        decided: list[Verdict] = []
+        decided: list[Acceptance] = []
         for start in range(0, len(asked), self.votes):
             counts = Counter(replies[start : start + self.votes])
-            clear: list[Verdict] = [verdict for verdict in ("yes", "no") if counts[verdict] > self.votes / 2]
+            clear: list[Acceptance] = [verdict for verdict in ("yes", "no") if counts[verdict] > self.votes / 2]
             decided.append(clear[0] if clear else "unparsed")
         return decided
 
@@ -94,13 +94,13 @@ def _orders(size: int, votes: int) -> list[list[int]]:
     return [as_given, as_given[::-1], as_given[middle:] + as_given[:middle]][:votes]
 
 
-def _turned(groups: Sequence[Group], vote: int) -> tuple[list[Group], list[int]]:
+def _turned(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGroup], list[int]]:
     """Groups and their entities in one of the three orders, and the old index of each entity in the new order."""
     starts = [0, *accumulate(len(group.entities) for group in groups)]
     turned, order = [], []
     for place in _orders(len(groups), 3)[vote]:
         inner = _orders(len(groups[place].entities), 3)[vote]
-        turned.append(Group(groups[place].prefix, tuple(groups[place].entities[i] for i in inner)))
+        turned.append(EntityGroup(groups[place].prefix, tuple(groups[place].entities[i] for i in inner)))
         order += [starts[place] + i for i in inner]
     return turned, order
 

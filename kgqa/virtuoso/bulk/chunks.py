@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import ServerFiles
+from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.virtuoso.instance.server_log import free_space
 
 
@@ -42,7 +42,7 @@ class Chunk:
     positions: tuple[LinePosition, ...]
 
 
-def write_chunks(source: ServerFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
+def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
     """Write the lines that are not done in `source.jobs` as chunks, each when the iterator is advanced.
 
     Args:

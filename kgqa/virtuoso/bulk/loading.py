@@ -19,7 +19,7 @@ from kgqa.errors import LoadError, ServerError
 from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
-from kgqa.graph.rdf.server_lines import ServerFiles
+from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
@@ -153,7 +153,7 @@ class _BulkLoad:
         self._malformed = MalformedLines(journal.on_error)
         self._reported_lines = 0
         self._work = server.import_folder / NAME
-        self._source = ServerFiles(
+        self._source = UploadFiles(
             journal.files,
             journal.graph,
             staging=self._work,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.errors import ServerError
-from kgqa.graph.rdf.server_lines import unsendable
+from kgqa.graph.rdf.upload import upload_problem
 from kgqa.virtuoso.server.server import Server
 
 MAX_REJECTED = 100
@@ -30,7 +30,7 @@ def unloadable_reason(line: bytes) -> str | None:
         return "not an integer despite its datatype: the server would store 0"
     if typed and typed[1] != b"integer":
         return "the server does not support durations: it would store a number"
-    return unsendable(line)
+    return upload_problem(line)
 
 
 def load_accepted_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:

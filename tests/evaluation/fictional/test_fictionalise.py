@@ -13,7 +13,7 @@ from kgqa.evaluation.fictional.facts import FictionError, read_facts
 from kgqa.evaluation.fictional.fictionalise import fictionalise
 from kgqa.evaluation.fictional.golds import asked_of
 from kgqa.evaluation.fictional.world import QUESTIONS, invent, world_folder
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import NAME, degrees, line
 
@@ -107,7 +107,7 @@ def test_what_is_left_out_says_why(tmp_path, session_cache):
     lines = [line(f"m.{n}", "people.person.place_of_birth", f"m.t{n}") for n in range(6)]
     lines += [line("m.0", "people.person.gender", "m.female"), line("m.1", "people.person.gender", "m.female")]
     (tmp_path / "f.nt").write_text("".join(lines))
-    load_files(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
+    load_graph(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
 
     def question(ident, path=(), **more):
         row = {"topic_entities": [{"id": "m.0"}], **({"gold_path": [NS + step for step in path]} if path else {})}
@@ -144,7 +144,7 @@ def test_an_answer_that_is_called_as_a_true_one_is_left_out(tmp_path, session_ca
         lines += [line(f"m.t{n}", NAME, f'"{"Springfield" if n else "springfield"}"@en')]
         lines += [line(f"m.c{n}", NAME, f'"Works {n}"@en')]
     (tmp_path / "f.nt").write_text("".join(lines))
-    load_files(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
+    load_graph(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
 
     def question(ident, topic, relation, *answers):
         row = {"topic_entities": [{"id": topic}], "gold_path": [NS + relation]}
@@ -187,7 +187,7 @@ def test_a_conjunction_is_given_an_answer_where_chance_gives_none(every, kept, t
             line(f"m.f{n}", "film.film.country", f"m.c{n // 4}"),
         ]
     (tmp_path / "f.nt").write_text("".join(lines))
-    load_files(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
+    load_graph(tmp_path / "g", [tmp_path / "f.nt"], schema="freebase")
     questions = []
     for n in range(0, 64, every):
         topics = (f"m.g{n % 16}", f"m.c{n // 4}")
@@ -221,7 +221,7 @@ def test_a_schema_of_the_users_own_is_kept(tmp_path, session_cache):
     x = "http://x.example/"
     lines = [f'<{x}{n}> <{x}knows> <{x}{(n * 7 + 1) % 9}> .\n<{x}{n}> <{x}called> "N{n}" .\n' for n in range(9)]
     (tmp_path / "f.nt").write_text("".join(lines))
-    load_files(tmp_path / "g", [tmp_path / "f.nt"])
+    load_graph(tmp_path / "g", [tmp_path / "f.nt"])
     with open_graph(tmp_path / "g", schema=tmp_path / "mine.toml", walks="free", cache=Cache(session_cache)) as graph:
         fictionalise(graph, (), tmp_path / "out", cache=Cache(session_cache))
     with open_graph(tmp_path / "out", cache=Cache(session_cache)) as graph:
@@ -231,7 +231,7 @@ def test_a_schema_of_the_users_own_is_kept(tmp_path, session_cache):
 
 def test_on_a_slice_of_freebase_most_questions_keep_an_answer(data_folder, tmp_path, session_cache):
     fast, schema = data_folder / "freebase_fast", data_folder / "freebase" / "schema.nt.gz"
-    load_files(tmp_path / "g", [fast / "kg.nt.gz", schema], schema="freebase")
+    load_graph(tmp_path / "g", [fast / "kg.nt.gz", schema], schema="freebase")
     questions = read_questions(fast / "questions.jsonl.gz")
     with open_graph(tmp_path / "g", cache=Cache(session_cache)) as graph:
         found = fictionalise(graph, questions, tmp_path / "out", cache=Cache(session_cache))

@@ -15,7 +15,7 @@ from kgqa.cache import Cache
 from kgqa.evaluation.fictional.facts import FictionError, read_facts, write_facts
 from kgqa.evaluation.fictional.fictionalise import rewire
 from kgqa.evaluation.fictional.units import inverse_pairs, mediator_nodes, take_apart
-from kgqa.graph.embedded.loading import load_files
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import (
     INVERSE,
@@ -39,7 +39,7 @@ def opened(lines, schema="freebase"):
     with TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "facts.nt").write_text("".join(lines), encoding="utf-8")
-        load_files(place / "graph", [place / "facts.nt"], schema=schema)
+        load_graph(place / "graph", [place / "facts.nt"], schema=schema)
         with open_graph(place / "graph", cache=Cache(place / "cache")) as graph:
             yield graph
 
@@ -244,7 +244,7 @@ def test_mediators_are_those_of_the_schema():
 
 def test_an_empty_graph_is_refused(tmp_path):
     from kgqa.graph.graph import KnowledgeGraph
-    from kgqa.graph.store import open_store
+    from kgqa.graph.opening import open_store
     from kgqa.schema import bundled_schema
 
     with open_store(tmp_path / "empty", create=True) as store:

@@ -12,7 +12,7 @@ from kgqa.graph.names.index import loose_keys
 from kgqa.graph.names.memory import Remembered
 from kgqa.graph.names.reading import Limit, named_by
 from kgqa.graph.query.templates import render, render_term
-from kgqa.graph.store import Row, Store, only_count
+from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 from kgqa.words import normalise
@@ -59,7 +59,7 @@ class ServerNames:
     @property
     def labelled(self) -> int:
         """How many entities have a label, counted by the server. Raises as `Store.select` does."""
-        return only_count(self.select("labelled", view=self._view, predicates=self._labels))
+        return single_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
         """All names of each of these entities that have letters or digits, labels first, by letters."""

@@ -10,7 +10,7 @@ from kgqa.errors import QueryRejected
 from kgqa.graph.names.memory import Remembered
 from kgqa.graph.names.server.names_graph import entity_of
 from kgqa.graph.names.text import LONGEST_TOLD, NameTokens, pattern
-from kgqa.graph.store import Row, only_count
+from kgqa.graph.store import Row, single_count
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
@@ -68,7 +68,7 @@ class NameHits:
 
     def count(self, tokens: Sequence[str]) -> int:
         """How many names have one of these tokens."""
-        return only_count(self._select("matching_count", pattern=pattern(tokens)))
+        return single_count(self._select("matching_count", pattern=pattern(tokens)))
 
     def with_tokens(self, tokens: Sequence[str]) -> dict[str, list[Hit]]:
         """For each of some tokens the names that have it; of a very frequent one only ENOUGH_HITS."""

@@ -1,0 +1,118 @@
+"""Entity selection (thesis, sections 3.3.1 and 4.1): of the entities at the ends of winning paths only some are walked
+on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, RelationPath
+from kgqa.rank.tournaments.chooser import Chooser, EntityGroup
+from kgqa.trace import Trace
+
+FILTER_ABOVE = 30
+CHUNK = 20
+
+
+def select_entities(
+    graph: KnowledgeGraph,
+    question: str,
+    candidates: Sequence[Candidate],
+    chooser: Chooser,
+    *,
+    k: int,
+    prefilter: Callable[[Sequence[Candidate]], list[Candidate]],
+    shown: Callable[[Entity, str], str],
+    worded: Callable[[Candidate], str] | None = None,
+    trace: Trace,
+) -> list[Candidate]:
+    """The same paths, restricted to `k` entities over all of them; paths none of whose entities is among them are
+    left out.
+
+    Args:
+        prefilter: cuts a pool of more than `FILTER_ABOVE` entities down; all of them are looked at, none is sampled.
+        shown: an entity and its name to what may be shown of it: topics are masked.
+        worded: a path as whoever chooses reads it; None for its words.
+    """
+    reached = _reached(graph, candidates, trace)
+    if not reached:
+        return list(candidates)
+    names = graph.named(entity for _, entity in reached)
+    texts = [shown(entity, named.name) for (_, entity), named in zip(reached, names)]
+    pool = list(range(len(reached)))
+    if len(pool) > FILTER_ABOVE:
+        # a candidate for each entity, so that the same filter serves: worded by its path and its name
+        stand_ins = [
+            Candidate(RelationPath(entity), f"{candidate.words} {text}")
+            for (candidate, entity), text in zip(reached, texts)
+        ]
+        places: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
+        pool = [places[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
+        trace.event("entities_filtered", pool=len(reached), kept=len(pool))
+    prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
+    chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
+    trace.event("entities", selected=[texts[index] for index in chosen])
+    result = []
+    for candidate in candidates:
+        entities = tuple(reached[index][1] for index in chosen if reached[index][0] is candidate)
+        if entities:
+            place = len(candidate.path)
+            kept = tuple(each for each in candidate.restricted if each[0] != place)
+            result.append(replace(candidate, restricted=(*kept, (place, entities))))
+    return result
+
+
+def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
+    found = []
+    every = graph.map(
+        lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
+        candidates,
+        tolerated=(StoreTimeout, PartialResult, ResultCapped),
+    )
+    for candidate, ends in zip(candidates, every):
+        if isinstance(ends, Exception):
+            trace.event("gave_up", path=candidate.words, error=str(ends))
+            continue
+        found += [(candidate, end) for end in ends.values if isinstance(end, Entity) and not end.iri.startswith("_:")]
+    return found
+
+
+def _choose(
+    question: str,
+    reached: Sequence[tuple[Candidate, Entity]],
+    texts: Sequence[str],
+    pool: Sequence[int],
+    chooser: Chooser,
+    k: int,
+    prefixes: Mapping[int, str],
+) -> list[int]:
+    """Chunks of entities under their paths, in rounds, until one chunk is left."""
+    left = list(pool)
+    while True:
+        chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
+        grouped = [_grouped(chunk, reached, texts, prefixes) for chunk in chunks]
+        picked = chooser.pick_grouped(question, [groups for groups, _ in grouped], k)
+        survivors: list[int] = []
+        for (_, order), indices in zip(grouped, picked):
+            usable = [order[i] for i in dict.fromkeys(indices) if 0 <= i < len(order)][:k]
+            survivors += usable or order[:k]
+        if len(chunks) <= 1 or len(survivors) >= len(left):
+            return survivors[:k]
+        left = survivors
+
+
+def _grouped(
+    chunk: Sequence[int],
+    reached: Sequence[tuple[Candidate, Entity]],
+    texts: Sequence[str],
+    prefixes: Mapping[int, str],
+) -> tuple[list[EntityGroup], list[int]]:
+    """A chunk as groups under their paths, and its indices in the order in which the groups count them."""
+    by_path: dict[int, list[int]] = {}
+    for index in chunk:
+        by_path.setdefault(id(reached[index][0]), []).append(index)
+    groups = [EntityGroup(prefixes[path], tuple(texts[i] for i in of)) for path, of in by_path.items()]
+    return groups, [index for of in by_path.values() for index in of]

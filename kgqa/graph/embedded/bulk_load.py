@@ -1,0 +1,188 @@
+"""Bulk loading into a graph folder: RDF files in, a finished generation out. Runs inside a worker process.
+
+A load is one transaction over all its files, kept in a journal. The engine is fed in segments, after each of which the
+journal notes how far the file is, so that an interrupted load can be resumed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pyoxigraph as ox
+
+from kgqa.errors import LoadError
+from kgqa.graph.embedded.folder import GraphFolder, write_json
+from kgqa.graph.embedded.records import read_journal_record
+from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
+from kgqa.graph.rdf.lines import hashes
+from kgqa.graph.store import OnError
+
+__all__ = ["FileJob", "Journal", "file_job", "run_load"]
+SEGMENT_LINES = 2_000_000
+
+
+@dataclass
+class Journal:
+    """The state of a load, in loading.json."""
+
+    generation: int
+    base: int | None
+    on_error: OnError
+    files: list[FileJob] = field(default_factory=list)
+    schema: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, folder: GraphFolder) -> None:
+        write_json(folder.journal_file, asdict(self))
+
+    @classmethod
+    def read(cls, folder: GraphFolder) -> Journal:
+        """Raises LoadError when there is none, or it is damaged."""
+        try:
+            data = read_journal_record(folder.journal_file)
+            files = [FileJob(**item) for item in data.pop("files")]
+            return cls(**data, files=files)
+        except FileNotFoundError:
+            raise LoadError(f"No interrupted load at {folder.path}: there is nothing to resume.") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise LoadError(
+                f"{folder.journal_file} is damaged ({why}). Begin again: kgqa graph load FILE --restart --into {folder.path}"
+            ) from error
+
+
+def run_load(
+    folder: GraphFolder,
+    journal: Journal,
+    report: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Carry out the load in the journal, up to a finished but unpublished generation.
+
+    Args:
+        report: called now and then with the fields of `store.Progress`.
+
+    Returns:
+        lines, malformed, examples, added and triples of this load, and the fingerprint's hashes saved beside it.
+
+    Raises:
+        LoadError: the load cannot go on. The caller discards the generation.
+    """
+    store = ox.Store(str(folder.store_dir(journal.generation)))
+    load = _Load(store, folder, journal, report)
+    for job in journal.files:
+        load.file(job)
+    report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": load.lines, "stage": "finishing"})
+    store.flush()
+    store.optimize()
+    old = folder.load_hashes(journal.base) if journal.base is not None else np.empty(0, dtype="<u8")
+    merged = np.unique(np.concatenate([old, *load.hashes]))
+    folder.save_hashes(journal.generation, merged)
+    return {
+        "lines": load.lines,
+        "malformed": load.malformed.count,
+        "examples": [asdict(example) for example in load.malformed.examples],
+        "added": int(merged.size - old.size),
+        "triples": int(merged.size),
+    }
+
+
+class _Load:
+    """Checks the lines of one file after another, hashes them, and feeds the engine segment by segment."""
+
+    def __init__(self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable) -> None:
+        self.lines = 0
+        self.hashes: list[np.ndarray] = []
+        self.malformed = MalformedLines(journal.on_error)
+        self._store = store
+        self._folder = folder
+        self._journal = journal
+        self._report = report
+
+    def file(self, job: FileJob) -> None:
+        staging = self._folder.path / f"gen-{self._journal.generation}"
+
+        def reading(bytes_done: int, lines: int) -> None:
+            self._tell(job, bytes_done, self.lines + lines, "reading")
+
+        with open_lines(job, staging, reading) as source:
+            before = self.lines, self.malformed.mark(), len(self.hashes)
+            try:
+                self._feed(source, strict=False)
+            except SyntaxError:
+                # the engine is stricter than the quick check: let its own parser judge each line, from the start
+                self.lines = before[0]
+                self.malformed.back_to(before[1])
+                del self.hashes[before[2] :]
+                job.lines_done = 0
+                self._feed(source, strict=True)
+        staged_file(job, staging).unlink(missing_ok=True)
+        job.done = True
+        self._journal.save(self._folder)
+
+    def _feed(self, source: LineSource, *, strict: bool) -> None:
+        read_to = [0]
+        segment = _Segment(self._new_blocks(source, strict, read_to))
+        while segment.more():
+            self._store.bulk_load(segment, format=ox.RdfFormat.N_QUADS)
+            source.job.lines_done = max(source.job.lines_done, read_to[0])
+            self._journal.save(self._folder)
+
+    def _new_blocks(self, source: LineSource, strict: bool, read_to: list[int]) -> Iterator[tuple[bytes, int]]:
+        """Canonical blocks that the engine has not had yet, with their line counts; hashes all of them."""
+        job, done_before = source.job, source.job.lines_done
+
+        def malformed(line: int, message: str) -> None:
+            self.malformed.add(job.name, line, message)
+
+        for block in source.blocks(malformed, strict=strict):
+            read_to[0] = block.end
+            self.hashes.append(np.frombuffer(hashes(block.lines), dtype="<u8"))
+            self.lines += block.end - block.first
+            self._tell(job, source.bytes_done, self.lines, "loading")
+            # a segment ends with a block, so a block was loaded whole or not at all
+            if block.lines and block.end > done_before:
+                yield b"".join(block.lines), block.end - block.first
+
+    def _tell(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
+        self._report(
+            {"file": job.name, "bytes_done": bytes_done, "bytes_total": job.size, "lines": lines, "stage": stage}
+        )
+
+
+class _Segment(io.RawIOBase):
+    """A file for the engine made of at most SEGMENT_LINES lines from an iterator of blocks."""
+
+    def __init__(self, source: Iterator[tuple[bytes, int]]) -> None:
+        self._source = source
+        self._pending: tuple[bytes, int] | None = None
+        self._buffer = memoryview(b"")
+        self._left = 0
+        self._error: Exception | None = None
+
+    def more(self) -> bool:
+        """Start the next segment; False when everything has been read."""
+        self._left = SEGMENT_LINES
+        if self._pending is None:
+            self._pending = next(self._source, None)
+        return self._pending is not None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._buffer and self._left > 0:
+            block = self._pending or next(self._source, None)
+            self._pending = None
+            if block is None:
+                self._left = 0
+            else:
+                self._buffer = memoryview(block[0])
+                self._left -= block[1]
+        if size < 0:
+            size = len(self._buffer)
+        piece, self._buffer = self._buffer[:size], self._buffer[size:]
+        return bytes(piece)

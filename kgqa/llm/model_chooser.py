@@ -1,0 +1,244 @@
+"""A language model as `Chooser`: every decision becomes a prompt, and every batch of decisions one batch of prompts.
+
+What paths look like, and what lies at their ends, is for the caller to say: this file knows prompts and replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate, takewhile
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from kgqa.llm.client import Completion, Message, Prompt, Stage
+from kgqa.llm.models import QuestionModels
+from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.choices import read_choice
+from kgqa.llm.replies.indices import read_indices
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.scores import read_scores
+from kgqa.model import Candidate
+from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
+
+T = TypeVar("T")
+Elements = tuple[str, ...]
+"""A path in words: the topic, then one text for each hop."""
+Compare = Literal["choice", "mark", "reasons"]
+LETTERS = ("A", "B")
+RELEVANCE = ("RELEVANT", "NOT RELEVANT")
+VERDICTS = ("YES", "NO")
+SCORED_AT_ONCE = 5
+
+
+class ModelChooser:
+    """Lets a language model decide.
+
+    Args:
+        elements: a candidate as the model reads it. Pairs are shown as what both begin with and what is left of each
+            (diff prompting, thesis section 3.3.2); everything else as a whole.
+        ends: some of what lies at a candidate's end, in words, for `accept`, and for pairs with `show_ends`.
+        show_ends: pairs are compared with what they lead to.
+        compare: how a mark is asked for; see the setting `llm.compare`.
+        reask: how often a reply without use is asked for again.
+    """
+
+    def __init__(
+        self,
+        models: QuestionModels,
+        prompts: Prompts,
+        *,
+        elements: Callable[[Candidate], Elements],
+        ends: Callable[[Candidate], str],
+        show_ends: bool = False,
+        compare: Compare = "choice",
+        reask: int = 1,
+    ) -> None:
+        self.name = models.name
+        self._models = models
+        self._prompts = prompts
+        self._elements = elements
+        self._ends = ends
+        self._show_ends = show_ends
+        self._compare = compare
+        self._reask = reask
+
+    def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
+        asked = [self._pair(question, first, second) for first, second in pairs]
+        read = self._ask([prompt for prompt, _, _ in asked], [_choice(options) for _, options, _ in asked])
+        return [0 if found is None else meaning[found] for found, (_, _, meaning) in zip(read, asked)]
+
+    def _pair(
+        self, question: str, first: Candidate, second: Candidate
+    ) -> tuple[Prompt, tuple[str, ...], dict[str, int]]:
+        """The prompt, what may come back, and what that means: 1 for the first, -1 for the second."""
+        one, other = self._elements(first), self._elements(second)
+        common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
+        rest, other_rest = one[common:], other[common:]
+        reasons = self._compare == "reasons"
+        if (rest and other_rest) or not (rest or other_rest):
+            # two that read alike can only be told apart by what they lead to
+            values: dict[str, Any] = {
+                "a": " ".join(rest) or "(the same)",
+                "b": " ".join(other_rest) or "(the same)",
+                "ends_a": self._shown_ends(first),
+                "ends_b": self._shown_ends(second),
+            }
+            name, options, meaning = "top/compare", LETTERS, {"A": 1, "B": -1}
+        else:
+            longer, shorter = (first, second) if rest else (second, first)
+            sign = 1 if rest else -1
+            values = {
+                "candidate": " ".join(rest or other_rest),
+                "ends": self._shown_ends(longer),
+                "ends_known": self._shown_ends(shorter),
+            }
+            name, options, meaning = "top/relevant", RELEVANCE, {"RELEVANT": sign, "NOT RELEVANT": -sign}
+        known = " ".join(one[:common]) or "(nothing)"
+        messages = self._prompts.render(name, question=question, known=known, reasons=reasons, **values)
+        return self._prompt(messages, "tournament", options), options, meaning
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        prompts = [
+            self._prompt(
+                self._prompts.render("top/pick", question=question, candidates=self._texts(chunk), k=k), "tournament"
+            )
+            for chunk in chunks
+        ]
+        read = self._ask(prompts, [_indices(len(chunk), k) for chunk in chunks])
+        return [list(found or ()) for found in read]
+
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
+        prompts = [
+            self._prompt(
+                self._prompts.render(
+                    "top/entities",
+                    question=question,
+                    groups=[{"path": group.prefix, "entities": list(group.entities)} for group in chunk],
+                    k=k,
+                ),
+                "entity",
+            )
+            for chunk in chunks
+        ]
+        sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
+        read = self._ask(prompts, [_indices(size, k) for size in sizes])
+        return [list(found or ()) for found in read]
+
+    def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
+        size = batch_size or SCORED_AT_ONCE
+        batches = [candidates[start : start + size] for start in range(0, len(candidates), size)]
+        prompts = [
+            self._prompt(
+                self._prompts.render("top/score", question=question, candidates=self._scored_texts(batch)), "tournament"
+            )
+            for batch in batches
+        ]
+        read = self._ask(prompts, [_scores(len(batch)) for batch in batches])
+        scores = np.full(len(candidates), np.nan)
+        for start, found in zip(accumulate(map(len, batches), initial=0), read):
+            for place, value in enumerate(found or ()):
+                if value is not None:
+                    scores[start + place] = value
+        return scores
+
+    def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
+        """Each batch is judged by its first candidate: a path and what lies at its end. Nothing is not enough."""
+        found: list[Acceptance] = ["no"] * len(batches)
+        asked = [place for place, batch in enumerate(batches) if batch]
+        prompts = [
+            self._prompt(
+                self._prompts.render(
+                    "top/accept",
+                    question=question,
+                    path=" ".join(self._elements(batch[0])),
+                    ends=self._ends(batch[0]) or "nothing",
+                    reasons=self._compare == "reasons",
+                ),
+                "decide",
+                VERDICTS,
+            )
+            for batch in (batches[place] for place in asked)
+        ]
+        for place, said in zip(asked, self._ask(prompts, [_choice(VERDICTS) for _ in asked])):
+            found[place] = "unparsed" if said is None else "yes" if said == "YES" else "no"
+        return found
+
+    def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        ends = [self._shown_ends(candidate) for candidate in candidates]
+        return [f"{text} (leads to: {end})" if end else text for text, end in zip(self._texts(candidates), ends)]
+
+    def _texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        return [" ".join(self._elements(candidate)) for candidate in candidates]
+
+    def _shown_ends(self, candidate: Candidate) -> str:
+        return self._ends(candidate) if self._show_ends else ""
+
+    def _prompt(self, messages: Sequence[Message], stage: Stage, options: Sequence[str] = ()) -> Prompt:
+        choices = tuple(options) if self._compare == "choice" else ()
+        return Prompt(tuple(messages), stage, choices=choices)
+
+    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[T]]]) -> list[T | None]:
+        return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)
+
+
+def ask_and_read(
+    models: QuestionModels,
+    prompts: Prompts,
+    asked: Sequence[Prompt],
+    readers: Sequence[Callable[[str], Reading[T]]],
+    *,
+    reask: int = 1,
+) -> list[T | None]:
+    """What the replies to prompts of one stage say, in order; None for a reply without use.
+
+    What cannot be read is asked for again with what was wrong, `reask` times; it is never guessed. How many replies
+    were mended, asked for again and without use is added to the stage's usage.
+    """
+    found: list[T | None] = [None] * len(asked)
+    waiting = dict(enumerate(asked))
+    for attempt in range(reask + 1):
+        if not waiting:
+            break
+        stage = asked[0].stage
+        if attempt:
+            models.trace.tally(stage, reasked=len(waiting))
+        completions = models.complete(list(waiting.values()))
+        again = {}
+        for (place, prompt), completion in zip(waiting.items(), completions):
+            reading = _read(completion, readers[place])
+            if reading.value is not None:
+                found[place] = reading.value
+                models.trace.tally(stage, repaired=int(reading.repaired))
+            elif completion.failure not in ("rejected", "unreachable", "not_recorded"):
+                again[place] = _again(prompt, completion, reading.problem, prompts)
+        waiting = again
+    unparsed = sum(value is None for value in found)
+    if unparsed:
+        models.trace.tally(asked[0].stage, unparsed=unparsed)
+        models.trace.event("unparsed", stage=asked[0].stage, count=unparsed)
+    return found
+
+
+def _read(completion: Completion, reader: Callable[[str], Reading[T]]) -> Reading[T]:
+    if completion.failure:
+        return Reading(None, False, "It has no answer.")
+    return reader(completion.text)
+
+
+def _again(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
+    said = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
+    return replace(prompt, messages=(*prompt.messages, said, *prompts.render("top/reask", problem=problem)))
+
+
+def _choice(options: tuple[str, ...]) -> Callable[[str], Reading[str]]:
+    return lambda text: read_choice(text, options=options)
+
+
+def _indices(size: int, k: int) -> Callable[[str], Reading[tuple[int, ...]]]:
+    return lambda text: read_indices(text, size=size, k=k)
+
+
+def _scores(size: int) -> Callable[[str], Reading[tuple[float | None, ...]]]:
+    return lambda text: read_scores(text, size=size)

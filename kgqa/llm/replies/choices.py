@@ -1,0 +1,273 @@
+"""Reads which one of a few options a reply decides for. Where it can be read two ways it counts as undecided.
+
+What decides, in this order: JSON, labels ("Answer: B"), options alone on a line and clear words ("I choose [B]",
+"[B] is better"), of which the last counts; then markers in prose; then an option that opens the reply ("Yes, ...").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kgqa.llm.replies.choice_patterns import (
+    BUT,
+    DECIDES,
+    GOES_ON,
+    IF,
+    INSTEAD,
+    LINE,
+    NEGATIVE,
+    NOT_BEFORE,
+    PROVIDED,
+    REASON,
+    SENTENCE,
+    UNDECIDED,
+    UNSURE,
+    Options,
+    known_options,
+)
+from kgqa.llm.replies.json_values import (
+    OBJECT,
+    JsonValue,
+    Reading,
+    find_key,
+    last_part,
+    without_objects,
+)
+
+_KEYS = (
+    "final answer",
+    "choice",
+    "verdict",
+    "decision",
+    "answer",
+    "selected",
+    "preferred",
+    "winner",
+    "better",
+    "result",
+)
+_LABELS = (
+    "final answer|final|answer|choice|verdict|decision|conclusion|judge?ment|preferred|winner|better|result|output"
+)
+_SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    position: int
+    option: str | None  # None: a decision stands here, and cannot be told
+    mended: bool = True
+
+
+def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
+    """Which of the options a reply decides for, as it is written in `options`.
+
+    Args:
+        text: a reply, of any length and content.
+        options: what can be chosen, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"); told apart without regard to
+            case, and to whether blanks, hyphens or underscores separate their words.
+
+    Returns:
+        The option; `repaired` unless it was in brackets, in valid JSON, or the whole reply exactly. No value if none
+        is decided for, or more than one is. Never raises, whatever the text.
+    """
+    reading = _choice(text, known_options(tuple(options)), keys=_KEYS, labels=_LABELS)
+    if reading is not None and reading.value is not None:
+        return reading
+    wanted = " or ".join(f"[{option}]" for option in options)
+    return Reading(None, problem=f"The reply does not decide for one option; end it with exactly one of {wanted}.")
+
+
+def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
+    """Whether a reply says yes or no, with the care of `read_choice`. Never raises, whatever the text.
+
+    What is said of sufficiency (`{"sufficient": true}`, "Answerable: no") goes before an answer in general, which in
+    such replies is often the answer to the question itself.
+    """
+    known = known_options(("YES", "NO"))
+    stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
+    reading = stated or _choice(text, known, keys=_KEYS, labels=_LABELS, free=True)
+    value = reading.value if reading is not None else None
+    return "yes" if value == "YES" else "no" if value == "NO" else "unparsed"
+
+
+def _choice(
+    text: str, known: Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
+) -> Reading[str] | None:
+    """A reading, None if nothing was found.
+
+    only_stated: only JSON and labels count. free: a label may be followed by something else, that is then no decision.
+    """
+    raw = last_part(text).strip()
+    exact = known.get(raw)
+    if exact is not None and not only_stated:
+        return Reading(exact, repaired=raw != exact)
+    text, objects = without_objects(raw)
+    text = known.without_negated(text)
+    decisions = list(_json_decisions(objects, known, keys, free=free))
+    decisions += _labelled(text, known, labels, free=free)
+    if not only_stated:
+        decisions += [*_alone(text, known), *_in_clear_words(text, known)]
+    if decisions:
+        last = max(decisions, key=lambda each: each.position)
+        if last.option is None or NOT_BEFORE.search(text[max(0, last.position - 20) : last.position]):
+            return Reading(None)
+        return Reading(last.option, last.mended)
+    return None if only_stated else _marked(text, known) or _opening(text, known)
+
+
+def _json_decisions(
+    objects: list[tuple[int, JsonValue]], known: Options, keys: tuple[str, ...], *, free: bool
+) -> Iterator[_Decision]:
+    for place, found in objects:
+        there, value = find_key(found.value, keys)
+        option = _json_option(value, known)
+        if option is not None and found.repaired and _others_quoted(found.text, option, known):
+            option = None
+        if there and (option is not None or not free or _undecided(value)):
+            yield _Decision(place, option, found.repaired)
+
+
+def _json_option(value: Any, known: Options) -> str | None:
+    if isinstance(value, bool):
+        return known.get("yes" if value else "no")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str) and known.get("yes") and value.strip().casefold() in ("true", "false"):
+        return known.get("yes" if value.strip().casefold() == "true" else "no")
+    return known.get(value.strip(" \t\n[](){}<>*_`\"'.!")) if isinstance(value, str) else None
+
+
+def _undecided(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and bool(UNDECIDED.fullmatch(value[:LINE]) or not value.strip()))
+
+
+def _others_quoted(piece: str, option: str, known: Options) -> bool:
+    """Whether a broken object names another option too: mending it may have dropped that one."""
+    quoted = re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", piece)
+    return any(known.get(each) not in (None, option) for each in quoted)
+
+
+def _labelled(text: str, known: Options, labels: str, *, free: bool) -> Iterator[_Decision]:
+    for label in re.finditer(rf"\b(?:{labels})\b(?: \w+){{0,2}}?[*_`\"']* ?(:|=|\bis\b)", text, re.IGNORECASE):
+        rest = text[label.end() : label.end() + LINE].lstrip(" \n*_`\"'")
+        before = SENTENCE.split(text[max(0, label.start() - 80) : label.start()])[-1]
+        if rest.startswith(OBJECT) or (label.group(1) == "is" and IF.search(before)):
+            continue
+        decision = _statement(rest, known, label.start())
+        line = rest.split("\n")[0]
+        if decision is not None:
+            yield decision
+        elif not line.rstrip().endswith("?") and label.group(1) != "is":
+            marked = _decided(SENTENCE.split(line)[0], known, only=False)
+            if marked is not None:
+                yield _Decision(label.start(), marked, mended=False)
+            elif line and (
+                not free or UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)
+            ):
+                yield _Decision(label.start(), None)
+
+
+def _alone(text: str, known: Options) -> Iterator[_Decision]:
+    at, above = 0, None
+    for line in text.split("\n"):
+        said = None
+        if len(line) <= LINE and line[-1:] not in (":", "?"):
+            first = known.first.match(line)
+            if UNDECIDED.fullmatch(line):
+                yield _Decision(at, None)
+            elif first and not line[first.end() :].strip(" .,!"):
+                said = known.get(first.group(1))  # two lines that say different things are a list of the options
+                yield _Decision(at, said if above in (None, said) else None, known.marker.search(line) is None)
+            elif (
+                first
+                and (joined := known.joined.match(line, first.end()))
+                and not line[joined.end() :].strip(" .,!]})*_`\"'")
+            ):
+                yield _Decision(at, None)
+        at, above = at + len(line) + 1, said
+
+
+def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
+    for verb in known.chosen.finditer(text):
+        if not IF.search(SENTENCE.split(text[max(0, verb.start() - 80) : verb.start()])[-1]):
+            decision = _statement(text[verb.end() : verb.end() + LINE], known, verb.start())
+            if decision is not None:
+                yield decision
+    for better in known.better.finditer(text):
+        before = SENTENCE.split(text[max(0, better.start() - 80) : better.start()])[-1]
+        after = SENTENCE.split(text[better.end() : better.end() + LINE])[0]
+        if (
+            not IF.search(before)
+            and not BUT.search(after)
+            and not after.endswith("?")
+            and not known.marker.search(before)
+        ):
+            yield _Decision(better.start(), known.get(better.group(1)), mended=False)
+
+
+def _statement(rest: str, known: Options, position: int) -> _Decision | None:
+    """What text that begins with an option decides; None if it begins with none, or asks."""
+    first = known.first.match(rest)
+    if first is None:
+        return None
+    line = rest[first.end() :].split("\n")[0]
+    bracketed = bool(known.marker.search(first.group()))
+    sentence = SENTENCE.split(line)[0]
+    if sentence.rstrip().endswith("?") or GOES_ON.match(line):
+        return None
+    ended = (
+        not line
+        or line[0] in ".,;:!)-\u2013\u2014"
+        or first.group(2).strip()
+        or REASON.match(line)
+        or INSTEAD.match(line)
+    )
+    if not bracketed and not ended:
+        return None
+    joined = known.joined.match(line.lstrip("."))
+    other = joined is not None and known.get(joined.group(1)) != known.get(first.group(1))
+    if other and line.startswith("."):  # "Answer: A. B is worse" is decided, "Yes. No." is not
+        other = not line.lstrip(".")[joined.end() :].strip(" .,!") if joined else False
+    if other or UNSURE.search(sentence) or PROVIDED.match(line) or (not bracketed and BUT.search(sentence)):
+        return _Decision(position, None)
+    return _Decision(position, known.get(first.group(1)), not bracketed)
+
+
+def _marked(text: str, known: Options) -> Reading[str] | None:
+    """What the last sentence with a marker decides; an empty reading if it does not, None if there are no markers."""
+    sentences = [each for each in SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
+    if not sentences:
+        return None
+    only = len({known.get(each.group(1)) for each in known.marker.finditer(text)}) == 1
+    return Reading(_decided(sentences[-1], known, only=only))
+
+
+def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
+    """The option that a sentence decides for by its markers; `only`: the reply marks no other."""
+    markers = list(known.marker.finditer(sentence))
+    options = {known.get(each.group(1)) for each in markers}
+    if len(options) != 1 or UNSURE.search(sentence):
+        return None
+    before, after = sentence[: markers[0].start()], sentence[markers[-1].end() :].strip()
+    opens = not before.strip(" *_`-#>")
+    if only and opens and (not after or REASON.match(after) or after[0].isupper() or after[0] in ".,;:!-\u2013\u2014"):
+        return options.pop()  # "[NO] The triples do not say it": what follows is the reason
+    if NEGATIVE.search(before if REASON.match(after) else known.marker.sub(" ", sentence)):
+        return None
+    ends = not after.strip(" .,!:*_`") or bool(REASON.match(after))
+    return options.pop() if only or ends or DECIDES.search(sentence) else None
+
+
+def _opening(text: str, known: Options) -> Reading[str] | None:
+    """The option that a reply opens with, as in "Yes, the triples say so", if nothing later takes it back."""
+    decision = _statement(text[:LINE], known, 0)
+    if decision is None or decision.option is None or BUT.search(text) or UNSURE.search(text):
+        return None
+    starts = (known.first.match(each) for each in SENTENCE.split(text))
+    if any(start and known.get(start.group(1)) != decision.option for start in starts):
+        return None
+    return Reading(decision.option, repaired=True)

@@ -1,0 +1,157 @@
+"""Reads a score for each numbered item of a prompt from a reply."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kgqa.llm.replies.indices import INDEX_KEYS
+from kgqa.llm.replies.json_values import (
+    MAX_READ_CHARS,
+    Reading,
+    find_key,
+    has_object,
+    json_values,
+    key_name,
+    last_part,
+    plain_text,
+)
+
+_SCORE_KEYS = ("scores", "ratings", "relevance scores")
+_SCORE_OF_ONE = ("score", "rating", "relevance", "value")
+_VALUE = r"([+-]?(?:\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?)(?: ?(%)| ?/ ?(\d{1,3})\b)?(?![\w.]\w|\w)"
+_SCORE = re.compile(_VALUE, re.IGNORECASE | re.ASCII)
+_MARKS = "[*_`]{0,4}"
+_ITEM = rf"(?:[-*\u2022] ?)?{_MARKS}(?:(?:path|relation|candidate|option|entity) )?#?[\[(]?(\d{{1,9}})"
+_VALUE_ENDS = r"(?= ?(?:$|[(,;:.|*_`\u2013\u2014-]|because|since))"
+_LINES = (
+    re.compile(rf"{_ITEM}\b[^\n]*?\bscore[*_`\"']* ?(?::|=|is|of)? ?[*_`\"']*{_VALUE}", re.IGNORECASE | re.ASCII),
+    re.compile(
+        rf"{_ITEM}[\])]?{_MARKS}(?: ?(?:->|[:=)>|,-])|\.{_MARKS}(?= )|(?= [\d.]+$))[ *_`]{{0,4}}{_VALUE}{_VALUE_ENDS}",
+        re.IGNORECASE | re.ASCII,
+    ),
+    re.compile(
+        rf"{_ITEM}\b[^\n]*(?:[:=(|>\[]| -|\u2013|\u2014) ?{_MARKS}{_VALUE}[)\]*_`.]*$", re.IGNORECASE | re.ASCII
+    ),
+)
+_PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.IGNORECASE | re.ASCII)
+
+
+def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
+    """The scores that a reply gives to `size` things.
+
+    Args:
+        text: a reply, of any length and content; it names them by numbers from 1 on, or scores all in their order.
+        size: how many there are.
+
+    Returns:
+        `size` scores from 0 to 1, higher is better; None for each that has none, or one that is no number or out of
+        range. Where any is above 1 and all fit they are taken to be out of 10, else out of 100. No value without a
+        single score, or with a list of scores that is not `size` long. Never raises, whatever the text.
+    """
+    # the number of the only one, which would pass for a list of one score
+    given, mended = (
+        ({}, True) if size == 1 and _ONLY_ONE.search(text[-MAX_READ_CHARS:]) else _scores_in_json(text, size)
+    )
+    if given is None:
+        return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
+    if not given:
+        given, mended = _scores_in_lines(text, size), True
+    if 0 in given:  # numbered from 0: which is which cannot be told
+        given = {}
+    known = {index: score for index, score in given.items() if 1 <= index <= size}
+    bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]
+    highest = max(bare, default=0.0)
+    scale = 1.0 if highest <= 1 or min(bare) < 0 else 10.0 if highest <= 10 else 100.0 if highest <= 100 else 1.0
+    scores = [
+        score if fixed else score / scale for score, fixed in (known.get(i + 1, (math.nan, True)) for i in range(size))
+    ]
+    if not any(0 <= score <= 1 for score in scores):
+        return Reading(
+            None, problem=f"The reply has no scores from 0 to 1; give {size}, one for each candidate in their order."
+        )
+    kept = tuple(score if 0 <= score <= 1 else None for score in scores)
+    return Reading(kept, repaired=mended or len(known) < len(given) or scale != 1)
+
+
+_ONLY_ONE = re.compile(r"^\s*\[1\]\s*[:=-]?\s*[\d.]+\s*%?\s*$", re.MULTILINE)
+Scored = dict[int, tuple[float, bool]]
+"""Number of a thing to its score, and whether that is a fraction for certain (50 %, 5/10)."""
+
+
+def _score(value: Any) -> tuple[float, bool]:
+    if isinstance(value, dict):
+        value = find_key(value, _SCORE_OF_ONE)[1]
+    if isinstance(value, str):
+        found = _SCORE.fullmatch(value.strip()[:60])
+        return _matched(found.groups()) if found else (math.nan, False)
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e9:
+        return math.nan, False
+    return float(value), False
+
+
+def _matched(groups: Sequence[str | None]) -> tuple[float, bool]:
+    number, percent, most = groups
+    value = float(number or "nan")
+    if percent:
+        return value / 100, True
+    return (value / int(most), True) if most and int(most) else (value, False)
+
+
+def _scores_in_json(text: str, size: int) -> tuple[Scored | None, bool]:
+    """What JSON in a reply says, and whether it was mended; None for a list of another length than wanted."""
+    given: Scored = {}
+    mended = False
+    for found in json_values(last_part(text)):
+        value = found.value
+        if isinstance(value, dict):
+            there, inner = find_key(value, _SCORE_KEYS)
+            value = inner if there else value
+        if isinstance(value, list) and value and not has_object(value):
+            keyed = value is not found.value
+            if len(value) == size:
+                given, mended = dict(enumerate(map(_score, value), 1)), found.repaired
+            elif keyed:
+                return None, False
+        elif isinstance(value, list | dict):
+            numbered = dict(_numbered(value))
+            given.update(numbered)
+            mended = mended or (bool(numbered) and found.repaired)
+    return given, mended
+
+
+def _numbered(value: Any) -> Iterator[tuple[int, tuple[float, bool]]]:
+    items = value[:1000] if isinstance(value, list) else [value]
+    for each in items:
+        there, index = find_key(each, INDEX_KEYS)
+        if there and isinstance(each, dict) and (number := _item(index)) is not None:
+            yield number, _score(each)
+        elif isinstance(each, dict):
+            yield from ((number, _score(inner)) for key, inner in each.items() if (number := _item(key)) is not None)
+
+
+def _item(key: Any) -> int | None:
+    if isinstance(key, int) and not isinstance(key, bool):
+        return key if abs(key) < 10**9 else None
+    found = re.fullmatch(r"(?:[a-z]+ ?)?#?\[?(\d{1,9})\]?", key_name(key), re.ASCII) if isinstance(key, str) else None
+    return int(found[1]) if found else None
+
+
+def _scores_in_lines(text: str, size: int) -> Scored:
+    given: Scored = {}
+    for line in plain_text(text).split("\n"):
+        line = line[:2000]
+        pairs = list(_PAIRS.finditer(line)) if "," in line or ";" in line else []
+        if len(pairs) > 1:
+            given.update({int(pair[1]): _matched(pair.groups()[1:]) for pair in pairs})
+            continue
+        found = next((match for pattern in _LINES if (match := pattern.match(line))), None)
+        if found:
+            given[int(found[1])] = _matched(found.groups()[1:])
+        elif not given:
+            numbers = [_SCORE.fullmatch(each.strip(" *_`.[]")) for each in line.split(":")[-1].split(",")]
+            if len(numbers) == size and size > 1 and all(numbers):
+                return {i: _matched(number.groups()) for i, number in enumerate(numbers, 1) if number}
+    return given

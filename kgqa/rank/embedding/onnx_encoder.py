@@ -1,0 +1,262 @@
+"""Small encoders written as ONNX once, and from then on run without importing torch, which alone takes seconds.
+
+Only what is surely the same: a BERT-like model, the mean of its token vectors, length one. The export is checked
+against sentence-transformers, and where the vectors differ the model stays with torch.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
+
+MINIMUM_COSINE = 0.9999
+MAX_PARAMETERS = 200_000_000
+MODEL_TYPES = frozenset(["bert", "distilbert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "albert"])
+_CHECKED = (
+    "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
+    "PARASITE", "a text of too many words, " * 150,
+)  # fmt: skip
+# what an export has that does not say otherwise: the packaged MiniLM
+_DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
+
+
+class OnnxEncoder:
+    """A BERT-like encoder with mean pooling, run by onnxruntime.
+
+    Attributes:
+        size: the length of its vectors. query_prompt: what the model wants before a question.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        about = dict(_DEFAULTS)
+        if (folder / "encoder.json").is_file():
+            about |= json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
+        self.name = name
+        self.size = int(about["size"])
+        self.query_prompt = str(about["query_prompt"])
+        self._batch_size = int(about["batch"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(about["max_tokens"])
+        self._tokenizer.enable_padding(pad_id=about["pad_id"], pad_token=about["pad_token"])
+        self._lock = threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        if not texts:
+            return np.empty((0, 0), dtype=np.float32)
+        # like lengths together: padding is wasted work
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        vectors: list[np.ndarray | None] = [None] * len(texts)
+        for start in range(0, len(order), self._batch_size):
+            indices = order[start : start + self._batch_size]
+            for index, vector in zip(indices, self._batch([texts[i] for i in indices])):
+                vectors[index] = vector
+        return np.stack(vectors)  # type: ignore[arg-type]
+
+    def _batch(self, texts: list[str]) -> np.ndarray:
+        with self._lock:
+            encoded = self._tokenizer.encode_batch(texts)
+        ids = np.array([item.ids for item in encoded], dtype=np.int64)
+        mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
+        hidden = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+        weights = mask[:, :, None].astype(np.float32)
+        pooled = (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+
+
+def open_local_encoder(
+    cache: Cache, files: ModelFiles, say: Callable[[str], None]
+) -> OnnxEncoder | TorchEncoder | None:
+    """The model as ONNX, exported if need be, else on torch; None where neither can be run here.
+
+    Args:
+        say: told when the model is being exported.
+
+    Raises:
+        ModelUnavailable: it cannot be loaded, or its export is damaged and cannot be made again.
+    """
+    runtime = _installed("onnxruntime", "tokenizers")
+    torch = _installed("sentence_transformers")
+    folder = cache.entry("models", files.key)
+    if runtime and (folder / "model.onnx").is_file():
+        try:
+            return OnnxEncoder(folder, files.key)
+        except Exception as error:  # onnxruntime raises classes of its own for a damaged file
+            shutil.rmtree(folder, ignore_errors=True)
+            if not torch:
+                raise ModelUnavailable(f"The cached embedding model is damaged ({error}) and was removed.") from error
+    if not torch:
+        return None
+    if not runtime or not _installed("onnx") or (folder / "torch-only").is_file():
+        return TorchEncoder(files)
+    encoder = TorchEncoder(files)
+    if not _can_be_exported(encoder.model):
+        return encoder
+    say("Preparing the embedding model for fast use (once, about 15 seconds)...")
+    try:
+        return _export(encoder, folder)
+    except OSError:
+        return encoder  # the cache cannot be written
+    except Exception:  # this torch cannot export it, or onnxruntime, with classes of its own, cannot run it
+        cache.write_text(folder / "torch-only", "")
+        return encoder
+
+
+def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None]) -> OnnxEncoder:
+    """The model with 8-bit weights: about three times as fast. A text's vector depends on those beside it in a
+    batch, so that each goes by itself.
+
+    Raises:
+        ModelUnavailable: it cannot be exported, or not be quantised here.
+    """
+    key = f"{files.key}-int8"
+    folder = cache.entry("models", key)
+    if _installed("onnxruntime", "tokenizers") and (folder / "model.onnx").is_file():
+        try:
+            return OnnxEncoder(folder, key)
+        except Exception:
+            shutil.rmtree(folder, ignore_errors=True)
+    exported = open_local_encoder(cache, files, say)
+    if not isinstance(exported, OnnxEncoder):
+        raise ModelUnavailable(
+            f"The embedding model {files.key} cannot be had in int8: that takes a small BERT-like model with mean "
+            "pooling, a cache that can be written, and `pip install 'kgqa[minilm]'`. Use fp32."
+        )
+    if not _installed("onnx"):
+        raise ModelUnavailable("Making an int8 model takes the onnx library: pip install 'kgqa[minilm]'. Or use fp32.")
+    try:
+        return _quantise(cache.entry("models", files.key), folder, key)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelUnavailable(f"The embedding model cannot be had in int8 ({error}). Use fp32.") from error
+
+
+def _installed(*names: str) -> bool:
+    return all(importlib.util.find_spec(name) for name in names)
+
+
+def _can_be_exported(model: Any) -> bool:
+    """Whether this is a small BERT-like transformer, the mean of its tokens, and nothing else that matters."""
+    kinds = [type(module).__name__ for module in model]
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        return False
+    transformer, pooling = model[0], model[1]
+    return (
+        pooling.get_config_dict().get("pooling_mode", _mode_of_old(pooling)) == "mean"
+        and pooling.get_config_dict().get("include_prompt", True)
+        and not getattr(transformer, "do_lower_case", False)
+        and _bert(model).config.model_type in MODEL_TYPES
+        and getattr(model.tokenizer, "is_fast", False)
+        and model.tokenizer.padding_side == "right"
+        and sum(each.numel() for each in model.parameters()) <= MAX_PARAMETERS
+    )
+
+
+def _mode_of_old(pooling: Any) -> str | None:
+    """Of sentence-transformers 5, which had a switch for each."""
+    switches = {name: on for name, on in pooling.get_config_dict().items() if name.startswith("pooling_mode_")}
+    return "mean" if [name for name, on in switches.items() if on] == ["pooling_mode_mean_tokens"] else None
+
+
+def _bert(model: Any) -> Any:
+    return getattr(model[0], "auto_model", None) or model[0].model
+
+
+def _export(reference: TorchEncoder, folder: Path) -> OnnxEncoder | TorchEncoder:
+    """Write the model as ONNX into the cache and check that it gives the same vectors; else keep to torch."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
+        temporary = Path(scratch) / "model"
+        temporary.mkdir()
+        model = reference.model
+        _write_onnx(_bert(model), temporary / "model.onnx")
+        # the tokenizer as the library has set it up, which is not always as its file stands in the model's folder
+        model.tokenizer.backend_tokenizer.save(str(temporary / "tokenizer.json"))
+        about = {
+            "max_tokens": model.max_seq_length or model.tokenizer.model_max_length,
+            "pad_id": model.tokenizer.pad_token_id,
+            "pad_token": model.tokenizer.pad_token,
+            "size": reference.size,
+            "query_prompt": reference.query_prompt,
+        }
+        (temporary / "encoder.json").write_text(json.dumps(about), encoding="utf-8")
+        encoder = OnnxEncoder(temporary, reference.name)
+        cosines = (encoder.encode(_CHECKED) * reference.encode(_CHECKED)).sum(axis=1)
+        shutil.rmtree(folder, ignore_errors=True)
+        if not cosines.min() >= MINIMUM_COSINE:
+            folder.mkdir()
+            (folder / "torch-only").touch()
+            return reference
+        os.replace(temporary, folder)
+        return encoder
+
+
+def _write_onnx(bert: Any, file: Path) -> None:
+    import warnings
+
+    import torch
+
+    class Encode(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = bert.eval().requires_grad_(False)
+
+        def forward(self, input_ids, attention_mask):
+            return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    example = torch.ones((2, 8), dtype=torch.int64, device=bert.device)
+    axes = {0: "batch", 1: "tokens"}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            Encode(),
+            (example, example),
+            str(file),
+            input_names=["input_ids", "attention_mask"],
+            output_names=["hidden"],
+            dynamic_axes={"input_ids": axes, "attention_mask": axes, "hidden": axes},
+            opset_version=17,
+            dynamo=False,
+        )
+
+
+def _quantise(exported: Path, folder: Path, key: str) -> OnnxEncoder:
+    import logging
+
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with tempfile.TemporaryDirectory(prefix=".int8-", dir=folder.parent) as scratch:
+        temporary = Path(scratch) / "model"
+        shutil.copytree(exported, temporary, ignore=shutil.ignore_patterns("model.onnx"))
+        logging.disable(logging.WARNING)  # it advises a preparation that changes nothing here
+        try:
+            quantize_dynamic(exported / "model.onnx", temporary / "model.onnx", weight_type=QuantType.QInt8)
+        finally:
+            logging.disable(logging.NOTSET)
+        file = temporary / "encoder.json"
+        about = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        file.write_text(json.dumps(about | {"batch": 1}), encoding="utf-8")
+        OnnxEncoder(temporary, key).encode(["?"])
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(temporary, folder)
+    return OnnxEncoder(folder, key)

@@ -1,0 +1,53 @@
+"""Pointwise scoring in place of a tournament: each candidate gets a score, none are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kgqa.model import Candidate
+from kgqa.rank.tournaments.chooser import Chooser
+from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
+
+SCORED_AT_ONCE = 5
+
+
+def pointwise(
+    question: str,
+    candidates: Sequence[Candidate],
+    chooser: Chooser,
+    *,
+    k: int,
+    batch_size: int = SCORED_AT_ONCE,
+    record: Recorder = record_nothing,
+) -> list[Candidate]:
+    """No comparison: each candidate is given a score, `batch_size` of them at once, and the highest are taken.
+
+    Equal scores keep the prefilter order; a candidate without a usable score keeps its place. `record` is called once
+    for each batch of scores. Otherwise as in `pairwise`.
+
+    Raises:
+        ValueError: `batch_size` or `k` below 1.
+    """
+    if min(k, batch_size) < 1:
+        raise ValueError("a tournament needs one winner at least")
+    pool = list(candidates)
+    if not pool:
+        return []
+    given = np.asarray(chooser.score(question, pool, batch_size=batch_size), dtype=np.float64).ravel()[: len(pool)]
+    scores = np.full(len(pool), np.nan)
+    scores[: len(given)] = given
+    usable = np.flatnonzero(np.isfinite(scores))
+    order = np.arange(len(pool))
+    order[usable] = usable[np.argsort(-scores[usable], kind="stable")]
+    chosen = [int(i) for i in order[:k]]
+    for start in range(0, len(pool), batch_size):
+        batch = range(start, min(start + batch_size, len(pool)))
+        record(
+            "match",
+            candidates=[pool[i].words for i in batch],
+            picked=[pool[i].words for i in chosen if i in batch],
+            scores=[float(scores[i]) if np.isfinite(scores[i]) else None for i in batch],
+        )
+    return [pool[i] for i in chosen]

@@ -1,0 +1,255 @@
+"""A graph's folder: what its bookkeeping promises, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.opening import open_store
+
+LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
+
+
+def sorted_hashes(values) -> np.ndarray:
+    return np.unique(np.array(sorted(values), dtype="<u8"))
+
+
+class TestFingerprint:
+    @given(st.sets(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.data())
+    def test_any_change_changes_it(self, values, data):
+        whole = fingerprint(sorted_hashes(values))
+        gone = data.draw(st.sampled_from(sorted(values)))
+        new = data.draw(st.integers(0, 2**64 - 1).filter(lambda n: n not in values))
+        assert fingerprint(sorted_hashes(values - {gone})) != whole
+        assert fingerprint(sorted_hashes(values | {new})) != whole
+        assert fingerprint(sorted_hashes(values - {gone} | {new})) != whole
+        assert fingerprint(sorted_hashes(values)) == whole
+
+    def test_form(self):
+        for values in ((), (0,), (2**64 - 1,), range(1000)):
+            text = fingerprint(sorted_hashes(values))
+            assert len(text) == 16 and int(text, 16) >= 0
+        assert fingerprint(sorted_hashes(())) != fingerprint(sorted_hashes((0,)))
+
+    def test_does_not_depend_on_order_or_repetition(self, load):
+        shuffled = LINES * 2
+        random.Random(1).shuffle(shuffled)
+        one, other = GraphFolder(load(LINES)).meta(), GraphFolder(load(shuffled)).meta()
+        assert one.fingerprint == other.fingerprint
+        assert one.triples == other.triples == 20
+
+    def test_does_not_depend_on_the_division_into_files_or_loads(self, load, tmp_path):
+        files = []
+        for n in range(3):
+            files.append(tmp_path / f"part{n}.nt")
+            files[-1].write_text("\n".join(LINES[n::3]) + "\n")
+        whole = GraphFolder(load(LINES)).meta()
+        assert GraphFolder(load(files)).meta().fingerprint == whole.fingerprint
+        folder = load(files[2])
+        load(files[:2], into=folder)
+        assert GraphFolder(folder).meta().fingerprint == whole.fingerprint
+        assert GraphFolder(folder).meta().triples == 20
+
+    def test_one_triple_more_less_or_other(self, load):
+        seen = {
+            GraphFolder(load(lines)).meta().fingerprint
+            for lines in (LINES, LINES[:-1], LINES[1:], [*LINES[1:], LINES[0].replace("/p", "/q")])
+        }
+        assert len(seen) == 4
+
+    def test_a_graph_name_counts(self, load):
+        plain, named = load(LINES[:1]), load([LINES[0][:-1] + "<http://e/g> ."])
+        assert GraphFolder(plain).meta().fingerprint != GraphFolder(named).meta().fingerprint
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "data.nt").write_text("\n".join(LINES[:2]) + "\n")
+    load_graph(folder / "g", [folder / "data.nt"])
+    return folder / "g"
+
+
+@pytest.fixture
+def small(original, tmp_path):
+    """A graph of two triples that may be damaged."""
+    return Path(shutil.copytree(original, tmp_path / "small"))
+
+
+class TestNoGraph:
+    def test_missing_folder(self, tmp_path):
+        with pytest.raises(StoreUnavailable, match="There is no graph at .*nowhere.*kgqa graph load"):
+            open_store(tmp_path / "nowhere")
+        assert not (tmp_path / "nowhere").exists()
+
+    def test_file_instead_of_folder(self, tmp_path):
+        file = tmp_path / "data.nt"
+        file.write_text(LINES[0])
+        with pytest.raises(StoreUnavailable, match="is a file, not a graph folder"):
+            open_store(file)
+        with pytest.raises(StoreUnavailable, match="is a file"):
+            load_graph(file, [file])
+        assert file.read_text() == LINES[0]
+
+    def test_folder_with_other_files(self, tmp_path):
+        (tmp_path / "letter.txt").write_text("dear")
+        with pytest.raises(StoreUnavailable, match="folder but no graph"):
+            open_store(tmp_path)
+        data = tmp_path.parent / f"{tmp_path.name}.nt"
+        data.write_text(LINES[0] + "\n")
+        with pytest.raises(StoreUnavailable, match="has other files in it"):
+            load_graph(tmp_path, [data])
+        assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+    def test_empty_folder_can_be_loaded_into(self, tmp_path, load):
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        with pytest.raises(StoreUnavailable, match="folder but no graph"):
+            open_store(empty)
+        load(LINES, into=empty)
+        assert GraphFolder(empty).meta().triples == 20
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{",
+            "[]",
+            "null",
+            "5",
+            '"text"',
+            "{}",
+            '{"format": 1}',
+            '{"format": 1, "files": []}',
+            "\x00" * 100,
+            "{" * 100_000,
+        ],
+    )
+    def test_damaged_bookkeeping(self, small, text):
+        folder = small
+        (folder / "graph.json").write_text(text)
+        with pytest.raises(StoreUnavailable, match="graph.json is damaged.*Load the data again"):
+            open_store(folder)
+
+    def test_bookkeeping_that_is_no_text(self, small):
+        folder = small
+        (folder / "graph.json").write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(StoreUnavailable, match="graph.json is damaged"):
+            open_store(folder)
+
+    @pytest.mark.parametrize("extra", [{"new_key": 1}, {"generation": None}, {"files": 5}, {"triples": None}])
+    def test_bookkeeping_of_the_wrong_shape(self, small, extra):
+        folder = small
+        data = json.loads((folder / "graph.json").read_text())
+        (folder / "graph.json").write_text(json.dumps({**data, **extra}))
+        try:
+            open_store(folder).close()
+        except StoreUnavailable as error:
+            assert "Load" in str(error)
+        else:
+            assert "triples" in extra  # harmless for reading
+
+    def test_other_version(self, small):
+        folder = small
+        data = json.loads((folder / "graph.json").read_text())
+        (folder / "graph.json").write_text(json.dumps({**data, "format": 99}))
+        with pytest.raises(StoreUnavailable, match="another version of kgqa .format 99.*Load the data again"):
+            open_store(folder)
+
+    def test_lost_data(self, small):
+        folder = small
+        shutil.rmtree(folder / "gen-1")
+        with pytest.raises(StoreUnavailable, match="lost its data"):
+            open_store(folder)
+
+    def test_damaged_engine_files(self, small):
+        folder = small
+        for file in (folder / "gen-1" / "store").iterdir():
+            file.write_bytes(b"damaged")
+        with pytest.raises(StoreUnavailable), open_store(folder) as store:
+            store.select("SELECT * { ?s ?p ?o }")
+
+    def test_interrupted_first_load(self, tmp_path):
+        (tmp_path / "g").mkdir()
+        (tmp_path / "g" / "loading.json").write_text("{}")
+        with pytest.raises(StoreIncomplete, match="--resume"):
+            open_store(tmp_path / "g")
+
+
+class TestLocks:
+    def test_two_writers(self, load):
+        folder = GraphFolder(load(LINES[:2]))
+        lock = folder.write_lock()
+        with pytest.raises(StoreBusy, match=rf"Another process \({os.getpid()}\) is writing to"):
+            folder.write_lock()
+        lock.release()
+        lock.release()
+        folder.write_lock().release()
+
+    def test_readers_do_not_exclude_each_other(self, load):
+        folder = GraphFolder(load(LINES[:2]))
+        first, second = folder.read_lock(1), folder.read_lock(1)
+        with pytest.raises(StoreBusy, match="is reading"):
+            folder.read_lock(1, exclusive=True)
+        first.release()
+        with pytest.raises(StoreBusy):
+            folder.read_lock(1, exclusive=True)
+        second.release()
+        exclusive = folder.read_lock(1, exclusive=True)
+        with pytest.raises(StoreBusy, match="is updating"):
+            folder.read_lock(1)
+        exclusive.release()
+
+    def test_killed_holder_leaves_none(self, load, python, wait_until):
+        folder = GraphFolder(load(LINES[:2]))
+        script = (
+            "import sys, time; from pathlib import Path; from kgqa.graph.embedded.folder import GraphFolder\n"
+            "lock = GraphFolder(Path(sys.argv[1])).write_lock(); print('held', flush=True); time.sleep(60)"
+        )
+        holder = python(script, folder.path)
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreBusy, match=f"\\({holder.pid}\\)"):
+            folder.write_lock()
+        holder.send_signal(signal.SIGKILL)
+        holder.wait(10)
+        folder.write_lock().release()
+
+    def test_generation_in_use_is_kept_until_nobody_reads_it(self, load):
+        path = load(LINES[:2])
+        with EmbeddedStore(path, workers=1) as reader:
+            load(LINES[2:4], into=path)
+            assert len(reader.select("SELECT * { ?s ?p ?o }")) == 2
+            assert (path / "gen-1").is_dir() and (path / "gen-2").is_dir()
+        load(LINES[4:6], into=path)
+        assert [p.name for p in sorted(path.glob("gen-*"))] == ["gen-3"]
+        assert GraphFolder(path).meta().triples == 6
+
+
+def test_bookkeeping_is_replaced_whole(tmp_path):
+    file = tmp_path / "x.json"
+    write_json(file, {"a": 1})
+    with pytest.raises(TypeError):
+        write_json(file, {"a": object()})
+    assert json.loads(file.read_text()) == {"a": 1}
+
+
+def test_amend_keeps_the_rest(load):
+    folder = GraphFolder(load(LINES[:2], schema="rdfs", settings={"walks": "free"}))
+    before = folder.meta()
+    assert isinstance(before, GraphMeta) and before.schema == "rdfs" and before.settings == {"walks": "free"}
+    assert folder.update_meta(stale=True).stale
+    after = folder.meta()
+    assert after.stale and after.fingerprint == before.fingerprint and after.settings == before.settings

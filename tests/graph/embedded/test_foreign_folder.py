@@ -1,0 +1,175 @@
+"""Graph folders that a stranger wrote: nothing in them is trusted, and nothing outside of them is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from kgqa.cache import Cache
+from kgqa.errors import KgqaError, StoreUnavailable
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.opening import open_graph
+from tests.conftest import SOAK
+from tests.hostile_files import as_json, hostile, run_limited
+
+NAME = '<http://e/1> <http://www.w3.org/2000/01/rdf-schema#label> "{}"@en .\n'
+JOURNAL = {
+    "generation": 2,
+    "base": 1,
+    "on_error": "fail",
+    "files": [{"path": "/x.nt", "format": ".nt", "size": 1, "sha256": "0" * 64, "lines_done": 0, "done": False}],
+    "schema": "",
+    "settings": {"walks": "free"},
+}
+RECORD = {
+    "generation": 1,
+    "fingerprint": "0" * 16,
+    "triples": 1,
+    "schema": "rdfs",
+    "settings": {"walks": "free", "mediator_hop": "free"},
+    "files": [{"path": "/x.nt", "sha256": "0" * 64}],
+    "stale": False,
+    "format": 1,
+}
+MAX_EXAMPLES = 100 if SOAK else 8
+
+
+def make(folder: Path, name: str = "one") -> Path:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    (folder.parent / "facts.nt").write_text(NAME.format(name))
+    load_graph(folder, [folder.parent / "facts.nt"], schema="rdfs")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("foreign") / "g")
+
+
+@pytest.fixture
+def copy(graph, tmp_path) -> Path:
+    """A folder to damage, beside a victim that nobody may touch."""
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "letter").write_text("dear")
+    return Path(shutil.copytree(graph, tmp_path / "a" / "g"))
+
+
+def untouched(tmp_path: Path) -> bool:
+    inside = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+    outside = {path for path in inside if not path.startswith("a/")}
+    return outside == {"a", "victim", "victim/letter"} and (tmp_path / "victim" / "letter").read_text() == "dear"
+
+
+@pytest.mark.parametrize("generation", ["1/../../../victim", "../../victim", -1, True, 1.0, 10**30, None, [2]])
+def test_a_generation_is_a_number(copy, tmp_path, generation):
+    (copy / "loading.json").write_text(json.dumps({**JOURNAL, "generation": generation}))
+    for how in (lambda: load_graph(copy, resume=True), lambda: discard_interrupted(copy)):
+        try:
+            how()
+        except KgqaError as error:
+            assert "loading.json is damaged" in str(error)
+        assert untouched(tmp_path)
+    with EmbeddedStore(copy, workers=1) as store:
+        assert store.ask("ASK { ?s ?p ?o }")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["gen-1", "gen-1/store", "gen-2", "gen-1/triples.u64", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock"],
+)
+def test_links_out_of_a_folder_are_not_written_through(copy, tmp_path, place):
+    link = copy / place
+    if link.is_dir():
+        shutil.rmtree(link)
+    else:
+        link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "victim" / ("" if place.startswith("gen") and "." not in place else "letter"))
+    (tmp_path / "a" / "more.nt").write_text(NAME.format("more"))
+    for how in (
+        lambda: load_graph(copy, [tmp_path / "a" / "more.nt"]),
+        lambda: load_graph(copy, resume=True),
+        lambda: discard_interrupted(copy),
+        lambda: EmbeddedStore(copy, writable=True).close(),
+    ):
+        with pytest.raises(KgqaError, match="is a link|lost its data"):
+            how()
+        assert untouched(tmp_path)
+
+
+def test_a_record_that_is_a_pipe_is_not_waited_for(copy):
+    (copy / "graph.json").unlink()
+    os.mkfifo(copy / "graph.json")
+    with pytest.raises(StoreUnavailable, match="graph.json is damaged.*not an ordinary file"):
+        EmbeddedStore(copy)
+
+
+def test_a_record_that_is_huge_is_not_read(copy):
+    with open(copy / "graph.json", "w") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StoreUnavailable, match="graph.json is damaged.*larger than"):
+        EmbeddedStore(copy)
+
+
+@settings(max_examples=MAX_EXAMPLES)
+@given(hostile(RECORD))
+def test_any_graph_record(graph, tmp_path_factory, damaged):
+    place = tmp_path_factory.mktemp("record")
+    folder = Path(shutil.copytree(graph, place / "g"))
+    (folder / "graph.json").write_text(as_json(damaged))
+    (place / "more.nt").write_text(NAME.format("more"))
+    for arguments in (("graph", "info", "--graph", folder), ("graph", "load", place / "more.nt", "--into", folder)):
+        done = run_limited(*arguments)
+        assert done.code in (0, 1, 2) and "internal error" not in done.text, done.text
+    assert sorted(item.name for item in place.iterdir()) == ["g", "more.nt"]
+
+
+@settings(max_examples=MAX_EXAMPLES)
+@given(hostile(JOURNAL))
+def test_any_journal(graph, tmp_path_factory, damaged):
+    place = tmp_path_factory.mktemp("journal")
+    folder = Path(shutil.copytree(graph, place / "g"))
+    (folder / "loading.json").write_text(as_json(damaged))
+    for arguments in (("--resume",), ("--discard",)):
+        done = run_limited("graph", "load", *arguments, "--into", folder)
+        assert done.code in (0, 1, 2) and "internal error" not in done.text, done.text
+        done = run_limited("graph", "info", "--graph", folder)
+        assert done.code == 0 and "internal error" not in done.text, done.text
+    assert [item.name for item in place.iterdir()] == ["g"]
+
+
+class TestCache:
+    """What is derived of one folder is never taken for another's, whatever fingerprint that one claims."""
+
+    def names(self, folder: Path, cache: Path, text: str) -> list[str]:
+        with open_graph(folder, cache=Cache(cache)) as graph:
+            return [hit.name for hit in graph.search(text)]
+
+    def test_a_folder_that_claims_the_fingerprint_of_another(self, graph, tmp_path):
+        foreign = make(tmp_path / "foreign", "poison")
+        record = json.loads((foreign / "graph.json").read_text())
+        record["fingerprint"] = json.loads((graph / "graph.json").read_text())["fingerprint"]
+        (foreign / "graph.json").write_text(json.dumps(record))
+        assert self.names(foreign, tmp_path / "cache", "poison") == ["poison"]
+        assert self.names(graph, tmp_path / "cache", "one") == ["one"]
+        # put in the same place, too
+        kept = shutil.move(foreign, tmp_path / "kept")
+        shutil.copytree(graph, foreign)
+        assert self.names(foreign, tmp_path / "cache", "one") == ["one"]
+        assert self.names(kept, tmp_path / "cache", "poison") == ["poison"]
+
+    def test_the_same_folder_uses_what_is_kept(self, graph, tmp_path, monkeypatch):
+        self.names(graph, tmp_path / "cache", "one")
+        before = {
+            path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "graphs").rglob("*") if path.is_file()
+        }
+        assert before
+        monkeypatch.chdir(graph.parent)
+        assert self.names(Path(graph.name), tmp_path / "cache", "one") == ["one"]
+        after = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "graphs").rglob("*") if path.is_file()}
+        assert after == before

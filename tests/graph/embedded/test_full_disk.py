@@ -1,0 +1,154 @@
+"""Loads on a disk that is full, or fills up, and with too few open files: said as it is, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import KgqaError, LoadError, StoreUnavailable
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.testing.server import ScriptedServer
+from tests.conftest import SOAK
+
+FREE_KB = (*range(0, 64, 4), *range(64, 1600, 48)) if SOAK else (0, 8, 100)
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory) -> Iterator[Path]:
+    """A disk of 32 MB, mounted for these tests."""
+    place = tmp_path_factory.mktemp("disk")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a small disk can only be mounted by root")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def leave(disk: Path, kilobytes: int) -> None:
+    space = os.statvfs(disk)
+    with open(disk / "filler", "wb") as file:
+        file.write(b"x" * (space.f_bavail * space.f_frsize - (kilobytes << 10)))
+
+
+def count(folder: Path) -> int:
+    with EmbeddedStore(folder, workers=1) as store:
+        return len(store.select("SELECT * { ?s ?p ?o }"))
+
+
+@pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
+def test_a_full_disk(disk, tmp_path, into_graph):
+    one, many = tmp_path / "one.nt", tmp_path / "many.nt"
+    one.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
+    many.write_text("".join(f'<http://e/{n}> <http://e/p> "value {n}" .\n' for n in range(2000)))
+    folder = disk / f"g{into_graph}"
+    if into_graph:
+        load_graph(folder, [one])
+    for kilobytes in FREE_KB:
+        leave(disk, kilobytes)
+        try:
+            try:
+                load_graph(folder, [many])
+            except (LoadError, StoreUnavailable) as error:
+                assert "no space left on the disk of" in str(error) and "Make room" in str(error), kilobytes
+            else:
+                assert kilobytes > 500, "there was not enough"
+                break
+            left = {item.name.partition("-")[0] for item in folder.iterdir()} if folder.exists() else set()
+            assert left <= {"write.lock", "gen", "graph.json"}
+            assert len(list(folder.glob("gen-*"))) == into_graph
+            assert not into_graph or count(folder) == 1
+        finally:
+            (disk / "filler").unlink()
+    assert load_graph(folder, [many]).triples == 2000 + into_graph
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["", "quiet"])
+def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
+    with ScriptedServer(lambda messages: "[1]" + " and so on" * 4000) as server:
+        leave(disk, 100)
+        try:
+            done = subprocess.run(
+                [
+                    *(
+                        Path(sys.executable).with_name("kgqa"),
+                        "eval",
+                        "run",
+                        "--dataset",
+                        "demo",
+                        "--sample",
+                        "2",
+                        *quiet,
+                    ),
+                    *(
+                        "--out",
+                        tmp_path / "run",
+                        "--method",
+                        "io",
+                        "--llm",
+                        f"{server.url}#scripted",
+                        "--replay",
+                        disk / "r",
+                    ),
+                ],
+                capture_output=True,
+                text=True,
+                env={**os.environ, "KGQA_RANK_EMBEDDINGS": "off"},
+            )
+        finally:
+            for file in disk.glob("r*"):
+                file.unlink()
+            (disk / "filler").unlink()
+    assert done.returncode == 3 and "no space left on the disk of" in done.stderr, done.stderr
+
+
+def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):
+    (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
+    load_graph(tmp_path / "g", [tmp_path / "one.nt"])
+    kgqa = Path(sys.executable).with_name("kgqa")
+    for command in (
+        f"graph info --graph {tmp_path / 'g'}",
+        f"graph load {tmp_path / 'one.nt'} --into {tmp_path / 'g'}",
+    ):
+        done = subprocess.run(["sh", "-c", f"ulimit -n 64; {kgqa} {command}"], capture_output=True, text=True)
+        assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load it again" not in done.stderr
+    assert count(tmp_path / "g") == 1
+
+
+class TestNamesThatAreNoUtf8:
+    """File names are bytes; those of other systems are often in Latin-1."""
+
+    NAME = os.fsdecode(b"caf\xe9")
+
+    def test_a_file_is_loaded_and_named(self, tmp_path):
+        file = tmp_path / f"{self.NAME}.nt"
+        file.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
+        assert load_graph(tmp_path / "g", [file]).triples == 1
+        with EmbeddedStore(tmp_path / "g", workers=1) as store:
+            assert store.meta.files[0]["path"] == str(file)
+
+    def test_a_message_shows_it_escaped(self, tmp_path):
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("kgqa"),
+                "graph",
+                "load",
+                tmp_path / f"{self.NAME}.nt",
+                "--into",
+                tmp_path / "g",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1 and r"caf\xe9.nt cannot be read" in done.stderr
+
+    def test_a_graph_needs_another_name(self, tmp_path):
+        (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
+        with pytest.raises(KgqaError, match="not UTF-8.*another name"):
+            load_graph(tmp_path / self.NAME, [tmp_path / "one.nt"])
+        assert [item.name for item in tmp_path.iterdir()] == ["one.nt"]

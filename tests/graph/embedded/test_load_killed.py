@@ -1,0 +1,132 @@
+"""Loads that are killed at each of their writes: what was published answers as before, and the load can be finished or
+thrown away."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import KgqaError, LoadError
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from tests.conftest import SOAK
+from tests.kill_at_write import kill_at
+
+OLD, NEW = "<http://e/1> <http://e/p> <http://e/2> .", "<http://e/3> <http://e/p> <http://e/4> ."
+ENOUGH = 200
+"""More changes than a load makes."""
+
+
+def subjects(folder: Path) -> set[str]:
+    with EmbeddedStore(folder, workers=1) as store:
+        return {row[0].iri[-1] for row in store.select("SELECT ?s { ?s ?p ?o }")}
+
+
+def fingerprint(folder: Path) -> str:
+    return GraphFolder(folder).meta().fingerprint
+
+
+def journal(folder: Path, file: Path, *, done: bool = True) -> None:
+    """Put a journal of a load of `file` into the folder, of the generation that is published."""
+    from kgqa.graph.embedded.bulk_load import Journal, file_job
+
+    generation = GraphFolder(folder).meta().generation
+    job = file_job(file)
+    job.lines_done, job.done = int(done), done
+    Journal(generation, generation - 1 or None, "fail", [job]).save(GraphFolder(folder))
+
+
+class TestPublishedButNotTidiedUp:
+    """Killed between publishing graph.json and removing loading.json."""
+
+    @pytest.fixture
+    def graph(self, tmp_path) -> Path:
+        (tmp_path / "new.nt").write_text(NEW + "\n")
+        load_graph(tmp_path / "g", [tmp_path / "new.nt"])
+        journal(tmp_path / "g", tmp_path / "new.nt")
+        return tmp_path / "g"
+
+    def test_it_is_no_interrupted_load(self, graph):
+        with EmbeddedStore(graph, workers=1) as store:
+            assert not store.notice()
+
+    def test_discard_keeps_the_graph(self, graph):
+        assert not discard_interrupted(graph)
+        assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
+
+    def test_resume_says_what_is_there(self, graph):
+        before = fingerprint(graph)
+        report = load_graph(graph, resume=True)
+        assert (report.fingerprint, report.triples, report.lines, report.added) == (before, 1, 1, None)
+        assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
+
+    def test_a_resume_that_fails_keeps_the_graph(self, graph, tmp_path):
+        (tmp_path / "new.nt").write_text("damaged\n")
+        try:
+            load_graph(graph, resume=True)
+        except LoadError:
+            pass
+        assert subjects(graph) == {"3"}
+
+    def test_another_load_goes_on(self, graph, tmp_path):
+        (tmp_path / "old.nt").write_text(OLD + "\n")
+        assert load_graph(graph, [tmp_path / "old.nt"]).triples == 2
+        assert subjects(graph) == {"1", "3"}
+        assert [item.name for item in sorted(graph.glob("gen-*"))] == ["gen-2"]
+
+    def test_a_journal_that_is_of_the_current_generation_and_not_done_destroys_nothing(self, graph, tmp_path):
+        (tmp_path / "bad.nt").write_text("damaged\n")
+        journal(graph, tmp_path / "bad.nt", done=False)
+        for how in (lambda: load_graph(graph, resume=True), lambda: discard_interrupted(graph)):
+            try:
+                how()
+            except KgqaError:
+                pass
+            assert subjects(graph) == {"3"}
+
+
+def killed_loads(tmp_path: Path, *, into_graph: bool):
+    """Folders in which a load of new.nt was killed at each of its changes; without SOAK at a few of them."""
+    (tmp_path / "old.nt").write_text(OLD + "\n")
+    (tmp_path / "new.nt").write_text(NEW + "\n")
+    folder, base = tmp_path / "g", tmp_path / "base"
+    base.mkdir()
+    if into_graph:
+        load_graph(base, [tmp_path / "old.nt"])
+    some = (37,) if into_graph else (16,)
+    for number in range(1, ENOUGH) if SOAK else some:
+        shutil.copytree(base, folder)
+        done = kill_at(number, folder, ["graph", "load", tmp_path / "new.nt", "--into", folder])
+        if done.returncode == 0:
+            return
+        assert done.returncode == -9, done.stderr
+        yield number, folder
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
+@pytest.mark.parametrize("then", ["resume", "discard"])
+def test_killed_at_a_write(tmp_path, into_graph, then):
+    before, after = ({"1"}, {"1", "3"}) if into_graph else (set(), {"3"})
+    expected = tmp_path / "expected"
+    (tmp_path / "all.nt").write_text("".join(f"{line}\n" for line in ([OLD] if into_graph else []) + [NEW]))
+    load_graph(expected, [tmp_path / "all.nt"])
+    for number, folder in killed_loads(tmp_path, into_graph=into_graph):
+        published = (folder / "graph.json").exists()
+        now = subjects(folder) if published else set()
+        assert now in (before, after), number
+        if then == "discard":
+            discard_interrupted(folder)
+            assert (subjects(folder) if published else set()) == now, number
+        else:
+            try:
+                load_graph(folder, resume=True)
+            except LoadError as error:  # killed before the load was noted, or after everything was done
+                assert "nothing to resume" in str(error), number
+                load_graph(folder, [tmp_path / "new.nt"])
+            assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number
+        left = {item.name.partition("-")[0] for item in folder.iterdir()}
+        assert left <= {"gen", "graph.json", "write.lock"}, number

@@ -1,0 +1,641 @@
+"""Loading: every format, all or nothing, noticed when it was interrupted, and the same when it is resumed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+
+from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.opening import open_store
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
+TURTLE = """
+@prefix : <http://e/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:a :p :b , :c ; :name "A"@en , "Ä \\"quoted\\" \\\\ tab\\there" .
+:b :p :c ; :age 41 ; :born "1983-02-01"^^xsd:date .
+:c :p :a ; :text "漢字\\u2028new" .
+"""
+NUMBER = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(50)]
+ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
+
+
+def meta(folder: Path):
+    return GraphFolder(folder).meta()
+
+
+def triples(folder: Path) -> set[tuple]:
+    with EmbeddedStore(folder, workers=1) as store:
+        return set(store.select(ALL))
+
+
+@pytest.fixture
+def turtle(tmp_path) -> Path:
+    file = tmp_path / "data.ttl"
+    file.write_text(TURTLE, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def numbers(tmp_path) -> Path:
+    file = tmp_path / "numbers.nt"
+    file.write_text("\n".join(NUMBER) + "\n")
+    return file
+
+
+class TestFormats:
+    def test_all_give_the_same_graph(self, tmp_path, turtle, load):
+        quads = list(ox.parse(path=str(turtle), format=ox.RdfFormat.TURTLE))
+        by_engine = {
+            "nt": ox.RdfFormat.N_TRIPLES, "nq": ox.RdfFormat.N_QUADS, "ttl": ox.RdfFormat.TURTLE, "trig": ox.RdfFormat.TRIG,
+            "n3": ox.RdfFormat.N3, "rdf": ox.RdfFormat.RDF_XML, "owl": ox.RdfFormat.RDF_XML, "xml": ox.RdfFormat.RDF_XML,
+            "jsonld": ox.RdfFormat.JSON_LD,
+        }  # fmt: skip
+        contents = {ending: ox.serialize(quads, format=format) for ending, format in by_engine.items()}
+        dataset = rdflib.Dataset()
+        dataset.parse(data=contents["nq"].decode(), format="nquads")
+        for ending in ("trix", "hext"):
+            contents[ending] = dataset.serialize(format=ending).encode()
+        seen = {}
+        for ending, content in contents.items():
+            file = tmp_path / f"same.{ending}"
+            file.write_bytes(content)
+            folder = load(file)
+            seen[ending] = meta(folder).fingerprint, meta(folder).triples
+        for ending, pack in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
+            for inner in ("nt",) if ending == "bz2" else ("ttl",):
+                file = tmp_path / f"same.{inner}.{ending}"
+                file.write_bytes(pack.compress(contents[inner]))
+                folder = load(file)
+                seen[f"{inner}.{ending}"] = meta(folder).fingerprint, meta(folder).triples
+        assert set(seen.values()) == {(seen["nt"][0], 9)}, seen
+
+    def test_format_told_and_endings_in_capitals(self, tmp_path, turtle, load):
+        odd = tmp_path / "dump"
+        odd.write_bytes(turtle.read_bytes())
+        capital = tmp_path / "DATA.TTL"
+        capital.write_bytes(turtle.read_bytes())
+        packed = tmp_path / "DATA.TTL.GZ"
+        packed.write_bytes(gzip.compress(turtle.read_bytes()))
+        expected = meta(load(turtle)).fingerprint
+        assert meta(load(odd, format=".TTL")).fingerprint == expected
+        folder = load(odd, format="ttl")
+        load([capital, packed], into=folder)
+        assert meta(folder).fingerprint == expected
+        with pytest.raises(LoadError, match="the ending does not tell the RDF format.*--format nt"):
+            load(odd)
+
+    def test_gzip_of_several_members(self, tmp_path, load):
+        file = tmp_path / "joined.nt.gz"
+        half = len(NUMBER) // 2
+        file.write_bytes(
+            b"".join(gzip.compress(("\n".join(part) + "\n").encode()) for part in (NUMBER[:half], NUMBER[half:]))
+        )
+        assert meta(load(file)).fingerprint == meta(load(NUMBER)).fingerprint
+
+    @pytest.mark.parametrize("ending, content", [("nt", b""), ("nq.gz", b"# nothing\n\n"), ("ttl", b"\n")])
+    def test_empty_file_gives_an_empty_graph(self, tmp_path, load, ending, content):
+        file = tmp_path / f"empty.{ending}"
+        file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+        folder = load(file)
+        assert meta(folder).triples == 0
+        assert triples(folder) == set()
+
+    def test_named_graphs_are_kept(self, tmp_path, load):
+        trig = tmp_path / "g.trig"
+        trig.write_text("@prefix : <http://e/> . :a :p :b . :g1 { :a :p :c } :g2 { :a :p :c . :a :p :d }")
+        hext = tmp_path / "g.hext"
+        hext.write_text('["http://e/a", "http://e/p", "http://e/b", "globalId", "", ""]\n')
+        folder = load(trig)
+        assert meta(folder).triples == 4
+        with EmbeddedStore(folder, workers=1) as store:
+            assert [row[0].iri for row in store.select("SELECT ?o { <http://e/a> <http://e/p> ?o }")] == ["http://e/b"]
+            rows = store.select("SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g ?o")
+            assert [(g.iri[-2:], o.iri[-1]) for g, o in rows] == [("g1", "c"), ("g2", "c"), ("g2", "d")]
+        load(hext, into=folder)
+        assert meta(folder).triples == 4  # the default graph's triple was there already
+
+
+TRIX = (
+    '<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph>'
+    + "".join(f"<triple><id>x{n}</id><uri>http://e/p{n}</uri><id>x{n * 5 % 12}</id></triple>" for n in range(12))
+    + "</graph></TriX>"
+)
+HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", ""]\n' for n in range(12))
+
+
+class TestTheSameFileTwice:
+    @pytest.mark.parametrize(
+        "ending, text, count",
+        [
+            ("nt", "_:x <http://e/p> _:y .\n_:y <http://e/p> <http://e/b> .\n", 2),
+            ("nq", "_:x <http://e/p> _:y _:g .\n", 1),
+            ("ttl", "@prefix : <http://e/> . :a :p [ :q [ :r 1 ] ; :s (1 2) ] . _:b :p _:c .", 9),
+            ("jsonld", '{"@id": "http://e/a", "http://e/p": [{"http://e/q": 1}, {"http://e/q": 2, "http://e/r": {"http://e/s": "x"}}]}', 6),
+            ("rdf", '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><rdf:Description><e:p><rdf:Description e:q="1"/></e:p></rdf:Description></rdf:RDF>', 2),
+            ("trig", "@prefix : <http://e/> . [] :p [] . :g { [] :p [] }", 2),
+            ("trix", TRIX, 12),
+            ("hext", HEXT, 12),
+        ],
+    )  # fmt: skip
+    def test_changes_nothing(self, tmp_path, load, ending, text, count):
+        file = tmp_path / f"nodes.{ending}"
+        file.write_text(text)
+        folder = load(file)
+        first = meta(folder)
+        assert first.triples == count
+        report = load_graph(folder, [file])
+        again = meta(folder)
+        assert (again.fingerprint, again.triples, report.added) == (first.fingerprint, first.triples, 0)
+        everything = _everything(folder)
+        assert len(everything) == count
+        assert not any("_:" in str(row) for row in everything)
+
+    def test_nodes_of_different_files_stay_apart(self, tmp_path, load):
+        files = []
+        for name in "ab":
+            files.append(tmp_path / f"{name}.ttl")
+            files[-1].write_text(f"@prefix : <http://e/> . [] :name '{name}' .")
+        assert len({row[0] for row in triples(load(files))}) == 2
+
+    def test_same_nodes_whatever_the_place_and_name_of_the_file(self, tmp_path, load):
+        text = "_:x <http://e/p> _:y .\n"
+        (tmp_path / "one").mkdir()
+        for place in (tmp_path / "one" / "a.nt", tmp_path / "b.nt"):
+            place.write_text(text)
+        assert meta(load(tmp_path / "one" / "a.nt")).fingerprint == meta(load(tmp_path / "b.nt")).fingerprint
+
+
+def _everything(folder: Path) -> list[tuple]:
+    with EmbeddedStore(folder, workers=1) as store:
+        return [*store.select(ALL), *store.select("SELECT * { GRAPH ?g { ?s ?p ?o } }")]
+
+
+class TestMalformed:
+    def test_fail_keeps_the_old_graph(self, tmp_path, load, turtle):
+        folder = load(turtle)
+        before, old = meta(folder), triples(folder)
+        bad = tmp_path / "bad.nt"
+        bad.write_text("\n".join([*NUMBER[:9], "this is no line", *NUMBER[9:]]) + "\n")
+        with pytest.raises(LoadError, match=r"bad\.nt, line 10: .*Nothing of this load was kept.*--on-error skip"):
+            load_graph(folder, [bad])
+        assert meta(folder) == before and triples(folder) == old
+        assert sorted(p.name for p in folder.iterdir()) == ["gen-1", "graph.json", "write.lock"]
+        load(NUMBER, into=folder)  # and it can be loaded into
+        assert meta(folder).triples == before.triples + 50
+
+    def test_fail_on_the_first_load_leaves_no_half_graph(self, tmp_path):
+        bad = tmp_path / "bad.nt"
+        bad.write_text(NUMBER[0] + "\nnonsense\n")
+        with pytest.raises(LoadError):
+            load_graph(tmp_path / "g", [bad])
+        with pytest.raises(StoreUnavailable) as caught:
+            open_store(tmp_path / "g")
+        assert not isinstance(caught.value, StoreIncomplete)
+
+    def test_a_good_file_before_a_bad_one_is_not_kept(self, tmp_path, numbers):
+        bad = tmp_path / "bad.nt"
+        bad.write_text("nonsense\n")
+        with pytest.raises(LoadError, match=r"bad\.nt, line 1"):
+            load_graph(tmp_path / "g", [numbers, bad])
+        with pytest.raises(StoreUnavailable):
+            open_store(tmp_path / "g")
+
+    def test_skip_counts_and_names_them(self, tmp_path, load):
+        first, second = tmp_path / "one.nt", tmp_path / "two.nq"
+        first.write_text("\n".join([NUMBER[0], "bad", NUMBER[1], "", "# comment", "worse .", NUMBER[2]]))
+        second.write_bytes(b"\xff\n" + NUMBER[3].encode() + b"\n")
+        report = load_graph(tmp_path / "g", [first, second], on_error="skip")
+        assert (report.files, report.lines, report.malformed, report.added, report.triples) == (2, 9, 3, 4, 4)
+        assert [(e.file, e.line) for e in report.examples] == [("one.nt", 2), ("one.nt", 6), ("two.nq", 1)]
+        assert all(e.message for e in report.examples)
+        assert triples(tmp_path / "g") == triples(load(NUMBER[:4]))
+
+    def test_many_bad_lines_give_a_few_examples(self, tmp_path):
+        bad = tmp_path / "bad.nt"
+        bad.write_text("nonsense\n" * 5000 + NUMBER[0] + "\n")
+        report = load_graph(tmp_path / "g", [bad], on_error="skip")
+        assert report.malformed == 5000 and report.triples == 1
+        assert 0 < len(report.examples) <= 100
+
+    @pytest.mark.parametrize(
+        "refused",
+        [
+            "<http://a:b/> <http://e/c> \"x\" .",
+            "<http://e/a> <http://e/b> <http://a:b/> .",
+            "<http://e/a> <http://e/b> \"x\"^^<http://a:b/> .",
+            "<http://e/a> <http://e/b> \"x\"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .",
+        ],
+    )  # fmt: skip
+    def test_what_only_the_engine_refuses_takes_no_good_line_with_it(self, tmp_path, load, refused):
+        file = tmp_path / "sly.nt"
+        file.write_text("\n".join([*NUMBER[:10], refused, *NUMBER[10:20], "bad", *NUMBER[20:]]) + "\n")
+        report = load_graph(tmp_path / "g", [file], on_error="skip")
+        assert [(e.file, e.line) for e in report.examples] == [("sly.nt", 11), ("sly.nt", 22)]
+        assert (report.malformed, report.lines, report.triples) == (2, 52, 50)
+        assert report.fingerprint == meta(load(NUMBER)).fingerprint
+        assert len(triples(tmp_path / "g")) == 50
+
+    def test_what_only_the_engine_refuses_is_named_when_it_fails(self, tmp_path):
+        file = tmp_path / "sly.nt"
+        file.write_text("\n".join([*NUMBER[:10], '<http://a:b/> <http://e/c> "x" .', *NUMBER[10:]]) + "\n")
+        with pytest.raises(LoadError, match=r"sly\.nt, line 11: "):
+            load_graph(tmp_path / "g", [file])
+        assert not (tmp_path / "g" / "graph.json").exists()
+
+    def test_refused_line_in_a_compressed_file(self, tmp_path, load):
+        file = tmp_path / "sly.nt.gz"
+        file.write_bytes(gzip.compress("\n".join([*NUMBER, '<http://a:b/> <http://e/c> "x" .', ""]).encode()))
+        report = load_graph(tmp_path / "g", [file], on_error="skip")
+        assert [e.line for e in report.examples] == [51] and report.triples == 50
+
+    @pytest.mark.parametrize(
+        "ending, text, line",
+        [
+            ("ttl", "@prefix : <http://e/> .\n:a :p :b .\n:a :p ;;; ? .\n", 3),
+            ("trig", "@prefix : <http://e/> .\n:g {\n:a :p\n}\n}\n", 4),
+            ("rdf", "<?xml version='1.0'?>\n<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<open>\n</rdf:RDF>\n", None),
+            ("jsonld", '{"@id": "http://e/a",\n "http://e/p": }\n', 2),
+            ("trix", "<TriX><graph>", None),
+            ("hext", '["http://e/a"\n', None),
+            ("n3", "@prefix : <http://e/> .\n:a :p :b .\n:a => .\n", 3),
+        ],
+    )  # fmt: skip
+    def test_other_formats_name_the_line(self, tmp_path, ending, text, line):
+        file = tmp_path / f"broken.{ending}"
+        file.write_text(text)
+        where = rf", line {line}" if line else ""
+        with pytest.raises(LoadError, match=rf"broken\.{ending}{where}.*Nothing of this load was kept"):
+            load_graph(tmp_path / "g", [file], on_error="skip")
+        assert not (tmp_path / "g" / "graph.json").exists()
+
+    @pytest.mark.parametrize("kind, size", [("gz", 50), ("gz", 60_000), ("bz2", 50), ("xz", 50)])
+    def test_cut_short(self, tmp_path, load, turtle, kind, size):
+        folder = load(turtle)
+        before = meta(folder)
+        pack = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind]
+        lines = "".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(size))
+        whole = pack.compress(lines.encode())
+        file = tmp_path / f"cut.nt.{kind}"
+        file.write_bytes(whole[: len(whole) * 2 // 3])
+        with pytest.raises(LoadError, match=rf"cut\.nt\.{kind} is cut short or damaged"):
+            load_graph(folder, [file], on_error="skip")
+        assert meta(folder) == before and len(triples(folder)) == before.triples
+
+    @pytest.mark.parametrize("kind", ["gz", "xz"])
+    def test_not_compressed_at_all(self, tmp_path, kind):
+        file = tmp_path / f"plain.nt.{kind}"
+        file.write_text(NUMBER[0] + "\n")
+        with pytest.raises(LoadError, match=rf"plain\.nt\.{kind} "):
+            load_graph(tmp_path / "g", [file])
+
+    def test_damaged_in_the_middle(self, tmp_path):
+        data = bytearray(
+            gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(5000)).encode())
+        )
+        data[len(data) // 2] ^= 0xFF
+        file = tmp_path / "damaged.nt.gz"
+        file.write_bytes(bytes(data))
+        with pytest.raises(LoadError, match="damaged.nt.gz"):
+            load_graph(tmp_path / "g", [file])
+
+    def test_missing_file_and_folder_as_file(self, tmp_path):
+        with pytest.raises(LoadError, match=r"nothing\.nt cannot be read"):
+            load_graph(tmp_path / "g", [tmp_path / "nothing.nt"])
+        (tmp_path / "folder.nt").mkdir()
+        with pytest.raises(LoadError, match=r"folder\.nt cannot be read"):
+            load_graph(tmp_path / "g", [tmp_path / "folder.nt"])
+        with pytest.raises(LoadError, match="no file to load"):
+            load_graph(tmp_path / "g", [])
+        assert not (tmp_path / "g").exists()
+
+
+class TestReport:
+    def test_added_and_total(self, tmp_path, load, numbers):
+        folder = load(NUMBER[:20])
+        report = load_graph(folder, [numbers])
+        assert (report.lines, report.added, report.triples, report.malformed) == (50, 30, 50, 0)
+        assert report.fingerprint == meta(folder).fingerprint
+        assert report.seconds > 0
+
+    def test_history_schema_and_settings_last(self, load, numbers, turtle):
+        folder = load(numbers, schema="rdfs", settings={"walks": "free", "a": 1})
+        load(turtle, into=folder, settings={"a": 2})
+        after = meta(folder)
+        assert after.schema == "rdfs" and after.settings == {"walks": "free", "a": 2}
+        assert [Path(f["path"]).name for f in after.files] == ["numbers.nt", "data.ttl"]
+
+    def test_progress_is_monotone(self, tmp_path):
+        file = tmp_path / "big.nt"
+        file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
+        more = tmp_path / "more.ttl"
+        more.write_text("@prefix : <http://e/> .\n" + "".join(f":x{n} :p :y{n} .\n" for n in range(40_000)))
+        seen = []
+        report = load_graph(tmp_path / "g", [file, more], progress=seen.append)
+        assert report.triples == 100_000
+        assert seen
+        lines = [progress.lines for progress in seen]
+        assert lines == sorted(lines) and lines[-1] <= report.lines
+        assert all(0 <= progress.bytes_done <= progress.bytes_total for progress in seen)
+        assert {progress.file for progress in seen} <= {"big.nt", "more.ttl", ""}
+        assert {progress.stage for progress in seen} <= {"reading", "loading", "finishing"}
+
+    def test_a_progress_callback_that_fails(self, tmp_path):
+        file = tmp_path / "big.nt"
+        file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
+
+        def fail(progress):
+            raise RuntimeError("from the caller")
+
+        with pytest.raises(RuntimeError, match="from the caller"):
+            load_graph(tmp_path / "g", [file], progress=fail)
+        report = load_graph(tmp_path / "g", resume=True)
+        assert report.triples == 60_000
+
+    def test_through_an_open_store(self, load, numbers):
+        folder = load(NUMBER[:20])
+        with EmbeddedStore(folder, workers=2) as store:
+            before = store.fingerprint
+            assert len(store.select(ALL)) == 20
+            assert store.load([numbers]).added == 30
+            assert store.fingerprint != before
+            assert len(store.select(ALL)) == 50
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from kgqa.graph.embedded import loading as embedded
+from kgqa.errors import KgqaError
+started = embedded.Worker.__init__
+def tell(self, *args, **options):
+    started(self, *args, **options)
+    print(self.pid, flush=True)
+embedded.Worker.__init__ = tell
+try:
+    embedded.load_graph(Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]],
+                        progress=lambda p: print(p.stage, p.lines, flush=True))
+except KgqaError as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory) -> Path:
+    """Long enough to be interrupted in the middle: about a second."""
+    file = tmp_path_factory.mktemp("big") / "big.nt"
+    with open(file, "w") as out:
+        out.writelines(f"<http://e/{n}> <http://e/p{n % 7}> <http://e/{n * 31 % 100_003}> .\n" for n in range(100_000))
+        out.write("_:x <http://e/p> _:y .\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def expected(big, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "g"
+    load_graph(folder, [big])
+    return meta(folder)
+
+
+@pytest.fixture
+def interrupted(python, big, wait_until, users_of):
+    """`interrupted(folder, who, *files)`: a load whose worker or parent was killed with -9 in the middle."""
+
+    def interrupted(folder: Path, who: str, *files: Path) -> subprocess.Popen:
+        parent = python(LOAD, folder, *(files or (big,)))
+        worker = int(parent.stdout.readline())
+        assert parent.stdout.readline().startswith("loading")
+        os.kill(worker if who == "worker" else parent.pid, signal.SIGKILL)
+        if who == "parent":
+            parent.wait(10)
+        else:
+            said = parent.communicate(timeout=20)[0]
+            assert "LoadError The loading process died" in said and "--resume" in said
+        assert wait_until(lambda: not users_of(folder) and _can_lock(folder)), "a worker or a lock outlived the load"
+        return parent
+
+    return interrupted
+
+
+def _can_lock(folder: Path) -> bool:
+    try:
+        GraphFolder(folder).write_lock().release()
+    except StoreBusy:
+        return False
+    return True
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize("who", ["worker", "parent"])
+    def test_first_load(self, tmp_path, interrupted, big, expected, who):
+        folder = tmp_path / "g"
+        interrupted(folder, who)
+        with pytest.raises(StoreIncomplete, match="interrupted before it was complete.*--resume"):
+            open_store(folder)
+        with pytest.raises(LoadError, match="earlier load .* was interrupted.*--resume.*--restart"):
+            load_graph(folder, [big])
+        report = load_graph(folder, resume=True)
+        assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
+        with EmbeddedStore(folder, workers=1) as store:
+            assert int(store.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == expected.triples
+        with pytest.raises(LoadError, match="nothing to resume"):
+            load_graph(folder, resume=True)
+
+    def test_restart(self, tmp_path, interrupted, big, expected):
+        folder = tmp_path / "g"
+        interrupted(folder, "parent")
+        report = load_graph(folder, [big], restart=True)
+        assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
+        assert not (folder / "loading.json").exists()
+
+    def test_a_later_load_leaves_the_old_graph_served(self, load, interrupted, big):
+        folder = load(NUMBER)
+        before = meta(folder)
+        interrupted(folder, "worker")
+        assert meta(folder) == before
+        assert len(triples(folder)) == 50
+        report = load_graph(folder, resume=True)
+        assert report.triples == len({*NUMBER}) + 100_001
+
+    def test_throwing_it_away_for_another_file(self, load, interrupted, numbers, expected):
+        folder = load(NUMBER[:2])
+        interrupted(folder, "parent")
+        report = load_graph(folder, [numbers], restart=True)
+        assert (report.added, report.triples) == (48, 50)
+        assert [p.name for p in folder.iterdir() if p.name.startswith("gen-")] == ["gen-2"]
+        assert len(triples(folder)) == 50
+
+    def test_changed_file_is_refused(self, tmp_path, big, interrupted):
+        mine = tmp_path / "mine.nt"
+        mine.write_bytes(big.read_bytes())
+        interrupted(tmp_path / "g", "parent", mine)
+        with open(mine, "a") as file:
+            file.write(NUMBER[0] + "\n")
+        with pytest.raises(LoadError, match=r"mine\.nt has changed since the interrupted load.*--restart"):
+            load_graph(tmp_path / "g", resume=True)
+        with pytest.raises(StoreIncomplete):  # still there to be restarted
+            open_store(tmp_path / "g")
+
+    def test_resume_keeps_the_schema_and_settings_of_the_load(self, tmp_path, big, expected):
+        def interrupt(progress):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(tmp_path / "g", [big], progress=interrupt, schema="rdfs", settings={"walks": "free"})
+        load_graph(tmp_path / "g", resume=True)
+        after = meta(tmp_path / "g")
+        assert after.fingerprint == expected.fingerprint
+        assert (after.schema, after.settings) == ("rdfs", {"walks": "free"})
+
+    def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
+        """The journal stands in the middle of a file: what came before is not fed again, the result is the same."""
+        script = (
+            "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
+            "import os\n"
+            "loading.SEGMENT_LINES = 20_000\n"
+            "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
+            "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1, None)\n"
+            "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)]); journal.save(g)\n"
+            "save = loading.Journal.save\n"
+            "def stop(self, folder):\n"
+            "    save(self, folder)\n"
+            "    if self.files[0].lines_done >= 40_000: os._exit(9)\n"
+            "loading.Journal.save = stop\n"
+            "loading.run_load(g, journal, lambda fields: None)\n"
+        )
+        process = python(script, tmp_path / "g", big)
+        process.wait(60)
+        assert process.returncode == 9
+        done = (tmp_path / "g" / "loading.json").read_text()
+        assert '"lines_done": 0' not in done
+        report = load_graph(tmp_path / "g", resume=True)
+        assert (report.fingerprint, report.triples, report.lines) == (expected.fingerprint, expected.triples, 100_001)
+        with EmbeddedStore(tmp_path / "g", workers=1) as store:
+            assert int(store.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == expected.triples
+
+    def test_damaged_journal(self, tmp_path, interrupted, big):
+        folder = tmp_path / "g"
+        interrupted(folder, "parent")
+        (folder / "loading.json").write_text('{"generation": 1')
+        with pytest.raises(LoadError, match=r"loading\.json is damaged.*--restart"):
+            load_graph(folder, resume=True)
+        load_graph(folder, [big], restart=True)
+
+    def test_ctrl_c_can_be_resumed(self, tmp_path, python, big, expected, wait_until, users_of):
+        parent = python(LOAD, tmp_path / "g", big)
+        parent.stdout.readline()
+        assert parent.stdout.readline().startswith("loading")
+        parent.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
+        assert wait_until(lambda: not users_of(tmp_path / "g") and _can_lock(tmp_path / "g"))
+        assert load_graph(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
+
+
+class TestTwoAtOnce:
+    def test_the_second_is_told(self, tmp_path, python, big, numbers, load):
+        folder = load(NUMBER[:3])
+        first = python(LOAD, folder, big)
+        first.stdout.readline()
+        assert first.stdout.readline().startswith("loading")
+        with pytest.raises(StoreBusy, match=rf"Another process \({first.pid}\) is writing to .*Wait until it is done"):
+            load_graph(folder, [numbers])
+        with pytest.raises(StoreBusy, match="is writing to"):
+            load_graph(folder, resume=True)
+        assert len(triples(folder)) == 3  # reading goes on
+        assert "Error" not in first.communicate(timeout=60)[0]
+        assert load_graph(folder, [numbers]).triples == 50 + 100_001
+
+    def test_readers_come_and_go_while_loads_are_published(self, load, python, numbers, tmp_path):
+        """Whoever opens a graph at any moment gets one of its generations, never an error."""
+        folder = load(NUMBER[:1])
+        script = (
+            "import sys; from pathlib import Path; from kgqa.graph.embedded.store import load_graph\n"
+            "print('on', flush=True)\n"
+            "for n in range(8):\n"
+            "    file = Path(sys.argv[2]) / f'{n}.nt'\n"
+            "    file.write_text(f'<http://e/x> <http://e/n> <http://e/{n}> .\\n')\n"
+            "    load_graph(Path(sys.argv[1]), [file])\n"
+        )
+        writer = python(script, folder, tmp_path)
+        writer.stdout.readline()
+        sizes = []
+        while writer.poll() is None:
+            sizes.append(len(triples(folder)))
+        assert writer.returncode == 0, writer.stderr.read()
+        assert sizes == sorted(sizes)
+        assert len(triples(folder)) == 9
+
+
+NO_PERMISSION = """
+import os, sys
+from pathlib import Path
+from kgqa.errors import KgqaError
+from kgqa.graph.embedded import bulk_load as loading, worker_client as process
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+base = Path(sys.argv[1])
+os.setgid(65534)
+os.setuid(65534)
+def attempt(do):
+    try:
+        print("done", do(), flush=True)
+    except KgqaError as error:
+        print(type(error).__name__, error, flush=True)
+attempt(lambda: load_graph(base / "g", [base / "numbers.nt"]))
+attempt(lambda: load_graph(base / "new", [base / "numbers.nt"]))
+attempt(lambda: EmbeddedStore(base / "g", writable=True))
+attempt(lambda: EmbeddedStore(base / "created", create=True))
+attempt(lambda: EmbeddedStore(base / "secret"))
+attempt(lambda: load_graph(base / "g", [base / "secret.nt"]))
+if os.access(sys.executable, os.X_OK):
+    attempt(lambda: len(EmbeddedStore(base / "g", workers=1).select("SELECT * { ?s ?p ?o }")))
+"""
+
+
+@pytest.fixture
+def public():
+    """A folder that other users may enter; pytest's own are closed to them."""
+    base = Path(tempfile.mkdtemp())
+    base.chmod(0o755)
+    yield base
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_no_permission(load, python, public):
+    """In a process that became another user, because root may do everything."""
+    load(NUMBER[:2], into=public / "g")
+    load(NUMBER[:2], into=public / "secret")
+    (public / "secret" / "graph.json").chmod(0o600)
+    for name in ("numbers.nt", "secret.nt"):
+        (public / name).write_text(NUMBER[5] + "\n")
+    (public / "secret.nt").chmod(0o600)
+    out, errors = python(NO_PERMISSION, public, cwd="/").communicate(timeout=60)
+    lines = out.splitlines()
+    assert len(lines) >= 6, errors
+    for line in lines[:4]:
+        assert line.startswith("StoreUnavailable No permission to write to"), line
+    assert lines[4].startswith("StoreUnavailable No permission to read"), lines[4]
+    assert lines[5].startswith("LoadError") and "secret.nt cannot be read: Permission denied" in lines[5]
+    assert lines[6:] in ([], ["done 2"])  # reading needs no permission to write
+    assert meta(public / "g").triples == 2
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.nt")
+    with pytest.raises(LoadError, match="no ordinary file"):
+        load_graph(tmp_path / "g", [tmp_path / "pipe.nt"])

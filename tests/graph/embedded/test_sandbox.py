@@ -1,0 +1,80 @@
+"""Workers have no network: what no check of the text refused still reaches nobody."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.errors import KgqaError
+from kgqa.graph.embedded.worker_client import Worker
+
+PROBE = "import sys; from kgqa.graph.embedded.sandbox import deny_network; sys.exit(0 if deny_network() else 3)"
+
+
+def test_it_can_be_done_here():
+    """In another process: it cannot be undone."""
+    assert subprocess.run([sys.executable, "-c", PROBE]).returncode == 0
+
+
+@pytest.fixture
+def listener():
+    """A port on loopback and the connections it got; whoever connects is hung up on."""
+    found: list[object] = []
+    server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(0.1)
+    stop = threading.Event()
+
+    def accept():
+        while not stop.is_set():
+            try:
+                connection, address = server.accept()
+            except TimeoutError:
+                continue
+            found.append(address)
+            connection.close()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    yield server.getsockname()[1], found
+    stop.set()
+    thread.join()
+    server.close()
+
+
+def asking(port: int) -> str:
+    return f"SELECT * {{ SERVICE <http://127.0.0.1:{port}/x> {{ ?s ?p ?o }} }}"
+
+
+def test_a_worker_reaches_nobody(listener, load):
+    port, found = listener
+    worker = Worker({"path": str(load("<http://e/a> <http://e/b> <http://e/c> .") / "gen-1" / "store"), "mode": "read"})
+    with pytest.raises(KgqaError):
+        worker.call({"op": "select", "query": asking(port), "max_rows": 10, "max_bytes": 1000}, timeout=30)
+    assert worker.call({"op": "ask", "query": "ASK { ?s ?p ?o }"}, timeout=30) == b"1"
+    worker.kill()
+    assert found == []
+
+
+def test_without_the_fence_the_engine_does_connect(listener):
+    port, found = listener
+    with pytest.raises(OSError):
+        list(ox.Store().query(asking(port)))
+    assert len(found) >= 1
+
+
+def test_other_work_goes_on():
+    code = (
+        "import socket, subprocess, tempfile\n"
+        "from kgqa.graph.embedded.sandbox import deny_network\n"
+        "assert deny_network() and deny_network()\n"
+        "tempfile.TemporaryFile().write(b'x')\n"
+        "assert subprocess.run(['true']).returncode == 0\n"
+        "try:\n    socket.socket()\nexcept PermissionError:\n    print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "refused", done.stderr

@@ -1,0 +1,148 @@
+"""Result tables: what the engine writes is read back as the terms it holds."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kgqa.graph.embedded.tsv import decode_tsv
+from kgqa.model import XSD_STRING, Entity, Literal
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+IRIS = st.from_regex(r"http://e/[A-Za-z0-9é漢\u2028._~%#/?=:@!$&'()*+,;-]{0,20}", fullmatch=True).filter(
+    lambda iri: iri.count("#") <= 1 and "%" not in iri
+)
+LANGUAGES = st.sampled_from(["en", "en-gb", "zh-hans", "x-private", "de-1996", "mul"])
+NUMBERS = st.one_of(
+    st.integers(-(10**17), 10**17).map(lambda n: ox.Literal(str(n), datatype=ox.NamedNode(XSD + "integer"))),
+    st.floats(allow_nan=True, allow_infinity=True).map(ox.Literal),
+    st.decimals(-(10**9), 10**9, places=3).map(lambda d: ox.Literal(str(d), datatype=ox.NamedNode(XSD + "decimal"))),
+    st.booleans().map(ox.Literal),
+)
+DATATYPES = st.sampled_from(
+    [XSD + t for t in ("integer", "decimal", "double", "boolean", "date", "dateTime", "gYear", "float", "anyURI")]
+    + ["http://e/type"]
+)
+LITERALS = st.one_of(
+    TEXTS.map(ox.Literal),
+    st.builds(lambda text, tag: ox.Literal(text, language=tag), TEXTS, LANGUAGES),
+    st.builds(lambda text, kind: ox.Literal(text, datatype=ox.NamedNode(kind)), TEXTS | st.from_regex(r"-?\d{1,4}(\.\d+)?", fullmatch=True), DATATYPES),
+    NUMBERS,
+)  # fmt: skip
+TERMS = st.one_of(
+    LITERALS, IRIS.map(ox.NamedNode), st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).map(ox.BlankNode)
+)
+GRAPH = ox.NamedNode("http://e/g")
+
+
+def plain(term) -> Entity | Literal | None:
+    """An engine's term as ours."""
+    if term is None:
+        return None
+    if isinstance(term, ox.NamedNode):
+        return Entity(term.value)
+    if isinstance(term, ox.BlankNode):
+        return Entity(f"_:{term.value}")
+    return Literal(term.value, term.datatype.value if not term.language else XSD_STRING, term.language or "")
+
+
+def table(store: ox.Store, query: str):
+    decoded = decode_tsv(store.query(query).serialize(format=ox.QueryResultsFormat.TSV))
+    result = store.query(query)
+    names = [variable.value for variable in result.variables]
+    return decoded, names, [tuple(plain(solution[name]) for name in names) for solution in result]
+
+
+class TestAgainstTheEngine:
+    @given(st.lists(TERMS, max_size=6))
+    @example([ox.Literal("a\tb\nc\r\"d\\e'f\\n\x0b\x85\u2028")])
+    @example([ox.Literal("")])
+    @example([ox.Literal("\\"), ox.Literal('"'), ox.Literal("\\t"), ox.Literal('@en"')])
+    @example([ox.Literal("true"), ox.Literal("5"), ox.Literal("1.5"), ox.Literal("1e5"), ox.Literal("<a>")])
+    @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "double")) for t in ("INF", "-INF", "NaN", "1e400", "abc", "")])
+    @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "decimal")) for t in ("1.", ".5", "+0.10", "-.5", "1")])
+    @example(
+        [ox.Literal(t, datatype=ox.NamedNode(XSD + "integer")) for t in ("007", "+1", "-0", "1" * 40, "1.5", " 1")]
+    )
+    @example([ox.Literal(t, datatype=ox.NamedNode(XSD + "boolean")) for t in ("1", "0", "TRUE", "true", "")])
+    def test_any_terms(self, terms):
+        store = ox.Store()
+        for index, term in enumerate(terms):
+            store.add(ox.Quad(ox.NamedNode(f"http://e/{index}"), ox.NamedNode("http://e/p"), term))
+        decoded, names, expected = table(store, "SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY ?s")
+        assert list(decoded.variables) == names
+        assert decoded.rows == expected
+        assert len(decoded) == len(terms)
+
+    @given(st.lists(st.tuples(st.none() | LITERALS, st.none() | IRIS.map(ox.NamedNode)), max_size=6))
+    def test_unbound_variables(self, rows):
+        store = ox.Store()
+        for index, (left, right) in enumerate(rows):
+            node = ox.NamedNode(f"http://e/{index}")
+            store.add(ox.Quad(node, ox.NamedNode("http://e/is"), ox.Literal(index)))
+            for name, term in (("l", left), ("r", right)):
+                if term is not None:
+                    store.add(ox.Quad(node, ox.NamedNode(f"http://e/{name}"), term))
+        query = "SELECT ?l ?r { ?s <http://e/is> ?i OPTIONAL { ?s <http://e/l> ?l } OPTIONAL { ?s <http://e/r> ?r } } ORDER BY ?i"
+        decoded, _, expected = table(store, query)
+        assert decoded.rows == expected
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT ?x { VALUES ?x { UNDEF } }",
+            "SELECT ?x ?y { VALUES (?x ?y) { (UNDEF UNDEF) (1 UNDEF) (UNDEF 'a') } }",
+            "SELECT ?x { VALUES ?x { } }",
+            "SELECT ?x ?y { FILTER(false) }",
+            "SELECT * {}",
+            "SELECT * { FILTER(false) }",
+            "SELECT ?x { VALUES ?x { 1 1.0 1e0 true 'a' 'a'@en '1'^^<http://e/t> } }",
+            "SELECT ?x ?x2 (1/3 AS ?third) (1e0/0 AS ?inf) (-1e0/0 AS ?minus) (0e0/0 AS ?nan) {}",
+            "SELECT (STRDT('x', <http://www.w3.org/2001/XMLSchema#string>) AS ?s) {}",
+            "SELECT (BNODE() AS ?b) { FILTER(false) }",
+        ],
+    )
+    def test_odd_tables(self, query):
+        decoded, names, expected = table(ox.Store(), query)
+        assert list(decoded.variables) == names
+        assert decoded.rows == expected
+
+
+class TestBroken:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b'?x\n"open\n',
+            b'?x\n"a"x\n',
+            b'?x\n"a"@\n',
+            b'?x\n"a"^^<open\n',
+            b"?x\nword\n",
+            b"?x\n<http://e/a>",
+            b"?x\n<http://e/a\n",
+            b"?x\n\xff\n",
+            b"?x\n.\n",
+            b"?x\n+\n",
+            b"?x\n1e\n",
+            b"?x\n..e5\n",
+            b'?x\n"bad \\q escape"\n',
+            b"?x\t?y\n<http://e/a>\n",
+            b"?x\n<http://e/a>\t<http://e/b>\n",
+            b"?x\nTRUE\n",
+        ],
+    )
+    def test_is_no_table(self, data):
+        with pytest.raises(ValueError):
+            decode_tsv(data)
+
+    @pytest.mark.parametrize("cut", range(1, 24))
+    def test_cut_short(self, cut):
+        """Wherever a row breaks off it is noticed, unless it breaks off between rows."""
+        whole = b'?x\n<http://e/a>\n"text"@en\n'
+        data = whole[:-cut]
+        if data.endswith(b"\n") or b"\n" not in data:
+            return
+        with pytest.raises(ValueError):
+            decode_tsv(data)

@@ -1,0 +1,299 @@
+"""Templates of queries: only typed terms get in, and what comes out is SPARQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.parser import parseUpdate
+
+from kgqa.errors import InvalidTerm
+from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
+from kgqa.graph.query.templates import Comment, Variable, render, render_term
+from kgqa.graph.query.tokens import prepare
+from kgqa.model import Entity, Literal
+
+A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")
+WALK = PathPattern(
+    nodes=(A, Variable("e1"), Variable("answer")),
+    edges=(
+        Edge(A, R, Variable("e1")),
+        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1"), Comment("q in words")),
+    ),
+    different=((Variable("answer"), A), (Variable("e1"), A)),
+    not_prefixed=(Literal("http://e/g.x"),),
+    not_typed=(TypeTest(Entity("http://e/type"), B),),
+    not_marked=(MarkTest(Entity("http://e/type"), Entity("http://e/marker"), Literal("true")),),
+)
+START = PathPattern(nodes=(A,), edges=())
+FULL = {
+    "all_nodes": [{}],
+    "any_triple": [{}],
+    "named_graphs": [{"limit": 100}],
+    "answer": [
+        {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")]},
+        {"walk": replace(WALK, restricted=((1, (A, B)),)), "comments": []},
+    ],
+    "count_predicate": [{"predicate": R}],
+    "count_up_to": [{"most": 5}],
+    "count_triples": [{}],
+    "doctor_both_ways": [{"inverse": R, "pairs": [(A, B), (B, A)]}],
+    "doctor_pairs": [{"relation": R, "limit": 20}],
+    "doctor_relations": [{"triples": 100}],
+    "doctor_rows": [{"limit": 10}],
+    "doctor_slow": [{"places": [0, 1]}],
+    "declared": [{"declared_by": R, "kinds": [A, B]}],
+    "declared_labels": [
+        {"declared_by": R, "kinds": [A], "predicate": B, "languages": languages}
+        for languages in ([], [Literal("de"), Literal("")])
+    ],
+    "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
+    "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
+    "exists": [{"entity": A}],
+    "subject_relations": [{"relation": R, "sample": 50}],
+    "has_predicate": [{"predicate": R}],
+    "labels": [
+        {"nodes": [A, B], "predicate": R, "languages": []},
+        {"nodes": [], "predicate": R, "languages": [Literal("")]},
+        {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
+    ],
+    "labels_by_predicate": [
+        {"nodes": [A, B], "predicates": [R], "predicate": Variable("predicate"), "languages": []},
+        {"nodes": [A], "predicates": [R, B], "predicate": Variable("predicate"), "languages": [Literal("de-AT"), Literal("")]},
+    ],
+    "marked_types": [{"marker": R}],
+    "mediator_relations": [
+        {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+    ],
+    "neighbours": [
+        {"entity": A, "out": out, "limit": 10, "noise": noise, "kept": kept}
+        for out in (True, False)
+        for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], []), ([Literal("http://e/x")], [R, B]))
+    ],
+    "past_loops": [{"node": A, "relations": [R, B]}],
+    "predicate_pairs": [{"predicate": R}],
+    "relation_counts": [{}],
+    "page": [
+        {"table": table, "columns": [Variable(name) for name in names], "limit": 50, "offset": 100, **values}
+        for table, names, values in (
+            ("relation_counts", ("relation", "edges"), {}),
+            ("predicate_pairs", ("subject", "object"), {"predicate": R}),
+            ("declared", ("node",), {"declared_by": R, "kinds": [A, B]}),
+        )
+    ],
+    "relation_ends": [{"out": True}, {"out": False}],
+    "relations": [
+        {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
+        for walk, keep, previous in (
+            (START, [A], None),
+            (WALK, [Variable("answer")], A),
+            (WALK, [Variable("e1"), Variable("answer")], Variable("e1")),
+        )
+        for not_node, not_out, not_in in ((None, [], []), (A, [], []), *([(None, [R], []), (None, [], [R, B])] if walk is WALK else []))
+    ],
+    "says_more": [
+        {"walk": walk, "keep": keep, "cap": 10, "out": out, "exit": R, "claim": B, "owner": owner, "value": value, "untrue": untrue}
+        for walk, keep, owner, value in (
+            (WALK, [Variable("e1"), Variable("answer")], Variable("e1"), Variable("other")),
+            (WALK, [Variable("e1"), Variable("answer")], Variable("other"), Variable("e1")),
+            (replace(WALK, nodes=WALK.nodes[:2], edges=WALK.edges[:1], different=(), not_prefixed=(), not_typed=(), not_marked=()), [Variable("e1")], A, Variable("other")),
+        )
+        for out in (True, False)
+        for untrue in ([], [TypeTest(R, A), TypeTest(R, B)])
+    ],
+    "walks": [
+        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": None, "limit": 5},
+        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [A, Literal("x", language="en")], "limit": 5},
+    ],
+}  # fmt: skip
+UPDATES = {
+    "insert_triples": {"graph": A, "triples": [(A, R, B), (B, R, Literal('" } DROP ALL #\n', language="en")), (B, R, Literal("7", R.iri))]},
+    "clear_graph": {"graph": A},
+    "doctor_update": {"graph": A, "subject": A, "relation": R, "object": B},
+}  # fmt: skip
+CASES = [
+    (name, values, view)
+    for name, sets in FULL.items()
+    for values in sets
+    for view in ((), (Entity("http://e/g1"), Entity("http://e/g2")))
+]
+
+
+class TestTemplates:
+    def test_every_file_is_tried(self):
+        names = {
+            item.name.removesuffix(".rq")
+            for item in files("kgqa.queries").iterdir()
+            if item.name.endswith(".rq") and not item.name.startswith("_")
+        }
+        # test_names_text tries those of names, test_endpoint_virtuoso the one that only Virtuoso understands
+        names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
+        assert names == set(FULL) | set(UPDATES)
+
+    @pytest.mark.parametrize("name, values", UPDATES.items(), ids=list(UPDATES))
+    def test_is_an_update(self, name, values):
+        text = render(name, **values)
+        parseUpdate(text)
+        ox.Store().update(text)
+        assert text.count(f"<{values['graph'].iri}>") >= 1
+
+    @pytest.mark.parametrize("name, values, view", CASES, ids=[case[0] for case in CASES])
+    def test_is_sparql(self, name, values, view):
+        text = render(name, view=view, **values)
+        prepareQuery(text)
+        ox.Store().query(prepare(text))
+        assert "None" not in text and "{{" not in text and "{%" not in text
+        for graph in view if name != "named_graphs" else ():  # that one asks which graphs there are
+            assert text.count(f"FROM <{graph.iri}>") == 1
+
+    @pytest.mark.parametrize("name, values, view", CASES[::3], ids=[case[0] for case in CASES[::3]])
+    def test_a_missing_value_is_an_error(self, name, values, view):
+        from jinja2 import UndefinedError
+
+        for key in values:
+            try:
+                render(name, view=view, **{k: v for k, v in values.items() if k != key})
+            except (UndefinedError, InvalidTerm):
+                continue
+            assert key in ("marks", "kept", "chosen", "cap", "keep", "previous", "marker", "type_predicates")
+
+    @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
+    def test_only_typed_terms(self, value):
+        for name, key in (("exists", "entity"), ("has_predicate", "predicate")):
+            with pytest.raises(InvalidTerm, match="Only typed terms"):
+                render(name, view=(), **{key: value})
+        with pytest.raises((InvalidTerm, TypeError)):
+            render("labels", view=(), nodes=[A, value], predicate=R, languages=[])
+        with pytest.raises(InvalidTerm):
+            render("ends", view=(value,), walk=WALK, limit=None)
+
+
+INJECTIONS = [
+    "http://e/a> } ; DROP ALL #",
+    "http://e/a b",
+    "http://e/a\n",
+    "http://e/a\t",
+    "http://e/<a",
+    'http://e/"a',
+    "http://e/{a}",
+    "http://e/a|b",
+    "http://e/a^b",
+    "http://e/a`b",
+    "http://e/a\\u003E",
+    "http://e/a\x00",
+    "http://e/a\x7f",
+    "relative",
+    "",
+    ":x",
+    "_:b0",
+    "1http://e/a",
+    "ünicode:a",
+    "http",
+]
+
+
+def test_triples_are_made_distinct_only_where_they_can_come_twice():
+    one, two = (render("relation_counts", view=[Entity(f"http://e/g{n}") for n in range(count)]) for count in (1, 2))
+    assert "DISTINCT" not in one and "DISTINCT" not in render("relation_counts", view=()) and "DISTINCT" in two
+
+
+class TestTerms:
+    @pytest.mark.parametrize("iri", INJECTIONS)
+    def test_no_iri(self, iri):
+        with pytest.raises(InvalidTerm):
+            render_term(Entity(iri))
+        with pytest.raises(InvalidTerm):
+            render_term(Literal("x", datatype=iri))
+
+    @pytest.mark.parametrize(
+        "tag",
+        [
+            "en ",
+            "en\n",
+            "e n",
+            "en}",
+            "@en",
+            "en--ltr .",
+            "en .",
+            "1en",
+            "-en",
+            "en-",
+            "toolonglanguage",
+            "en-toolongsubtag",
+            "é",
+        ],
+    )
+    def test_no_language(self, tag):
+        with pytest.raises(InvalidTerm):
+            render_term(Literal("x", language=tag))
+
+    @pytest.mark.parametrize("name", ["", "x y", "x}", "?x", "1x", "x-y", "x.y", "é", "x\n"])
+    def test_no_variable(self, name):
+        with pytest.raises(InvalidTerm):
+            render_term(Variable(name))
+
+    @pytest.mark.parametrize(
+        "term, text",
+        [
+            (A, "<http://e/a>"),
+            (Entity("urn:x:é"), "<urn:x:é>"),
+            (Variable("answer"), "?answer"),
+            (Literal("x"), '"x"'),
+            (Literal("x", language="en-GB"), '"x"@en-GB'),
+            (Literal("5", "http://e/t"), '"5"^^<http://e/t>'),
+            (Literal('a"b\\c\nd\re\tf\bg\fh'), '"a\\"b\\\\c\\nd\\re\\tf\\bg\\fh"'),
+            (7, "7"),
+            (Comment("a\nb\r\nc\x0bd\u2028e\x85f\x1bg\u202eh"), "# a b c d e f g h"),
+            (Comment(""), "# "),
+            (Comment("a\\u000A} DROP ALL \\U0000000D"), "# a u000A} DROP ALL U0000000D"),
+        ],
+    )
+    def test_text(self, term, text):
+        assert render_term(term) == text
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "en", "zh-Hans"]))
+    def test_any_literal_reaches_the_engine_as_it_is(self, value, language):
+        literal = Literal(value, language=language)
+        query = f"SELECT ({render_term(literal)} AS ?x) {{}}"
+        (solution,) = ox.Store().query(prepare(query))
+        assert solution["x"].value == value and (solution["x"].language or "") == language.lower()
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_any_iri_is_refused_or_stands_whole(self, text):
+        try:
+            written = render_term(Entity("http://e/" + text))
+        except InvalidTerm:
+            return
+        assert written == f"<http://e/{text}>" and not set('<>"{}|^`\\ \n') & set(text)
+
+    @given(st.text())
+    def test_any_comment_is_one_line(self, text):
+        written = render_term(Comment(text))
+        assert len((written + "\n").splitlines()) == 1 and written.startswith("# ")
+        assert all(c.isprintable() for c in written)
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_a_comment_never_changes_a_query(self, text):
+        rendered = render("answer", view=(), walk=WALK, comments=[Comment(text)], restricted=[], chosen=Comment(text))
+        without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
+        prepare(rendered)
+        ox.Store().query(prepare(rendered))
+        assert (
+            without.strip()
+            == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()
+        )
+
+    def test_constants_only_in_the_caller(self):
+        """A literal that looks like SPARQL stays a literal."""
+        text = render(
+            "labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[]
+        )
+        assert '"\\" } DROP ALL #"' in text
+        prepareQuery(text)

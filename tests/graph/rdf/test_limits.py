@@ -1,0 +1,115 @@
+"""RDF files of a few bytes that would take gigabytes: refused before a parser sees them, and what is honest is read."""
+
+from __future__ import annotations
+
+import json
+import resource
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import LoadError
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.rdf.limits import MAX_JSON_DEPTH, ShallowJson
+from kgqa.graph.rdf.lines import MAX_LINE_BYTES, blocks
+
+RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">{}</rdf:RDF>'
+ABOUT = '<rdf:Description rdf:about="{}"><p xmlns="http://e/">{}</p></rdf:Description>'
+NESTED = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 9))
+BOMB = f'<!DOCTYPE rdf:RDF [<!ENTITY a0 "0123456789">{NESTED}]>' + RDF.format(ABOUT.format("http://e/1", "&a8;"))
+TRIX = (
+    f'<!DOCTYPE TriX [<!ENTITY a0 "0123456789">{NESTED}]><TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph><triple>'
+    "<uri>http://e/1</uri><uri>http://e/1</uri><plainLiteral>&a8;</plainLiteral></triple></graph></TriX>"
+)
+
+
+def load(tmp_path: Path, name: str, content: str, **options) -> int:
+    (tmp_path / name).write_text(content)
+    return load_graph(tmp_path / "g", [tmp_path / name], **options).triples
+
+
+def deep(levels: int) -> str:
+    return '{"@id":"http://e/0","http://e/p":' * levels + '{"@id":"http://e/x"}' + "}" * levels
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("bomb.rdf", BOMB, "entities that refer to others"),
+        ("bomb.owl", BOMB.replace("<rdf:RDF ", "<!-- x --><rdf:RDF ", 1), "entities that refer to others"),
+        ("late.rdf", RDF.format(" " * 300_000 + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities behind its first"),
+        ("seam.rdf", RDF.format(" " * (262_144 - 73) + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
+        ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one longer than"),
+        ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to others"),
+        ("bomb.trix", TRIX, "DOCTYPE"),
+        ("deep.jsonld", deep(20_000), "nested deeper than"),
+        ("lists.jsonld", '{"@id":"http://e/0","http://e/p":' + "[" * 20_000 + "]" * 20_000 + "}", "nested deeper than"),
+    ],
+)
+def test_bombs_are_refused(tmp_path, name, content, said):
+    with pytest.raises(LoadError, match=f"{name}: it.*{said}"):
+        load(tmp_path, name, content, memory=1 << 30)
+
+
+def test_abbreviations_of_namespaces_are_read(tmp_path):
+    head = '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n  <!ENTITY owl "http://www.w3.org/2002/07/owl#" >\n  <!ENTITY e "http://e/">\n]>\n'
+    assert load(tmp_path, "real.owl", head + RDF.format(ABOUT.format("&e;1", "a &amp; &owl;"))) == 1
+
+
+def test_json_within_the_depth_is_read(tmp_path):
+    assert load(tmp_path, "deep.jsonld", deep(MAX_JSON_DEPTH - 1)) == 2
+
+
+@given(
+    st.recursive(
+        st.text('ab"\\[]{}\n', max_size=6) | st.integers(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('"\\[{', max_size=3), inner, max_size=3),
+    ),
+    st.integers(1, 7),
+)
+def test_depth_is_that_of_the_json_however_it_is_cut(value, size):
+    def depth(value) -> int:
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+    class Cut:
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        def read(self, _: int = -1) -> bytes:
+            piece, self.data = self.data[:size], self.data[size:]
+            return piece
+
+    filler = MAX_JSON_DEPTH - depth(value)
+    for levels in (filler, filler + 1):
+        stream = ShallowJson(Cut(("[" * levels + json.dumps(value) + "]" * levels).encode()))  # type: ignore[arg-type]
+        try:
+            while stream.read():
+                pass
+            refused = False
+        except ValueError:
+            refused = True
+        assert refused == (levels > filler)
+
+
+def test_a_line_of_nul_bytes_is_bounded():
+    class Nuls:
+        left = 80 << 20
+
+        def read(self, size: int) -> bytes:
+            size = min(size, self.left)
+            self.left -= size
+            return b"\0" * size
+
+    assert [len(block) <= MAX_LINE_BYTES + 2 for block in blocks(Nuls())] == [True]  # type: ignore[arg-type]
+
+
+def test_the_loading_process_is_limited(tmp_path):
+    """What no limit on files foresees: here a limit that the first block already exceeds."""
+    big = "".join(f'<http://e/{n}> <http://e/p> "{"x" * 1000}" .\n' for n in range(40_000))
+    with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
+        load(tmp_path, "big.nt", big, memory=80 << 20)
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # the caller is not
+    assert load_graph(tmp_path / "g", resume=True).triples == 40_000, "what was done by then is not lost"

@@ -1,0 +1,123 @@
+"""Lines on their way to a server: all judged first, one graph only, each line known by its number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+
+from kgqa.errors import LoadError
+from kgqa.graph.rdf.files import MalformedLines, file_job
+from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, split_graph, upload_problem
+from tests.graph.rdf.test_lines import QUADS
+
+GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
+# the quick check knows the form of an IRI, not that a port is a number
+DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
+
+
+@pytest.fixture
+def reading(tmp_path):
+    """`reading(text, ending="nt", on_error="skip") -> UploadFiles` on one file, for the graph urn:mine."""
+
+    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=upload_problem) -> UploadFiles:
+        file = tmp_path / f"data.{ending}"
+        file.write_text(text, encoding="utf-8")
+        return UploadFiles(
+            [file_job(file)], "urn:mine", staging=tmp_path, malformed=MalformedLines(on_error), unfit=unfit
+        )
+
+    return reading
+
+
+def sent(source: UploadFiles) -> tuple[list[str], list[int]]:
+    """The lines that may be sent, and their numbers."""
+    blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
+    return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
+
+
+@given(QUADS)
+def test_a_line_is_split_into_triple_and_graph(quads):
+    for quad in quads:
+        line = ox.serialize([quad], format=ox.RdfFormat.N_QUADS)
+        triple, graph = split_graph(line)
+        assert list(ox.parse(triple, format=ox.RdfFormat.N_TRIPLES)) == [
+            ox.Quad(quad.subject, quad.predicate, quad.object)
+        ]
+        assert graph == (None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value.encode())
+
+
+def test_good_lines_keep_their_numbers_among_bad_ones(reading):
+    source = reading(f"{GOOD}bad\n\n# nothing\n{GOOD.replace('/b', '/c')}{DOUBTFUL}{GOOD.replace('/b', '/d')}")
+    source.check()
+    lines, numbers = sent(source)
+    assert [line[-5:-3] for line in lines] == ["b>", "c>", "d>"] and numbers == [1, 5, 7]
+    assert source.lines == 7
+    assert [(item.line, source.malformed.count) for item in source.malformed.examples] == [(2, 2), (6, 2)]
+    assert source.doubtful == {0}
+
+
+def test_nothing_is_sent_of_a_file_with_a_bad_line_unless_such_lines_are_left_out(reading):
+    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*Nothing of this load was kept.*--on-error skip"):
+        reading(f"{GOOD}{DOUBTFUL}", on_error="fail").check()
+
+
+def test_iris_that_servers_cut_are_malformed(reading):
+    def iri(size: int) -> str:
+        return f"<{'http://e/':x<{size}}>"
+
+    lines = [
+        f"{iri(LONGEST_IRI_BYTES)} <http://e/p> {iri(LONGEST_IRI_BYTES)} .\n",
+        f"{iri(LONGEST_IRI_BYTES + 1)} <http://e/p> <http://e/b> .\n",
+        f"<http://e/a> {iri(LONGEST_IRI_BYTES + 1)} <http://e/b> .\n",
+        f"<http://e/a> <http://e/p> {iri(LONGEST_IRI_BYTES + 1)} .\n",
+        f'<http://e/a> <http://e/p> "<{"x" * 5000}>" .\n',
+    ]
+    source = reading("".join(lines))
+    source.check()
+    assert sent(source) == ([lines[0], lines[4]], [1, 5])
+    assert {item.message for item in source.malformed.examples} == {
+        "an IRI of 1,801 bytes, longer than servers keep (1,800)"
+    }
+
+
+@pytest.mark.parametrize("ending, text, line", [
+    ("nq", f"{GOOD[:-2]}<urn:mine> .\n{GOOD}\nx\n{GOOD[:-2]}<urn:other> .\n", "line 5"),
+    ("nq", f"{GOOD[:-2]}<urn:mine> .\n{GOOD[:-2]}<urn:other> .\n", "line 2"),
+    ("trig", "<urn:a> <urn:b> <urn:c> . <urn:other> { <urn:d> <urn:e> <urn:f> }", "line 2"),
+])  # fmt: skip
+def test_a_triple_of_another_graph_is_an_error_even_where_bad_lines_are_left_out(reading, ending, text, line):
+    with pytest.raises(
+        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*only <urn:mine>.*--graph-iri urn:other"
+    ):
+        reading(text, ending=ending).check()
+
+
+def test_the_named_graph_itself_and_the_default_graph_are_one(reading):
+    source = reading(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")
+    source.check()
+    assert sent(source)[0] == [GOOD, GOOD]
+
+
+def test_lines_are_found_again(reading):
+    other = GOOD.replace("/b", "/z")
+    source = reading(f"{GOOD}\nbad\n{other}", unfit=lambda line: None)
+    source.check()
+    assert source.find({other.encode()}, [0]) == {other.encode(): ("data.nt", 4)}
+
+
+def test_what_is_staged_is_read_once(reading, tmp_path: Path):
+    source = reading("<urn:a> <urn:p> [ <urn:q> 7 ] .", ending="ttl")
+    source.check()
+    (tmp_path / "data.ttl").write_text("no Turtle any more")
+    assert len(sent(source)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)],
+)
+def test_nul_is_not_sent(text, sent):
+    assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent

@@ -1,0 +1,383 @@
+"""Tables of a whole graph: made anew when the graph has changed, or when what was kept is not what it should be."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.replies.verdict import check_whole
+from kgqa.graph.endpoint.requests.transport import BrokenOff
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.store import Rows
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.model import Entity, RelationPath, Step
+from kgqa.schema import bundled_schema, parse_schema
+from kgqa.trace import Trace
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+INVERSE = "<http://www.w3.org/2002/07/owl#inverseOf>"
+RANGE = "<http://www.w3.org/2000/01/rdf-schema#range>"
+LINES = [
+    f'<http://e/a> {LABEL} "Ann"@en .',
+    "<http://e/a> <http://e/knows> <http://e/b> .",
+    f'<http://e/knows> {LABEL} "is friends with"@en .',
+    f"<http://e/knows> {INVERSE} <http://e/known> .",
+    f"<http://e/knows> {RANGE} <http://e/Person> .",
+]
+MORE = [
+    f'<http://e/b> {LABEL} "Bob"@en .',
+    "<http://e/b> <http://e/likes> <http://e/c> .",
+    f'<http://e/likes> {LABEL} "is fond of"@en .',
+    f"<http://e/likes> {INVERSE} <http://e/liked> .",
+]
+SCHEMA = bundled_schema("rdfs")
+
+
+def look(graph) -> tuple:
+    return (
+        set(graph.relations) & {"http://e/knows", "http://e/likes"},
+        graph.inverses.get("http://e/likes"),
+        graph.relation_labels.get("http://e/likes"),
+        [match.name for match in graph.search("bob")],
+        graph.labels([Entity("http://e/b")]),
+        {step.relation for step in graph.next_steps(_from("http://e/b")).steps if step.direction == "out"},
+    )
+
+
+def _from(iri):
+    return RelationPath(Entity(iri))
+
+
+BEFORE = ({"http://e/knows"}, None, None, [], {}, set())
+AFTER = (
+    {"http://e/knows", "http://e/likes"},
+    "http://e/liked",
+    "is fond of",
+    ["Bob"],
+    {Entity("http://e/b"): "Bob"},
+    {"http://e/likes"},
+)
+
+
+def test_after_an_update(load, tmp_path):
+    with EmbeddedStore(load(LINES), writable=True) as store:
+        graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
+        assert look(graph) == BEFORE
+        store.update("INSERT DATA { " + " ".join(MORE) + " }")
+        assert look(graph) == AFTER
+        graph.close()
+
+
+def test_after_a_load(load, tmp_path):
+    with EmbeddedStore(load(LINES)) as store:
+        graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
+        assert look(graph) == BEFORE
+        (tmp_path / "more.nt").write_text("\n".join(MORE) + "\n")
+        store.load([tmp_path / "more.nt"])
+        assert look(graph) == AFTER
+        graph.close()
+
+
+@pytest.mark.parametrize("wrong", ["[]", "7", '{"out": [3]}', '{"leads": []}', '{"http://e/x": {}}', "null", "{"])
+@pytest.mark.parametrize("name", ["relations", "mediators", "inverses", "relation-labels", "types"])
+def test_what_is_kept_wrongly_is_made_anew(opened, tmp_path, name, wrong):
+    store, cache = opened(LINES), Cache(tmp_path / "c")
+
+    def all_of(graph):
+        return graph.relations, graph.mediators, graph.inverses, graph.relation_labels, graph.tables.types
+
+    right = all_of(KnowledgeGraph(store, SCHEMA, cache=cache))
+    (file,) = KnowledgeGraph(store, SCHEMA, cache=cache).tables.folder.glob(f"{name}*.json")
+    kept = file.read_text()
+    file.write_text(wrong)
+    assert all_of(KnowledgeGraph(store, SCHEMA, cache=cache)) == right
+    assert json.loads(file.read_text()) == json.loads(kept)
+
+
+def test_types_by_range_and_domain(opened):
+    graph = KnowledgeGraph(opened(LINES), SCHEMA)
+    assert graph.target_type(Step("http://e/knows")) == "http://e/Person"
+    assert graph.target_type(Step("http://e/knows", "in")) is None
+
+
+def test_ends_are_described_where_no_type_is_declared(opened):
+    films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
+    graph = KnowledgeGraph(opened(films), SCHEMA)
+    assert graph.describing_relations(Step("http://e/by")) == ("http://e/by",)
+    assert set(graph.describing_relations(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
+    typed = KnowledgeGraph(opened(LINES), SCHEMA)
+    assert (
+        typed.describing_relations(Step("http://e/knows"))
+        == typed.describing_relations(Step("http://e/knows", "in"))
+        == ()
+    )
+
+
+def test_a_mediator_known_by_its_iri_is_found_as_an_object(opened):
+    schema = parse_schema(
+        'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
+    )
+    store = opened(["<http://e/a> <http://e/r> <http://e/statement/1> .", "<http://e/a> <http://e/q> <http://e/b> ."])
+    graph = KnowledgeGraph(store, schema)
+    assert graph.leads_to_mediator(Step("http://e/r")) and not graph.leads_to_mediator(Step("http://e/q"))
+
+
+def test_a_text_that_looks_like_one_is_none(opened):
+    schema = parse_schema(
+        'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
+    )
+    graph = KnowledgeGraph(opened(['<http://e/a> <http://e/r> "http://e/statement/1" .']), schema)
+    assert graph.mediators.extent(Step("http://e/r")) == "none"
+
+
+class Large:
+    """A store that answers as another does, but for queries over all of a graph that is too large for them."""
+
+    def __init__(self, store, *patterns: str, error=StoreTimeout) -> None:
+        self.store = store
+        self.too_much = re.compile("|".join(patterns))
+        self.error = error
+        self.refused: list[str] = []
+        self.sent: list[str] = []
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+    def select(self, query, **options):
+        self.sent.append(query)
+        if self.too_much.search(query):
+            self.refused.append(query)
+            raise self.error("too much")
+        return self.store.select(query, **options)
+
+
+ALL_TRIPLES = r"GROUP BY \?relation"
+WD, PROP = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/"
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+PROPERTY = "<http://wikiba.se/ontology#Property>"
+WIKIDATA_LINES = [
+    f"<{WD}Q17> <{PROP}direct/P36> <{WD}Q1490> .",
+    f"<{WD}Q17> <{PROP}P39> <{WD}statement/1> .",
+    f"<{WD}statement/1> <{PROP}statement/P39> <{WD}Q30185> .",
+    f'<{WD}Q17> <{PROP}direct/P214> "12" .',
+    f"<{WD}P36> {TYPE} {PROPERTY} .",
+    f"<{WD}P39> {TYPE} {PROPERTY} .",
+    f"<{WD}P214> {TYPE} {PROPERTY} .",
+    f"<{WD}P214> <http://wikiba.se/ontology#propertyType> <http://wikiba.se/ontology#ExternalId> .",
+    f'<{WD}P36> {LABEL} "capital"@en .',
+    f'<{WD}P36> {LABEL} "Hauptstadt"@de .',
+    f'<{WD}P39> {LABEL} "position held"@en .',
+]
+FREEBASE_NS = "http://rdf.freebase.com/ns/"
+
+
+def _freebase(subject, predicate, value):
+    value = value if value.startswith('"') else f"<{FREEBASE_NS}{value}>"
+    return f"<{FREEBASE_NS}{subject}> <{FREEBASE_NS}{predicate}> {value} ."
+
+
+FREEBASE_LINES = [
+    _freebase("people.marriage", "freebase.type_hints.mediator", '"true"'),
+    _freebase("people.person.spouse_s", "type.property.expected_type", "people.marriage"),
+    _freebase("m.ann", "people.person.spouse_s", "m.wedding"),
+    _freebase("m.wedding", "people.marriage.spouse", "m.bob"),
+    _freebase("m.ann", "base.odd.relation", "m.wedding"),
+    _freebase("m.wedding", "type.object.type", "people.marriage"),
+    *(
+        _freebase(name, "type.object.type", "type.property")
+        for name in ("people.person.spouse_s", "people.marriage.spouse", "base.odd.relation")
+    ),
+]
+
+
+class TestTooLarge:
+    def test_wikidata(self, opened, tmp_path):
+        store, cache = Large(opened(WIKIDATA_LINES), ALL_TRIPLES), Cache(tmp_path / "c")
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), cache=cache, scan=False)
+        graph.prepare()
+        assert list(graph.relations)[:4] == [f"{PROP}{name}" for name in ("P36", "P39", "P214", "direct/P36")]
+        assert len(graph.relations) == 12 and set(graph.relations.values()) == {0}
+        assert graph.relation_labels[f"{PROP}qualifier/P36"] == "capital"
+        assert graph.is_noise(f"{PROP}direct/P214") and not graph.tables.counted
+        (note,) = graph.notes
+        assert "too large to count its relations" in note
+        kept = [file for file in (tmp_path / "c").rglob("*") if file.is_file()]
+        assert kept == []
+        steps = graph.next_steps(_from(f"{WD}Q17")).steps
+        assert steps == (Step(f"{PROP}P39"), Step(f"{PROP}direct/P36"))
+        assert graph.ends_on_mediators(_from(f"{WD}Q17").then(steps[0]))
+        assert store.refused == []
+
+    def test_labels_as_relations_come_up(self, opened):
+        # not all of them at once
+        declared = re.escape(f"?kind {{ {PROPERTY} }}") + r"[^}]*\?label"
+        store = Large(opened(WIKIDATA_LINES), declared)
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
+        graph.prepare()
+        assert len(graph.relations) == 12 and graph.relation_labels == {} and len(graph.notes) == 2
+        trace = Trace()
+        bound = graph.for_question(trace)
+        bound.next_steps(_from(f"{WD}Q17"))
+        assert graph.relation_labels == {f"{PROP}direct/P36": "capital", f"{PROP}P39": "position held"}
+        spent = trace.usage().queries
+        bound.next_steps(_from(f"{WD}Q17"))
+        assert trace.usage().queries == spent + 1
+        german = KnowledgeGraph(store, bundled_schema("wikidata"), languages=("de",), scan=False)
+        german.next_steps(_from(f"{WD}Q17"))
+        assert german.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
+
+    def test_no_scan_is_tried_where_none_is_wanted(self, opened):
+        store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES)
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
+        graph.prepare()
+        assert store.refused == [] and len(graph.relations) == 12 and len(graph.notes) == 1
+
+    @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
+    def test_no_scan_is_tried_of_more_triples_than_wanted(self, opened, most, scans):
+        graph = KnowledgeGraph(opened(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
+        graph.prepare()
+        assert graph.tables.counted == scans and bool(graph.notes) != scans
+
+    @pytest.mark.parametrize("large", [True, False])
+    def test_triples_that_were_not_counted_in_time_are_not_many_for_that(self, opened, large):
+        store = Large(opened(WIKIDATA_LINES), "no such query")
+        store.triples, store.large = None, large
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=100)
+        graph.prepare()
+        assert graph.tables.counted != large and bool(graph.notes) == large
+
+    def test_freebase_by_ranges_and_names(self, opened, tmp_path):
+        store, cache = opened(FREEBASE_LINES), Cache(tmp_path / "c")
+        whole = KnowledgeGraph(store, bundled_schema("freebase"))
+        graph = KnowledgeGraph(store, bundled_schema("freebase"), cache=cache, scan=False)
+        graph.prepare()
+        odd = Step(f"{FREEBASE_NS}base.odd.relation")
+        for step in (Step(f"{FREEBASE_NS}people.person.spouse_s"), Step(f"{FREEBASE_NS}people.marriage.spouse", "in")):
+            assert graph.leads_to_mediator(step) and whole.leads_to_mediator(step)
+        assert whole.leads_to_mediator(odd) and not graph.leads_to_mediator(odd)
+        assert set(graph.relations) < set(whole.relations) and whole.notes == ()
+        assert len(graph.notes) == 2
+        assert not list((tmp_path / "c").rglob("*.json"))
+
+    def test_notes_end_with_the_version_they_were_made_for(self, load):
+        with EmbeddedStore(load(LINES), writable=True) as store:
+            graph = KnowledgeGraph(store, SCHEMA, most_scanned=7)
+            assert graph.tables.counted and graph.notes == ()
+            store.update("INSERT DATA { " + " ".join(MORE) + " }")
+            assert not graph.tables.counted and graph.notes
+            store.update("DELETE DATA { " + " ".join(MORE) + " }")
+            assert "http://e/knows" in graph.relations and graph.notes == ()
+
+
+class Capped:
+    """A store that answers as another does, but cuts results as Virtuoso does, and says so."""
+
+    def __init__(self, store, cap: int) -> None:
+        self.store, self.cap = store, cap
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+    def select(self, query, **options):
+        rows = self.store.select(query, **options)
+        cut = Rows(rows.variables, rows.rows[: self.cap])
+        check_whole(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
+        return cut
+
+
+def tables(graph) -> dict:
+    """Everything that is derived from a whole graph."""
+    derived = graph.tables
+    names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
+    return {name: getattr(derived, name) for name in names} | {"notes": graph.notes}
+
+
+class TestCutShort:
+    """A table that is not whole is asked for in pages, or is an error that names the reason; it is never a short table."""
+
+    SCHEMAS = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
+
+    @pytest.mark.parametrize("cap", [2, 3, 10])
+    @pytest.mark.parametrize("name", SCHEMAS)
+    def test_a_row_cap(self, opened, name, cap):
+        store = opened(self.SCHEMAS[name])
+        whole = KnowledgeGraph(store, bundled_schema(name))
+        capped = KnowledgeGraph(Capped(store, cap), bundled_schema(name))
+        assert tables(capped) == tables(whole)
+
+    def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
+        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
+        graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
+        with pytest.raises(PartialResult, match=r"The relations .*row cap, 1 rows.*--row-cap"):
+            graph.prepare()
+
+    def test_pages_of_a_graph_that_changes(self, opened):
+        class Shifting(Capped):
+            def select(self, query, **options):
+                return super().select(re.sub(r"OFFSET [1-9]", "OFFSET 0", query), **options)
+
+        graph = KnowledgeGraph(Shifting(opened(LINES), 2), SCHEMA)
+        with pytest.raises(PartialResult, match="pages overlap|row cap"):
+            graph.prepare()
+
+    TABLES = {
+        "relations": ("rdfs", ALL_TRIPLES, "The relations"),
+        "inverses": ("rdfs", f"\\?subject {INVERSE} \\?object", "owl:inverseOf"),
+        "ranges": ("rdfs", f"\\?subject {RANGE} \\?object", "rdfs:range"),
+        "noise": ("wikidata", "ExternalId", "wikibase:propertyType"),
+        "mediators": ("freebase", r"COUNT\(DISTINCT \?mediator\)", "The mediators"),
+        "ends of relations": ("freebase", r"COUNT\(DISTINCT \?node\)", "The mediators"),
+    }
+
+    @pytest.mark.parametrize("error", [StoreTimeout, PartialResult, DamagedResult])
+    @pytest.mark.parametrize("name", TABLES)
+    def test_a_table_that_does_not_come(self, opened, tmp_path, name, error):
+        schema, query, what = self.TABLES[name]
+        store = Large(opened(self.SCHEMAS[schema]), query, error=error)
+        graph = KnowledgeGraph(store, bundled_schema(schema), cache=Cache(tmp_path / "c"))
+        for _ in range(2):
+            with pytest.raises(error, match=f"{what}.* could not be read from the whole graph: too much"):
+                graph.prepare()
+        assert store.refused and not graph.notes
+        store.too_much = re.compile("(?!)")
+        graph.prepare()
+        assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
+
+    def test_a_real_store_out_of_time(self, opened, tmp_path):
+        lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
+        derived = GraphTables(
+            opened(lines),
+            bundled_schema("wikidata"),
+            (),
+            find_labels=lambda nodes: {},
+            cache=Cache(tmp_path / "c"),
+            timeout=0.0005,
+        )
+        with pytest.raises(StoreTimeout, match="The relations could not be read"):
+            derived.prepare()
+        assert not list((tmp_path / "c").rglob("*.json"))
+
+
+def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
+    def on(identity: str) -> GraphTables:
+        store = Large(opened(LINES), "no such query")
+        store.identity = identity
+        return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
+
+    assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder
+
+
+def test_a_broken_connection_does_not_make_a_graph_large(opened):
+    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=BrokenOff)
+    graph = KnowledgeGraph(store, bundled_schema("wikidata"))
+    with pytest.raises(BrokenOff):
+        graph.prepare()
+    store.too_much = re.compile("no such query")
+    graph.prepare()
+    assert graph.notes == () and sum(graph.relations.values()) == 11

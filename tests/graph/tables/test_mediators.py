@@ -1,0 +1,128 @@
+"""Which relations lead to mediators, by each of the rules of a schema, and that names play no part in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.model import RelationPath, Step
+from tests.graph.facts import NS, RDF, XSD, ent, ns, path, short, step, words
+
+
+class TestMediators:
+    @pytest.mark.parametrize(
+        "relation, extent",
+        [
+            ("people.person.spouse_s", "all"),  # by range
+            ("^people.marriage.spouse", "all"),  # by domain
+            ("^people.marriage.from", "all"),  # by the domain in its name
+            ("film.actor.film", "all"),  # by the mark on the type
+            ("^film.performance.film", "all"),
+            ("award.award_winner.awards_won", "all"),  # by IRI
+            ("^award.award_honor.award", "all"),
+            ("^education.education.institution", "all"),
+            ("base.mixed.about", "some"),
+            ("people.person.gender", "none"),
+            ("^people.person.gender", "none"),
+            ("film.performance.film", "none"),
+            ("award.award_honor.award", "none"),
+            ("^people.person.spouse_s", "none"),
+            ("people.marriage.spouse", "none"),
+            ("^base.mixed.about", "none"),
+            ("base.unheard.of", "none"),
+        ],
+    )
+    def test_extent(self, graph, relation, extent):
+        assert graph.mediators.extent(step(relation)) == extent
+        assert graph.ends_on_mediators(path("m.ann", relation)) == (extent == "all")
+
+    def test_the_topic_itself_is_no_mediator(self, graph):
+        assert not graph.ends_on_mediators(RelationPath(ent("m.wedding")))
+
+    def test_are_walked_through(self, graph):
+        assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
+        assert short(graph.ends(path("m.ann", "film.actor.film", "film.performance.film")).values) == {"m.movie"}
+        assert "people.marriage.spouse" in words(graph.next_steps(path("m.ann", "people.person.spouse_s")).steps)
+
+    def test_where_some_are_they_are_no_ends(self, graph):
+        assert short(graph.ends(path("m.ann", "base.mixed.about")).values) == {"m.movie", "just text"}
+        assert graph.ends(path("m.ann", "base.mixed.about")).values
+
+    def test_but_are_still_walked_through_there(self, graph):
+        steps = words(graph.next_steps(path("m.ann", "base.mixed.about")).steps)
+        assert {"film.performance.film", "award.award_honor.award"} <= steps
+        assert short(graph.ends(path("m.ann", "base.mixed.about", "award.award_honor.award")).values) == {"m.prize"}
+
+    @pytest.mark.parametrize("mark", ['"true"', f'"true"^^<{XSD}boolean>'])
+    def test_mark_as_text_or_boolean(self, make, mark):
+        graph = make(
+            ns("m.a base.x.y m.m", "m.a base.x.y m.b", "m.m type.object.type base.cvt", "m.m base.cvt.z m.c")
+            + [f"<{NS}base.cvt> <{NS}freebase.type_hints.mediator> {mark} ."]
+        )
+        assert graph.mediators.extent(step("base.x.y")) == "some"
+        assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
+
+    def test_marks_of_both_kinds_in_one_graph(self, make):
+        graph = make(
+            ns(
+                "m.a base.x.y m.m1", "m.a base.x.y m.m2", "m.a base.x.y m.b",
+                "m.m1 type.object.type base.cvt1", "m.m2 type.object.type base.cvt2", "m.m1 base.z m.c", "m.m2 base.z m.c",
+                'base.cvt1 freebase.type_hints.mediator "true"',
+            )
+            + [f'<{NS}base.cvt2> <{NS}freebase.type_hints.mediator> "true"^^<{XSD}boolean> .']
+        )  # fmt: skip
+        assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
+
+    def test_a_mark_that_says_no(self, make):
+        graph = make(
+            ns(
+                "m.a base.x.y m.m",
+                "m.m type.object.type base.cvt",
+                'base.cvt freebase.type_hints.mediator "false"',
+                "m.m base.cvt.z m.c",
+            )
+        )
+        assert graph.mediators.extent(step("base.x.y")) == "none"
+        assert graph.mediators.extent(step("^base.cvt.z")) == "none"
+
+    def test_types_named_by_the_schema(self, make):
+        kc = "urn:kgqa:corpus:"
+        graph = make(
+            [
+                f"<http://e/h> <{RDF}type> <{kc}Hyperedge> .",
+                "<http://e/a> <http://e/in> <http://e/h> .",
+                "<http://e/a> <http://e/in> <http://e/b> .",
+                f"<http://e/h> <{kc}party> <http://e/c> .",
+                "<http://e/d> <http://e/only> <http://e/h> .",
+            ],
+            "corpus",
+        )  # fmt: skip
+        assert graph.mediators.extent(Step("http://e/in")) == "some"
+        assert graph.mediators.extent(Step("http://e/only")) == "all"
+        assert graph.mediators.extent(Step(f"{kc}party", "in")) == "all"
+        assert short(graph.ends(path("http://e/a", "http://e/in")).values) == {"http://e/b"}
+
+
+class TestNamesDoNotCount:
+    PATHS = [
+        path("m.ann", *steps)
+        for steps in [
+            (r,) for r in ("people.person.spouse_s", "film.actor.film", "base.mixed.about", "people.person.gender", "people.person.children")
+        ]
+        + [("people.person.spouse_s", "people.marriage.spouse"), ("film.actor.film", "film.performance.film"), ("base.mixed.about", "^film.actor.film")]
+    ]  # fmt: skip
+
+    @pytest.mark.parametrize("which", PATHS, ids=str)
+    def test_same_ends_steps_and_mediators(self, named, nameless, which):
+        assert set(named.ends(which).values) == set(nameless.ends(which).values)
+        assert named.ends_on_mediators(which) == nameless.ends_on_mediators(which)
+        assert named.next_steps(which) == nameless.next_steps(which)
+        assert set(named.run_exported(named.answer_query(which))) == set(
+            nameless.run_exported(nameless.answer_query(which))
+        )
+
+    def test_same_tables(self, named, nameless):
+        assert {k: v for k, v in named.mediators.leads["out"].items() if not named.schema.is_noise(k)} == {
+            k: v for k, v in nameless.mediators.leads["out"].items() if not nameless.schema.is_noise(k)
+        }
+        assert named.mediators.marks == nameless.mediators.marks
+        assert named.next_steps(RelationPath(ent("m.ann"))) == nameless.next_steps(RelationPath(ent("m.ann")))

@@ -1,0 +1,203 @@
+"""What is read of a reply: its reasoning apart from its text, its failures, and bodies that hold none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.llm.backends.chat_response import (
+    UnreadableBody,
+    message_of,
+    part_reasoning,
+    read_body,
+    read_reply,
+)
+from kgqa.llm.client import Completion
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "thought"),
+    [
+        ("plain", "plain", ""),
+        ("  plain\n", "plain", ""),
+        ("<think>why</think>yes", "yes", "why"),
+        ("<think>\nwhy\n</think>\n\nyes\n", "yes", "why"),
+        ("<THINK>why</Think>yes", "yes", "why"),
+        ("why</think>yes", "yes", "why"),
+        ("<think></think>yes", "yes", ""),
+        ("<think>\n\n</think>\n\nyes", "yes", ""),
+        ("<think>one</think>yes<think>two</think> and no", "yes and no", "one\n\ntwo"),
+        ("<think>cut off", "", "cut off"),
+        ("\n <think>cut off", "", "cut off"),
+        ("<think>", "", ""),
+        ("</think>", "", ""),
+        ("the tag <think> opens it", "the tag <think> opens it", ""),
+        ("<think>a<think>b</think>c</think>yes", "yes", "a\n\nb\n\nc"),
+        ("a</think>b</think>c", "c", "a\n\nb"),
+        ("<thinking>no tag of ours</thinking>", "<thinking>no tag of ours</thinking>", ""),
+        ("", "", ""),
+    ],
+)
+def test_reasoning_is_parted_from_the_text(text, said, thought):
+    assert part_reasoning(text) == (said, thought)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "a", "b ", "\n"]), max_size=12))
+def test_no_word_is_lost_and_no_closed_thought_stays(parts):
+    text = "".join(parts)
+    said, thought = part_reasoning(text)
+    assert "</think>" not in said
+    assert (said + thought).count("a") == text.count("a") and (said + thought).count("b") == text.count("b")
+
+
+@pytest.mark.parametrize(
+    ("given_", "failure", "detail"),
+    [
+        ({"text": "yes"}, "", ""),
+        ({"text": "yes", "finish_reason": "eos"}, "", ""),
+        ({"text": ""}, "empty", "is empty"),
+        ({"text": None}, "empty", "is empty"),
+        ({"text": " \n"}, "empty", "is empty"),
+        ({"text": "<think>a</think>"}, "empty", "nothing but reasoning"),
+        ({"text": "", "reasoning": "a"}, "empty", "nothing but reasoning"),
+        ({"text": "ye", "finish_reason": "length", "completion_tokens": 8}, "length", "8 tokens"),
+        ({"text": "<think>a", "finish_reason": "length"}, "length", "cut off"),
+        ({"text": "", "refusal": "I will not"}, "refused", "I will not"),
+        ({"text": "part", "finish_reason": "content_filter"}, "refused", "content filter"),
+        ({"text": "", "refusal": "no", "finish_reason": "length"}, "refused", "no"),
+    ],
+)
+def test_what_cannot_be_used_is_a_failure(given_, failure, detail):
+    completion = read_reply(**given_)
+    assert completion.failure == failure and detail in completion.detail
+    assert bool(completion.detail) is bool(failure)
+
+
+def test_a_failure_keeps_text_reasoning_and_counts():
+    completion = read_reply(
+        "<think>b</think>half", reasoning=" a ", finish_reason="length", prompt_tokens=5, completion_tokens=9
+    )
+    assert completion == Completion(
+        text="half",
+        reasoning="a\n\nb",
+        failure="length",
+        detail="the reply was cut off after 9 tokens",
+        prompt_tokens=5,
+        completion_tokens=9,
+    )
+
+
+def body(content="yes", *, finish_reason="stop", **message) -> dict:
+    return {
+        "choices": [{"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish_reason}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 3},
+    }
+
+
+def test_a_body():
+    assert read_body(body()) == Completion(text="yes", prompt_tokens=11, completion_tokens=3)
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning"),
+    [
+        ({"reasoning": "a"}, "a"),
+        ({"reasoning_content": "a"}, "a"),
+        ({"reasoning": "a", "reasoning_content": "a"}, "a"),
+        ({"reasoning": None, "reasoning_content": "a"}, "a"),
+        ({"reasoning": {"effort": "high"}}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_fields_of_reasoning(message, reasoning):
+    assert read_body(body(**message)).reasoning == reasoning
+
+
+def test_content_in_parts():
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "why"}]}
+    completion = read_body(body([thinking, {"type": "text", "text": "ye"}, {"type": "text", "text": "s"}, 7]))
+    assert (completion.text, completion.reasoning) == ("yes", "why")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, [], {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}, {"prompt_tokens": True}],
+)
+def test_usage_that_is_none(usage):
+    completion = read_body({**body(), "usage": usage})
+    assert (completion.prompt_tokens, completion.completion_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize("content", [None, "", 7, {"a": 1}, []])
+def test_content_that_is_none(content):
+    assert read_body(body(content)).failure == "empty"
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "said"),
+    [
+        (None, "no JSON object"),
+        ([], "no JSON object"),
+        ("text", "no JSON object"),
+        ({}, "no choices"),
+        ({"choices": None}, "no choices"),
+        ({"choices": []}, "no choices"),
+        ({"choices": {}}, "no choices"),
+        ({"choices": ["text"]}, "no choices"),
+        ({"choices": [{}]}, "no message"),
+        ({"choices": [{"message": "text"}]}, "no message"),
+        ({"error": {"message": "overloaded"}}, "overloaded"),
+        ({"error": "overloaded"}, "overloaded"),
+        ({"choices": None, "error": {"code": 7}}, "7"),
+        (body("half", finish_reason="error"), "broke the reply off"),
+        (body("half", finish_reason="abort"), "broke the reply off"),
+        ({"choices": [{"message": {"content": "half"}, "error": {"message": "gone"}}]}, "gone"),
+    ],
+)
+def test_a_body_that_holds_no_reply(unreadable, said):
+    with pytest.raises(UnreadableBody, match=said):
+        read_body(unreadable)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "reasoning", "refusal", "finish_reason", "usage", "error", "text"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(json_values)
+def test_any_json_is_read_or_said_to_be_unreadable(value):
+    for each in (value, {"choices": [value]}, {"choices": [{"message": value}], "usage": value}):
+        try:
+            assert isinstance(read_body(each), Completion)
+        except UnreadableBody as error:
+            assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ({"message": "a", "detail": "b"}, "a"),
+        ({"error": {"message": "a"}}, "a"),
+        ({"error": "a"}, "a"),
+        ({"detail": "a"}, "a"),
+        ({"message": {"detail": "a"}}, "a"),
+        ({"message": "", "detail": "a"}, "a"),
+        ({"code": 1}, "{'code': 1}"),
+        ("a", "a"),
+        (None, "None"),
+    ],
+)
+def test_what_an_error_says(error, said):
+    assert message_of(error) == said

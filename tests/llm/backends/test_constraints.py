@@ -1,0 +1,256 @@
+"""Holding a model to choices: each way by itself, and servers that know one of them, none, or pretend to."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from kgqa.llm.backends.constraints import (
+    JSON_TOKENS,
+    ConstraintSupport,
+    chosen_option,
+    constraint_fields,
+    mentions_constraint,
+)
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.client import Message, Prompt, Sampling
+from kgqa.testing import faults
+from kgqa.testing.faults import Reply
+from kgqa.testing.server import ScriptedServer
+
+CHOICES = ("red", "blue")
+
+
+def ask(text: str = "which?", *, choices: tuple[str, ...] = CHOICES, sampling: Sampling = Sampling()) -> Prompt:
+    return Prompt((Message("user", text),), "tournament", sampling=sampling, choices=choices)
+
+
+@pytest.fixture
+def chat():
+    """Opens clients that do not wait, and closes them."""
+    opened: list[OpenAIChat] = []
+
+    def open_(server: ScriptedServer, **options) -> OpenAIChat:
+        opened.append(OpenAIChat("m", url=server.url, **{"sleep": lambda _: None, "retries": 1, **options}))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+def fields_of(server: ScriptedServer) -> list[str]:
+    """By what each request asked for the constraint."""
+    names = ("structured_outputs", "response_format")
+    return ["+".join(name for name in names if name in request.body) or "-" for request in server.requests]
+
+
+# ---- each way by itself ----
+
+
+def test_the_fields_of_each_way():
+    assert constraint_fields("structured_outputs", ("a", "b", "a")) == {"structured_outputs": {"choice": ["a", "b"]}}
+    format_ = constraint_fields("json_schema", ("a", "b", "a"))["response_format"]
+    assert format_["type"] == "json_schema" and format_["json_schema"]["strict"] is True
+    schema = format_["json_schema"]["schema"]
+    assert schema["properties"] == {"choice": {"type": "string", "enum": ["a", "b"]}}
+    # what OpenAI's strict mode wants
+    assert schema["required"] == ["choice"] and schema["additionalProperties"] is False
+    assert constraint_fields("free", ("a", "b")) == {}
+
+
+@pytest.mark.parametrize(
+    ("way", "text", "choice"),
+    [
+        ("structured_outputs", "red", "red"),
+        ("structured_outputs", "Red", None),
+        ("structured_outputs", "red.", None),
+        ("structured_outputs", "", None),
+        ("structured_outputs", '{"choice": "red"}', None),
+        ("json_schema", '{"choice": "red"}', "red"),
+        ("json_schema", ' {"choice":"red"}\n', "red"),
+        ("json_schema", "red", None),
+        ("json_schema", '"red"', None),
+        ("json_schema", '{"choice": "green"}', None),
+        ("json_schema", '{"choice": 1}', None),
+        ("json_schema", '{"choice": ["red"]}', None),
+        ("json_schema", '{"choice": "red", "why": "it is"}', None),
+        ("json_schema", '{"answer": "red"}', None),
+        ("json_schema", '```json\n{"choice": "red"}\n```', None),
+        ("json_schema", '{"choice": "re', None),
+        ("json_schema", "[" * 100_000, None),
+        ("free", "red", None),
+    ],
+)
+def test_which_choice_a_reply_is(way, text, choice):
+    assert chosen_option(way, text, CHOICES) == choice
+
+
+def test_a_choice_with_blanks_around_it():
+    assert chosen_option("structured_outputs", "red", (" red", "blue")) == " red"
+
+
+def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
+    constraints = ConstraintSupport()
+    assert constraints.mode == "structured_outputs"
+    assert not constraints.give_up("json_schema")
+    won: list[bool] = []
+    threads = [threading.Thread(target=lambda: won.append(constraints.give_up("structured_outputs"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == [False] * 7 + [True]
+    assert constraints.mode == "json_schema"
+    assert constraints.give_up("json_schema") and constraints.mode == "free"
+    assert not constraints.give_up("free") and constraints.mode == "free"
+    assert ConstraintSupport("json_schema").mode == "json_schema"
+
+
+@pytest.mark.parametrize(
+    ("message", "about"),
+    [
+        ("Grammar error: too complex", True),
+        ("guided decoding is off", True),
+        ("no JSON schema here", True),
+        ("bad prompt", False),
+    ],
+)
+def test_errors_that_do_not_name_the_field(message, about):
+    assert mentions_constraint("structured_outputs", message) is about
+    assert not mentions_constraint("free", message)
+
+
+# ---- with a server ----
+
+
+def test_a_server_that_knows_structured_outputs(chat):
+    with ScriptedServer(lambda _: "I would say blue", constrains="structured_outputs") as server:
+        model = chat(server)
+        completions = model.complete([ask(), ask()])
+        assert [(each.text, each.constrained, each.failure) for each in completions] == [("blue", True, "")] * 2
+        assert server.requests[0].body["structured_outputs"] == {"choice": ["red", "blue"]}
+        assert fields_of(server) == ["structured_outputs"] * 2
+        assert model.notes == ()
+
+
+@pytest.mark.parametrize("ignores", [True, False], ids=["ignores silently", "rejects"])
+def test_a_server_that_knows_json_schema(chat, ignores):
+    with ScriptedServer(lambda _: "I would say blue", constrains="json_schema", ignores_silently=ignores) as server:
+        model = chat(server)
+        first = model.complete([ask()])[0]
+        # what the first reply says is kept: it is not asked again; a refused request brought nothing to keep
+        assert (first.text, first.constrained) == (("I would say blue", False) if ignores else ("blue", True))
+        second = model.complete([ask()])[0]
+        assert (second.text, second.constrained) == ("blue", True)
+        assert fields_of(server) == ["structured_outputs"] + ["response_format"] * (1 if ignores else 2)
+        (note,) = model.notes
+        assert "structured_outputs" in note and "response_format" in note
+
+
+@pytest.mark.parametrize("ignores", [True, False], ids=["ignores silently", "rejects"])
+def test_a_server_that_knows_neither(chat, ignores):
+    with ScriptedServer(lambda _: "I would say blue", ignores_silently=ignores) as server:
+        model = chat(server)
+        completions = [model.complete([ask()])[0] for _ in range(4)]
+        assert [(each.text, each.constrained, each.failure) for each in completions] == [
+            ("I would say blue", False, "")
+        ] * 4
+        tried = ["structured_outputs", "response_format"]
+        assert fields_of(server) == tried + ["-"] * (2 if ignores else 4)
+        assert len(model.notes) == 2
+        assert "free text" in model.notes[1]
+
+
+def test_many_threads_give_up_once(chat):
+    with ScriptedServer(lambda _: "I would say blue", latency=0.02) as server:
+        model = chat(server, concurrency=8)
+        completions = model.complete([ask(str(i)) for i in range(40)])
+        assert {each.text for each in completions} == {"I would say blue"}
+        assert not any(each.constrained for each in completions)
+        assert server.calls == 40
+        assert len(model.notes) == 2
+        assert fields_of(server)[-8:] == ["-"] * 8
+
+
+def test_a_choice_by_accident_is_no_constraint_once_it_is_known(chat):
+    """Both were sent the same way; the one that shows that it means nothing comes first."""
+    slow = threading.Event()
+
+    def reply(messages):
+        if messages[0]["content"] == "slow":
+            slow.wait(5)
+            return "red"
+        return "neither"
+
+    with ScriptedServer(reply) as server:
+        model = chat(server)
+        late: list = []
+        thread = threading.Thread(target=lambda: late.extend(model.complete([ask("slow")])))
+        thread.start()
+        while not server.calls:
+            pass
+        model.complete([ask("fast")])
+        slow.set()
+        thread.join(5)
+        assert (late[0].text, late[0].constrained) == ("red", False)
+
+
+def test_prompts_without_choices_are_left_alone(chat):
+    with ScriptedServer(lambda _: "free text", constrains="structured_outputs") as server:
+        assert chat(server).complete([ask(choices=())])[0].text == "free text"
+        assert fields_of(server) == ["-"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [faults.refusal(), faults.empty(), Reply("re", finish_reason="length"), faults.server_error(), faults.dropped()],
+    ids=["refusal", "empty", "length", "500", "dropped"],
+)
+def test_failures_show_nothing_of_the_constraint(chat, reply):
+    with ScriptedServer([reply], constrains="structured_outputs") as server:
+        server.enqueue("blue", "blue", "blue")
+        model = chat(server)
+        model.complete([ask()])
+        assert model.complete([ask()])[0].constrained
+        assert model.notes == ()
+
+
+def test_thoughts_before_a_choice(chat):
+    with ScriptedServer([faults.thinks("blue"), Reply("blue", reasoning="hm")]) as server:
+        for _ in range(2):
+            completion = chat(server).complete([ask()])[0]
+            assert (completion.text, completion.constrained, bool(completion.reasoning)) == ("blue", True, True)
+
+
+def test_an_error_that_speaks_of_a_grammar(chat):
+    with ScriptedServer([faults.failing(400, "Grammar compilation failed."), '{"choice": "blue"}']) as server:
+        model = chat(server)
+        assert model.complete([ask()])[0].text == "blue"
+        assert "Grammar compilation failed" in model.notes[0]
+
+
+def test_a_prompt_that_is_too_long_shows_nothing_of_the_constraint(chat):
+    with ScriptedServer([faults.too_long(), "blue"], constrains="structured_outputs") as server:
+        model = chat(server)
+        assert model.complete([ask()])[0].failure == "rejected"
+        assert model.complete([ask()])[0].constrained
+        assert model.notes == ()
+
+
+def test_json_needs_more_tokens_than_a_choice(chat):
+    with ScriptedServer(lambda _: "blue", constrains="json_schema", ignores_silently=False) as server:
+        chat(server).complete([ask(sampling=Sampling(max_tokens=3))])
+        assert [request.body["max_tokens"] for request in server.requests] == [3, 3 + JSON_TOKENS]
+
+
+def test_openai_is_asked_by_schema_at_once(monkeypatch):
+    with ScriptedServer(lambda _: "blue", constrains="json_schema") as server:
+        monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
+        model = OpenAIChat("m", key="sk-1")
+        assert model.complete([ask()])[0].constrained
+        assert fields_of(server) == ["response_format"]
+        json.dumps(server.requests[0].body["response_format"])
+        model.close()

@@ -1,0 +1,728 @@
+"""A model on a server: real HTTP with the real library, everything that can go wrong, and that nothing leaks."""
+
+from __future__ import annotations
+
+import gc
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import traceback
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.client import Completion, Message, Prompt, Sampling
+from kgqa.llm.replay import Replay
+from kgqa.servers import LARGEST_REPLY
+from kgqa.testing import faults
+from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.loopback import LoopbackServer, Response
+from kgqa.testing.server import ScriptedServer
+
+KEY = "sk-very-secret-0123456789"
+NOT_SENT = Sampling(temperature=None)
+
+
+def ask(text: str = "hello", sampling: Sampling = Sampling()) -> Prompt:
+    return Prompt((Message("system", "Be brief."), Message("user", text)), "decide", sampling=sampling)
+
+
+def echo(messages: list[dict]) -> str:
+    return f"re {messages[-1]['content']}"
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def chat(pauses):
+    """Opens clients that note how long they would wait, and closes them."""
+    opened: list[OpenAIChat] = []
+
+    def open_(server: ScriptedServer, **options) -> OpenAIChat:
+        options = {"model": "m", "key": KEY, "url": server.url, "sleep": pauses.append, "timeout": 10, **options}
+        opened.append(OpenAIChat(options.pop("model"), **options))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+# ---- what is sent, what comes back ----
+
+
+def test_a_completion(chat):
+    with ScriptedServer([Reply("yes", reasoning="so", prompt_tokens=9, completion_tokens=4)], key=KEY) as server:
+        model = chat(server)
+        (completion,) = model.complete([ask()])
+        assert 0 < completion.seconds < 10
+        assert completion == Completion("yes", "so", prompt_tokens=9, completion_tokens=4, seconds=completion.seconds)
+        assert model.name == "m" and model.notes == ()
+        assert server.requests[0].body == {
+            "model": "m",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+            "temperature": 0.0,
+        }
+
+
+def test_sampling_is_sent_where_it_is_given(chat):
+    kwargs = {"chat_template_kwargs": {"enable_thinking": False}}
+    full = Sampling(temperature=0.7, top_p=0.9, seed=3, max_tokens=10, extra_body=kwargs)
+    with ScriptedServer(echo) as server:
+        chat(server).complete([ask(sampling=full)])
+        chat(server).complete([ask(sampling=NOT_SENT)])
+        sent = [
+            {name: value for name, value in r.body.items() if name not in ("model", "messages")}
+            for r in server.requests
+        ]
+        assert sent == [{"temperature": 0.7, "top_p": 0.9, "seed": 3, "max_tokens": 10, **kwargs}, {}]
+
+
+def test_no_prompts_are_not_sent(chat):
+    with ScriptedServer() as server:
+        assert chat(server).complete([]) == []
+        assert server.calls == 0
+
+
+def test_order_is_kept_whatever_comes_first(chat):
+    def reply(messages):
+        number = int(messages[-1]["content"])
+        time.sleep(0.03 * (7 - number % 8))
+        return str(number)
+
+    with ScriptedServer(reply) as server:
+        completions = chat(server, concurrency=8).complete([ask(str(i)) for i in range(24)])
+        assert [completion.text for completion in completions] == [str(i) for i in range(24)]
+
+
+def test_the_limit_holds_over_all_threads(chat):
+    with ScriptedServer(echo, latency=0.03) as server:
+        model = chat(server, concurrency=4)
+        got: dict[int, list[str]] = {}
+
+        def question(number: int) -> None:
+            got[number] = [c.text for c in model.complete([ask(f"{number}.{i}") for i in range(5)])]
+
+        threads = [threading.Thread(target=question, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert server.most_at_once == 4
+        assert got == {number: [f"re {number}.{i}" for i in range(5)] for number in range(6)}
+
+
+def test_connections_are_used_again_and_nobody_waits_for_packets(chat):
+    with ScriptedServer(echo) as server:
+        model = chat(server)
+        seconds = [model.complete([ask()])[0].seconds for _ in range(60)]
+        assert min(seconds[30:]) < 0.03  # 40 ms and more where either side is not told to send at once
+
+
+def test_text_that_is_no_unicode(chat):
+    with ScriptedServer(echo) as server:
+        assert chat(server).complete([ask("half \ud83d a pair")])[0].text == "re half ? a pair"
+
+
+# ---- what cannot be used ----
+
+
+@pytest.mark.parametrize(
+    ("reply", "failure", "text"),
+    [
+        (faults.refusal("no"), "refused", ""),
+        (Reply("half", finish_reason="content_filter"), "refused", "half"),
+        (faults.empty(), "empty", ""),
+        (faults.thinks("", "only"), "empty", ""),
+        (Reply("half", finish_reason="length", completion_tokens=2), "length", "half"),
+        (Reply("<think>on and on", finish_reason="length"), "length", ""),
+        (faults.thinks("yes", "hm"), "", "yes"),
+        (Reply("yes", reasoning="hm", reasoning_field="reasoning_content"), "", "yes"),
+    ],
+)
+def test_failures_of_the_model(chat, reply, failure, text):
+    with ScriptedServer([reply]) as server:
+        (completion,) = chat(server).complete([ask("x" * 40)])
+        assert (completion.failure, completion.text) == (failure, text)
+        assert bool(completion.detail) is bool(failure)
+        assert completion.prompt_tokens > 0
+        assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.failing(400, f"Your prompt was flagged. Key: {KEY}"),
+        faults.failing(413, "Too much.", param="temperature"),
+        faults.failing(422, "Cannot be processed."),
+        faults.failing(418, "I am a teapot."),
+        faults.too_long(),
+        Fault(400, b"not even JSON", "text/plain"),
+        Fault(400),
+    ],
+    ids=["400", "413", "422", "418", "too long", "text", "no body"],
+)
+def test_a_prompt_that_is_rejected_is_no_matter_of_the_others(chat, fault, pauses):
+    with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "1" else "yes") as server:
+        model = chat(server)
+        completions = model.complete([ask(str(i), Sampling(max_tokens=5)) for i in range(3)])
+        assert [completion.failure for completion in completions] == ["", "rejected", ""]
+        assert completions[1].detail and KEY not in completions[1].detail
+        assert server.calls == 3 and pauses == [] and model.notes == ()
+        # all of a batch may be rejected: the server is there
+        assert model.complete([ask("1")])[0].failure == "rejected"
+
+
+# ---- what passes ----
+
+PASSING = {
+    "429": faults.rate_limited(),
+    "429 with a time": faults.rate_limited(2),
+    "408": faults.failing(408, "timeout"),
+    "409": faults.failing(409, "conflict"),
+    "500": faults.server_error(),
+    "502, a page": Fault(502, b"<html>Bad gateway</html>", "text/html"),
+    "503": faults.server_error(503),
+    "529": faults.server_error(529),
+    "hangs": faults.hangs(1),
+    "dropped": faults.dropped(),
+    "half a body": faults.half_json(),
+    "a body cut off": faults.cut_off(),
+    "a page": faults.html(),
+    "a page called JSON": Fault(body=faults.html().body),
+    "nothing": Fault(),
+    "an error with 200": faults.error_with_200(),
+    "no choices": faults.no_choices(),
+    "null": Fault(body=b"null"),
+    "a text": Fault(body=b'"yes"'),
+    "too deep": Fault(body=b"[" * 100_000),
+    "no UTF-8": Fault(body=b'{"choices": "\xff\xfe"}'),
+    "broken off": Reply("half", finish_reason="error"),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_what_passes_is_tried_again(chat, fault, pauses):
+    timeout = 0.2 if fault == PASSING["hangs"] else 10
+    with ScriptedServer([fault, "yes"], key=KEY) as server:
+        model = chat(server, timeout=timeout)
+        assert model.complete([ask()])[0].text == "yes"
+        assert server.calls == 2 and len(pauses) == 1
+        assert model.notes == ()
+
+
+@pytest.mark.parametrize("name", ["429", "500", "hangs", "dropped", "half a body", "a page", "no choices"])
+def test_what_does_not_pass_is_unreachable(chat, name, pauses):
+    fault = PASSING[name]
+    timeout = 0.2 if fault == PASSING["hangs"] else 10
+    with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "bad" else "yes") as server:
+        model = chat(server, timeout=timeout, retries=1)
+        bad, good = model.complete([ask("bad"), ask("good")])
+        assert (bad.failure, good.text) == ("unreachable", "yes")
+        assert bad.detail and bad.text == ""
+        assert len(pauses) == 1
+        with pytest.raises(ModelUnavailable, match="cannot be used") as caught:
+            model.complete([ask("bad"), ask("bad")])
+        assert server.url in str(caught.value)
+
+
+def test_pauses_grow_and_tries_end(chat, pauses):
+    with ScriptedServer(lambda _: faults.server_error()) as server:
+        with pytest.raises(ModelUnavailable, match="500"):
+            chat(server).complete([ask()])
+        assert server.calls == 5
+        assert len(pauses) == 4
+        assert all(0.25 * 2**i <= pause <= 0.5 * 2**i for i, pause in enumerate(pauses))
+
+
+def test_seconds_hold_all_tries(chat):
+    with ScriptedServer([faults.server_error(), faults.server_error(), "yes"]) as server:
+        (completion,) = chat(server, sleep=lambda _: time.sleep(0.1)).complete([ask()])
+        assert 0.2 <= completion.seconds < 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [(7, 7, 7), (0.01, 0.25, 0.5), ("nonsense", 0.25, 0.5), (119, 119, 119),
+     (timedelta(seconds=60), 1, 60)],
+)  # fmt: skip
+def test_a_server_that_says_when_to_come_back(chat, pauses, asked, least, most):
+    asked = datetime.now(UTC) + asked if isinstance(asked, timedelta) else asked
+    with ScriptedServer([faults.rate_limited(asked), "yes"]) as server:
+        assert chat(server).complete([ask()])[0].text == "yes"
+        assert least <= pauses[0] <= most
+
+
+def test_a_server_that_wants_too_long_a_wait_is_not_waited_for(chat, pauses):
+    with ScriptedServer([faults.rate_limited(3600), "yes"]) as server:
+        completions = chat(server, concurrency=1).complete([ask(), ask()])
+        assert [completion.failure for completion in completions] == ["unreachable", ""]
+        assert pauses == []
+
+
+def test_faults_among_many(chat):
+    every_third = iter(range(10_000))
+    lock = threading.Lock()
+
+    def reply(messages):
+        with lock:
+            number = next(every_third)
+        return list(PASSING.values())[number // 3 % 5] if number % 3 == 0 else echo(messages)
+
+    with ScriptedServer(reply) as server:
+        completions = chat(server, retries=20).complete([ask(str(i)) for i in range(60)])
+        assert [completion.text for completion in completions] == [f"re {i}" for i in range(60)]
+
+
+# ---- what never passes ----
+
+
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [
+        (faults.wrong_key(KEY), "KGQA_LLM_KEY"),
+        (faults.failing(403, "Forbidden."), "KGQA_LLM_KEY"),
+        (faults.no_such_model(), "/models"),
+        (Fault(404, b"Not Found", "text/plain"), "/models"),
+        (Fault(405), "/models"),
+        (Fault(301), "Check the URL"),
+        (faults.failing(402, "Insufficient credits"), "credit"),
+        (faults.out_of_quota(), "credit"),
+    ],
+    ids=["401", "403", "404", "404, no JSON", "405", "301", "402", "quota"],
+)
+def test_a_model_that_cannot_be_had(chat, fault, advice, pauses):
+    with ScriptedServer(lambda _: fault) as server:
+        with pytest.raises(ModelUnavailable, match=f"The language model m at {server.url} cannot be used") as caught:
+            chat(server).complete([ask()])
+        assert advice in str(caught.value)
+        assert server.calls == 1 and pauses == []
+
+
+def test_what_never_passes_ends_the_batch_at_once(chat):
+    def reply(messages):
+        return faults.wrong_key() if messages[-1]["content"] == "0" else "late"
+
+    with ScriptedServer(reply) as server:
+        model = chat(server, concurrency=1)
+        with pytest.raises(ModelUnavailable):
+            model.complete([ask(str(i)) for i in range(200)])
+        assert server.calls < 50, "of 200; a few were on their way"
+
+
+def test_what_never_passes_ends_the_tries_of_the_others(chat):
+    tried = threading.Event()
+
+    def reply(messages):
+        if messages[-1]["content"] == "good":
+            return "yes"
+        if messages[-1]["content"] == "fatal":
+            tried.wait(5)
+            return faults.wrong_key()
+        return faults.server_error()
+
+    def sleep(_: float) -> None:
+        tried.set()
+        time.sleep(0.02)
+
+    with ScriptedServer(reply) as server:
+        model = chat(server, concurrency=2, retries=1000, sleep=sleep)
+        with pytest.raises(ModelUnavailable, match="401"):
+            model.complete([ask("passing"), ask("fatal"), ask("never begun")])
+        assert [completion.text for completion in model.complete([ask("good")] * 4)] == ["yes"] * 4
+        calls = server.calls
+        time.sleep(0.2)
+        assert server.calls == calls
+
+
+def test_no_server(chat, pauses):
+    with ScriptedServer() as server:
+        pass
+    with pytest.raises(ModelUnavailable, match="(?i)refused"):
+        chat(server, retries=2).complete([ask()])
+    assert len(pauses) == 2
+
+
+# ---- what a server does not take ----
+
+
+@pytest.mark.parametrize("name", ["temperature", "top_p", "seed", "logprobs"])
+def test_a_parameter_is_dropped_once(chat, name, pauses):
+    sampling = Sampling(temperature=0.0, top_p=0.9, seed=1, extra_body={"logprobs": True})
+    with ScriptedServer(echo, rejects=[name], latency=0.01) as server:
+        model = chat(server, concurrency=4)
+        completions = model.complete([ask(str(i), sampling) for i in range(12)])
+        assert [completion.text for completion in completions] == [f"re {i}" for i in range(12)]
+        with_it = [name in request.body for request in server.requests]
+        assert 1 <= sum(with_it) <= 4 and sum(with_it) + 12 == server.calls
+        model.complete([ask("again", sampling)])
+        assert name not in server.requests[-1].body
+        (note,) = model.notes
+        assert name in note and "no longer sent" in note
+        assert pauses == []
+
+
+def test_several_parameters_are_dropped(chat):
+    with ScriptedServer(echo, rejects=["seed", "temperature", "top_p"]) as server:
+        model = chat(server, retries=0)
+        assert model.complete([ask(sampling=Sampling(top_p=0.5, seed=1))])[0].text == "re hello"
+        assert server.calls == 4 and len(model.notes) == 3
+
+
+def test_the_limit_under_its_other_name(chat):
+    with ScriptedServer(echo, rejects=["max_tokens"]) as server:
+        model = chat(server)
+        model.complete([ask(sampling=Sampling(max_tokens=5))])
+        assert server.requests[-1].body["max_completion_tokens"] == 5
+        assert "max_completion_tokens is sent instead" in model.notes[0]
+
+
+def test_no_limit_under_any_name(chat):
+    with ScriptedServer(echo, rejects=["max_tokens", "max_completion_tokens"]) as server:
+        model = chat(server)
+        assert model.complete([ask(sampling=Sampling(max_tokens=5))])[0].text == "re hello"
+        assert len(model.notes) == 2 and "no longer sent" in model.notes[1]
+
+
+def test_a_prompt_that_is_too_long_drops_no_limit(chat):
+    with ScriptedServer([faults.too_long(), "yes"]) as server:
+        model = chat(server)
+        assert model.complete([ask(sampling=Sampling(max_tokens=5))])[0].failure == "rejected"
+        model.complete([ask(sampling=Sampling(max_tokens=5))])
+        assert server.requests[-1].body["max_tokens"] == 5 and model.notes == ()
+
+
+def test_a_parameter_that_was_not_sent_is_not_dropped(chat):
+    with ScriptedServer(lambda _: faults.unsupported("seed")) as server:
+        assert chat(server).complete([ask()])[0].failure == "rejected"
+        assert server.calls == 1
+
+
+# ---- the key, and what the environment says ----
+
+
+def leaks(error: BaseException, secret: str) -> bool:
+    """Whether it stands anywhere in what an exception shows or drags along."""
+    shown = "".join(traceback.format_exception(error)) + repr(error) + repr(error.__dict__)
+    return secret in shown or error.__cause__ is not None or error.__context__ is not None
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.wrong_key(KEY),
+        faults.failing(500, KEY),
+        faults.error_with_200(KEY),
+        faults.failing(404, KEY),
+        Fault(503, KEY.encode()),
+    ],
+    ids=["401", "500", "200", "404", "no JSON"],
+)
+def test_the_key_is_in_no_error(chat, fault):
+    with ScriptedServer(lambda _: fault) as server:
+        model = chat(server, retries=0)
+        with pytest.raises(ModelUnavailable) as caught:
+            model.complete([ask()])
+        assert "***" in str(caught.value)
+        assert not leaks(caught.value, KEY)
+        assert KEY not in model.name and KEY not in model.url
+
+
+def test_the_key_is_in_no_note_and_no_detail(chat):
+    said = faults.failing(400, f"seed is not supported for {KEY}", param="seed")
+    with ScriptedServer([said, faults.failing(400, KEY), "yes", faults.failing(500, KEY)]) as server:
+        model = chat(server, concurrency=1, retries=0)
+        completions = model.complete([ask(sampling=Sampling(seed=1)), ask(), ask()])
+        assert [completion.failure for completion in completions] == ["rejected", "", "unreachable"]
+        assert KEY not in repr(completions) and KEY not in repr(model.notes)
+        assert "***" in model.notes[0] and "***" in completions[0].detail
+
+
+def test_the_key_is_in_no_log(chat, caplog):
+    with caplog.at_level("DEBUG"), ScriptedServer([faults.server_error(), "yes"], key=KEY) as server:
+        chat(server).complete([ask()])
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize(("key", "sent"), [(KEY, KEY), (f" {KEY}\n", KEY), ("", "none")])
+def test_the_key_that_is_sent(chat, monkeypatch, key, sent):
+    """That of the caller, whatever stands in the environment for OpenAI."""
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "another")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another\nX-Team: another")
+    with ScriptedServer(echo, key=sent) as server:
+        assert chat(server, key=key).complete([ask()])[0].text == "re hello"
+        assert "another" not in json.dumps(server.requests[0].headers)
+
+
+@pytest.mark.parametrize("key", ["two words", "umläut", "line\nbreak", "\x00", "…"])
+def test_a_key_that_is_none(key):
+    with pytest.raises(SettingsError, match="KGQA_LLM_KEY") as caught:
+        OpenAIChat("m", url="http://localhost", key=key)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_refused_and_nothing_is_sent_on(chat, status, pauses):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(404))
+    target = f"http://127.0.0.1:{other.port}/v1/chat/completions"
+    with ScriptedServer(lambda _: faults.redirected(f"{target}?key=secret", status)) as server:
+        message = rf"{status}, it redirects to {target}, .* --llm .*llm\.model"
+        with pytest.raises(ModelUnavailable, match=message) as caught:
+            chat(server).complete([ask()])
+        assert server.calls == 1 and pauses == [] and "secret" not in str(caught.value)
+    other.close()
+    assert got == []
+
+
+def test_a_redirect_of_the_list_of_models_is_refused_too(chat):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(body=b'{"data": [{"id": "theirs"}]}'))
+    server = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/models", 302))
+    with pytest.raises(ModelUnavailable, match="302, it redirects to http"):
+        OpenAIChat(None, url=f"http://127.0.0.1:{server.port}/v1", key=KEY)
+    server.close(), other.close()
+    assert got == []
+
+
+@pytest.mark.parametrize(
+    "target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"]
+)
+def test_a_redirect_to_anything(chat, target):
+    with ScriptedServer(lambda _: faults.redirected(target)) as server:
+        with pytest.raises(ModelUnavailable, match="307, it redirects to") as caught:
+            chat(server).complete([ask()])
+        assert str(caught.value).isprintable()
+
+
+# ---- sizes ----
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_small_reply_that_unpacks_to_a_huge_one(chat, status):
+    bomb = faults.zipped(300, status)
+    assert len(bomb.body) < 1 << 19
+    with ScriptedServer([bomb, "yes"]) as server:
+        model = chat(server)
+        tracemalloc.start()
+        assert model.complete([ask()])[0].text == "yes"
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("size", "failure"), [(LARGEST_REPLY - 1000, ""), (LARGEST_REPLY + 1, "unreachable")])
+def test_the_size_of_a_reply(chat, size, failure):
+    with ScriptedServer(lambda messages: "x" * (size if messages[-1]["content"] == "long" else 1)) as server:
+        completion, other = chat(server, retries=0).complete([ask("long"), ask()])
+        assert (completion.failure, len(completion.text)) == (failure, 0 if failure else size) and other.text == "x"
+        assert not failure or "larger than 8 MB" in completion.detail
+
+
+def test_openai_needs_a_key_and_a_model():
+    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
+        OpenAIChat("gpt", key=" ")
+    with pytest.raises(SettingsError, match="name"):
+        OpenAIChat(None, key=KEY)
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
+        OpenAIChat("gpt", key="two words")
+
+
+def test_openai_itself(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another")
+    with ScriptedServer(["yes", faults.wrong_key()], key=KEY) as server:
+        monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
+        model = chat(server, url=None)
+        assert model.complete([ask()])[0].text == "yes"
+        assert server.requests[0].headers["openai-organization"] == "my-organisation"
+        with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
+            model.complete([ask()])
+
+
+# ---- the model that a server has ----
+
+
+def test_the_first_model_is_asked_for_once(chat, pauses):
+    with ScriptedServer(echo, models=["first", "second"], key=KEY) as server:
+        model = chat(server, model=None)
+        assert model.name == "first"
+        model.complete([ask(), ask()])
+        assert {request.body["model"] for request in server.requests} == {"first"}
+        assert server.listings == 1 and pauses == []
+
+
+def test_a_server_without_models(chat, pauses):
+    with ScriptedServer(models=[]) as server, pytest.raises(ModelUnavailable, match="lists no models"):
+        chat(server, model=None, retries=2)
+    assert server.listings == 3 and len(pauses) == 2
+
+
+def test_a_server_that_does_not_say_its_models(chat):
+    with ScriptedServer(key="other") as server, pytest.raises(ModelUnavailable, match="KGQA_LLM_KEY") as caught:
+        chat(server, model=None)
+    assert not leaks(caught.value, KEY)
+    with pytest.raises(ModelUnavailable, match="(?i)refused.*name the model"):
+        chat(server, model=None, retries=0)
+
+
+# ---- options ----
+
+
+@pytest.mark.parametrize("options", [{"concurrency": 0}, {"retries": -1}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_options_that_are_none(options):
+    with pytest.raises(ValueError, match="concurrency"):
+        OpenAIChat("m", url="http://localhost", **options)
+
+
+# ---- the end ----
+
+
+def test_errors_of_the_programmer_are_raised(chat):
+    with ScriptedServer(echo) as server:
+        model = chat(server)
+        with pytest.raises(TypeError):
+            model.complete([ask(), ask(sampling=Sampling(extra_body={"a": object()}))])
+        with pytest.raises(ValueError):
+            model.complete([ask(sampling=Sampling(temperature=float("nan")))])
+        with pytest.raises(AttributeError):
+            model.complete(["no prompt"])
+        assert model.complete([ask()])[0].text == "re hello"
+
+    def broken(_: float) -> None:
+        raise ZeroDivisionError
+
+    with ScriptedServer([faults.server_error()]) as server, pytest.raises(ZeroDivisionError):
+        chat(server, sleep=broken).complete([ask()])
+
+
+def test_it_is_closed_once_and_for_all(chat):
+    with ScriptedServer(echo) as server:
+        model = chat(server)
+        model.complete([ask()])
+        model.close()
+        model.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            model.complete([ask()])
+
+
+def test_whoever_waits_hears_that_it_was_closed(chat):
+    with ScriptedServer(lambda _: faults.hangs(60)) as server:
+        model = chat(server, concurrency=1, timeout=0.5, retries=0)
+        caught: list[BaseException] = []
+
+        def question() -> None:
+            try:
+                model.complete([ask(), ask()])
+            except RuntimeError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=question)
+        thread.start()
+        while not server.calls:
+            time.sleep(0.01)
+        model.close()
+        thread.join(5)
+        assert "closed" in str(caught[0])
+
+
+def test_a_client_that_is_forgotten_leaves_no_threads(chat):
+    with ScriptedServer(echo) as server:
+        before = threading.active_count()
+        model = OpenAIChat("m", url=server.url)
+        model.complete([ask() for _ in range(4)])
+        del model
+        gc.collect()
+        deadline = time.monotonic() + 5
+        while any(thread.name == "kgqa-llm" for thread in threading.enumerate()):
+            assert time.monotonic() < deadline, threading.active_count() - before
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["interrupted", "at its end"])
+def test_a_server_that_hangs_does_not_keep_the_program(how):
+    """The user interrupts while a reply is awaited; the main thread ends while another awaits one."""
+    program = f"""
+        import sys, threading
+        from kgqa.llm.client import Message, Prompt
+        from kgqa.llm.backends.openai import OpenAIChat
+
+        model = OpenAIChat("m", url=sys.argv[1])
+        prompts = [Prompt((Message("user", "hello"),), "decide")] * 3
+        if {how == "interrupted"}:
+            try:
+                model.complete(prompts)
+            except KeyboardInterrupt:
+                print("interrupted")
+        else:
+            threading.Thread(target=model.complete, args=(prompts,), daemon=True).start()
+            sys.stdin.read()
+    """
+    with ScriptedServer(lambda _: faults.hangs(60)) as server:
+        command = [sys.executable, "-c", textwrap.dedent(program), server.url]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            deadline = time.monotonic() + 30
+            while server.calls < 3 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if how == "interrupted":
+                process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=20)  # closes its input
+        assert server.calls == 3 and process.returncode == 0
+        assert ("interrupted" in said) is (how == "interrupted")
+
+
+def test_the_library_may_be_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailable, match="kgqa\\[openai\\]"):
+        OpenAIChat("m", url="http://localhost")
+
+
+def test_what_is_too_late_is_given_up_and_what_was_not_sent_never_is(chat):
+    def slow(messages):
+        time.sleep(0.5 if "slow" in messages[-1]["content"] else 0)
+        return "yes"
+
+    with ScriptedServer(slow) as server:
+        model = chat(server, concurrency=2)
+        received = {}
+        with pytest.raises(TimeoutError):
+            model.complete(
+                [ask("fast"), *(ask(f"slow {n}") for n in range(8))],
+                deadline=time.monotonic() + 0.25,
+                on_completion=received.__setitem__,
+            )
+        assert received[0].text == "yes" and len(received) == 1
+        assert model.complete([ask("the next question")])[0].text == "yes"
+        assert server.calls == 4  # the fast one, two that were under way, and the next
+
+
+def test_replies_that_came_before_an_error_are_kept(chat, tmp_path):
+    def failing(messages):
+        text = messages[-1]["content"]
+        if text == "bad" and not paid:
+            time.sleep(0.3)
+            return faults.wrong_key("sk-no")
+        return f"re {text}"
+
+    paid: list[str] = []
+    prompts = [ask(text) for text in ("a", "b", "bad", "c")]
+    with ScriptedServer(failing) as server:
+        replay = Replay(tmp_path / "kept.sqlite", model=chat(server))
+        with pytest.raises(ModelUnavailable):
+            replay.complete(prompts)
+        paid.append("now")
+        assert [each.text for each in replay.complete(prompts)] == ["re a", "re b", "re bad", "re c"]
+        assert server.calls == 5
+        replay.close()

@@ -1,0 +1,127 @@
+"""Which parameter an error is about, in the words of many servers, and what is then left off."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.llm.backends.parameters import SupportedParameters, refused_parameter
+from kgqa.llm.client import Sampling
+
+SENT = [
+    "temperature",
+    "top_p",
+    "seed",
+    "max_tokens",
+    "response_format",
+    "structured_outputs",
+    "logprobs",
+    "enable_thinking",
+]
+
+
+def forbidden(*loc: str) -> dict:
+    return {"type": "extra_forbidden", "loc": list(loc), "msg": "Extra inputs are not permitted", "input": "seed"}
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        # in a field of its own
+        ({"message": "Unsupported value.", "param": "temperature", "code": "unsupported_value"}, "temperature"),
+        ({"message": "Invalid schema for response_format 'choice'.", "param": "response_format"}, "response_format"),
+        ({"message": "Invalid value.", "param": "response_format.json_schema"}, "response_format"),
+        ({"error": {"message": "Unsupported.", "param": "seed"}}, "seed"),
+        ({"detail": [forbidden("body", "seed")]}, "seed"),
+        ({"object": "error", "message": {"detail": [forbidden("body", "top_p")]}}, "top_p"),
+        ({"message": [forbidden("body", "structured_outputs", "choice")]}, "structured_outputs"),
+        # in words
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "max_tokens",
+        ),
+        (
+            "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) is.",
+            "temperature",
+        ),
+        ("Unrecognized request argument supplied: structured_outputs", "structured_outputs"),
+        ("Unrecognized request arguments supplied: seed, enable_thinking", "seed"),
+        ("Unknown parameter: 'seed'.", "seed"),
+        ('Invalid JSON payload received. Unknown name "seed": Cannot find field.', "seed"),
+        ("property 'logprobs' is unsupported, did you mean 'log'?", "logprobs"),
+        ("`logprobs` is not supported with this model", "logprobs"),
+        ("Input validation error: `temperature` must be strictly positive", "temperature"),
+        ("This model does not support temperature", "temperature"),
+        ("the model doesn't support the seed parameter", "seed"),
+        ("seed is not supported", "seed"),
+        ("seed: Extra inputs are not permitted", "seed"),
+        ("`temperature` and `top_p` cannot both be specified for this model.", "temperature"),
+        ("top_p cannot be used with this model", "top_p"),
+        ("top_p is currently not supported.", "top_p"),
+        ("This response_format type is unavailable now: response_format is not available", "response_format"),
+        ("'response_format.type' must be 'json_schema'", "response_format"),
+        (
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 1}]",
+            "seed",
+        ),
+        ('{"detail":[{"type":"extra_forbidden","loc":["body","top_p"],"msg":"no","input":0}]}', "top_p"),
+        ("unknown field enable_thinking; temperature is not supported", "enable_thinking"),
+        # about something else
+        ({"message": "Invalid type for 'messages[0].content'.", "param": "messages[0].content"}, None),
+        (
+            {"message": "'max_tokens' is too large: 5000. The maximum context length is 4096.", "param": "max_tokens"},
+            None,
+        ),
+        ("max_tokens must be at most 4096", None),
+        ("Your prompt exceeds the limit; 'temperature' is not supported.", None),
+        ("The prompt was flagged by the content filter: what is the temperature of the sun?", None),
+        ("[{'type': 'extra_forbidden', 'loc': ('body', 'user'), 'msg': 'no', 'input': \"'seed'\"}]", None),
+        ("Unsupported parameter: 'logit_bias'", None),
+        ("frequency_temperature is not supported", None),
+        ({"detail": [{"loc": None}, "seed", {"loc": [1, 2]}]}, None),
+        ({"param": 7, "message": ""}, None),
+        ("", None),
+        (None, None),
+        (["seed"], None),
+    ],
+)
+def test_which_parameter_an_error_is_about(error, name):
+    assert refused_parameter(error, SENT) == name
+
+
+def test_only_what_was_sent_is_meant():
+    assert refused_parameter({"message": "no", "param": "seed"}, ["temperature"]) is None
+
+
+SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=3, max_tokens=10, extra_body={"min_p": 0.1})
+
+
+def test_what_is_sent():
+    assert SupportedParameters().of(SAMPLING) == {
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "seed": 3,
+        "max_tokens": 10,
+        "min_p": 0.1,
+    }
+    assert SupportedParameters().of(Sampling(temperature=None)) == {}
+    assert SupportedParameters().of(Sampling(extra_body={"temperature": 1})) == {"temperature": 1}
+    assert SupportedParameters().of(SAMPLING, more_tokens=5)["max_tokens"] == 15
+    assert "max_tokens" not in SupportedParameters().of(Sampling(), more_tokens=5)
+
+
+def test_what_is_dropped_stays_away():
+    parameters = SupportedParameters()
+    assert parameters.drop("seed") and not parameters.drop("seed")
+    parameters.drop("min_p")
+    assert parameters.of(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 10}
+
+
+def test_the_limit_has_two_names():
+    parameters = SupportedParameters()
+    parameters.drop("max_tokens")
+    assert parameters.limit == "max_completion_tokens"
+    assert parameters.of(SAMPLING)["max_completion_tokens"] == 10
+    parameters.drop("max_completion_tokens")
+    assert parameters.limit is None
+    assert parameters.of(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "seed": 3, "min_p": 0.1}
+    assert parameters.of(Sampling(extra_body={"max_tokens": 7})) == {"temperature": 0.0}

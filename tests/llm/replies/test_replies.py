@@ -1,0 +1,744 @@
+"""Reading replies: every form that is accepted, the traps, and that no text makes a reader raise."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.llm.replies.answers import read_answers, read_numbered_answers
+from kgqa.llm.replies.choices import read_choice, read_verdict
+from kgqa.llm.replies.indices import read_indices
+from kgqa.llm.replies.json_values import read_json
+from kgqa.llm.replies.scores import read_scores
+
+from ...conftest import SOAK
+
+AB = ("A", "B")
+RELEVANCE = ("RELEVANT", "NOT RELEVANT")
+YES_NO = ("YES", "NO")
+SIZE, K = 5, 3
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "indices": lambda text: read_indices(text, size=SIZE, k=K).value,
+    "compare": lambda text: read_choice(text, options=AB).value,
+    "relevance": lambda text: read_choice(text, options=RELEVANCE).value,
+    "yes or no": lambda text: read_choice(text, options=YES_NO).value,
+    "verdict": lambda text: None if (verdict := read_verdict(text)) == "unparsed" else verdict,
+    "scores": lambda text: read_scores(text, size=SIZE).value,
+    "answers": lambda text: read_answers(text).value,
+    "json": lambda text: read_json(text)[0],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[3, 1, 2]", (2, 0, 1)),
+        ("3, 1, 2", (2, 0, 1)),
+        ("3 > 1 > 2", (2, 0, 1)),
+        ("(3, 1)", (2, 0)),
+        ("**[3, 1]**", (2, 0)),
+        ("[[3, 1]]", (2, 0)),
+        ('["3", "1"]', (2, 0)),
+        ("[Path 3, Path 1]", (2, 0)),
+        ("[3; 1]", (2, 0)),
+        ("\uff13\uff0c\uff11", (2, 0)),
+        ("[3][1]", (2, 0)),
+        ("[3] > [1] > [2]", (2, 0, 1)),
+        ("2\n1", (1, 0)),
+        ("3\n\nThis path leads to the capital.", (2,)),
+        ("Answer: [3,1]", (2, 0)),
+        ("Answer: 3 (people.person.born 1990), 1 (x)", (2, 0)),
+        ("Selected: 4, 2", (3, 1)),
+        ("Selected paths: **3, 1**", (2, 0)),
+        ("Selected: [4, 2], because 3 is far.", (3, 1)),
+        ("Top 3: [4, 1, 2]", (3, 0, 1)),
+        ("The best paths are 3 and 1.", (2, 0)),
+        ("The best paths are [3] and [1].", (2, 0)),
+        ("The most relevant path is [3].", (2,)),
+        ("<answer>[3,1]</answer>", (2, 0)),
+        ("Final Answer: \\boxed{[3, 1]}", (2, 0)),
+        ('{"selected": [3, 1]}', (2, 0)),
+        ('{"paths": ["3"]}', (2,)),
+        ('{"selected": "3, 1"}', (2, 0)),
+        ('{"selected": [3, 1], "rejected": [2]}', (2, 0)),
+        ('{"reasoning": "[1, 2] no", "selected": [3]}', (2,)),
+        ('[{"index": 3}, {"index": 1}]', (2, 0)),
+        ("{'selected': [3, 1]}", (2, 0)),
+        ("```json\n[\n  3,\n  1\n]\n```", (2, 0)),
+        ("Answer: [3, 1", (2, 0)),
+        ("1. [3]\n2. [1]", (2, 0)),
+        ("1. Path 3 (0.9)\n2. Path 1", (2, 0)),
+        ("1. 3\n2. 1", (2, 0)),
+        ("- 3\n- 1", (2, 0)),
+        ("* Path 3: x\n* Path 1: y", (2, 0)),
+        ("3. people.person\n1. location", (2, 0)),
+        ("[3] people.person\n[1] location", (2, 0)),
+        # nothing selected
+        ("[]", ()),
+        ('{"selected": []}', ()),
+        ("none", ()),
+        ("None of the paths are relevant.", ()),
+        ("Selected: none", ()),
+        # the last list counts, before what is said about it
+        ("I first thought [1, 2] but the final is [3, 1].", (2, 0)),
+        ("[1, 2, 3, 4, 5] all were considered. Selected: [5]", (4,)),
+        ("I considered 12 paths.\nAnswer: [3]", (2,)),
+        ("Selected: [4, 2]\nNote that [1] is weak.", (3, 1)),
+        ("Selected: [2, 1]\n\nExplanation:\n1. [2] asks\n2. [1] helps", (1, 0)),
+        ("<think>[1] or [2]</think>[3]", (2,)),
+        # what is no number of the prompt
+        ("[-2, 3]", (2,)),
+        ("[2.5, 3]", (2,)),
+        ("[1-3, 2]", (1,)),
+        ("[99999999999999999999999, 1]", (0,)),
+        ("[9, 1]", (0,)),
+        ("[1, 1, 2]", (0, 1)),
+        ("[1,2,3,4,5]", (0, 1, 2)),
+        ('{"selected": [3.0, true, "1"]}', (0,)),
+        # no list
+        ("", None),
+        ("I considered 12 paths.", None),
+        ("In 1990 there were 3.", None),
+        ("[E1] leads to 5 paths", None),
+        ("The number of paths: 3", None),
+        ("[9]", None),
+        ("Answer: 1-3", None),
+        ("[1 - 3]", None),
+        ("[three]", None),
+        ("[\u00b2]", None),
+        ("I do not select [2].", None),
+        ("[3] is irrelevant", None),
+        ("1. people.person\n2. location", None),  # its own numbering, or the prompt's
+        ("[1] x\n[2] y\n[3] z\n[4] w", None),  # walks through all
+        ("<think>[1, 2]", None),
+    ],
+)
+def test_indices(text, expected):
+    reading = read_indices(text, size=SIZE, k=K)
+    assert reading.value == expected
+    assert bool(reading.problem) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("[3, 1]", False),
+        ("Selected: [4, 2]", False),
+        ('{"selected": [3]}', False),
+        ("[3] > [1]", False),
+        ("[]", False),
+        ("```json\n[\n  3,\n  1\n]\n```", False),
+        ("3, 1", True),
+        ("[1, 1]", True),
+        ("[9, 1]", True),
+        ("[1, 2, 3, 4]", True),
+        ("{'selected': [3]}", True),
+    ],
+)
+def test_what_of_a_list_was_mended(text, repaired):
+    assert read_indices(text, size=SIZE, k=K).repaired is repaired
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[A]", "A"),
+        ("A", "A"),
+        ("b", "B"),
+        ("**A**", "A"),
+        ('"A."', "A"),
+        ("(B)", "B"),
+        ("\u3010A\u3011", "A"),
+        ("$\\boxed{A}$", "A"),
+        ("\\boxed{\\text{B}}", "B"),
+        ("Candidate A", "A"),
+        ("Answer:B", "B"),
+        ("**Answer:** B", "B"),
+        ("**Final Answer:**\n\n[B]", "B"),
+        ("<answer>B</answer>", "B"),
+        ("The better candidate is B.", "B"),
+        ("I prefer B.", "B"),
+        ("I choose [A] over [B].", "A"),
+        ("Between [A] and [B], I choose [B].", "B"),
+        ("[A] is better than [B].", "A"),
+        ("B because it asks for it", "B"),
+        ('{"choice": "A"}', "A"),
+        ('{"answer": "A"}', "A"),
+        ("{'choice': 'A'}", "A"),
+        ('```json\n{"answer": "B",}\n```', "B"),
+        ('{"reason": "[A] is worse", "choice": "B"}', "B"),
+        # reasons first, or afterwards
+        ("[A] is about the anthem, [B] is about the capital. Answer: [B]", "B"),
+        ("A leads to X. B leads to Y.\n[B]", "B"),
+        ("Candidate A: leads to the capital.\nCandidate B: leads to the anthem.\n\nBetter: B", "B"),
+        ("[B]\n\nReason: [B] asks for the anthem; [A] ends at the capital.", "B"),
+        ("Answer: B. A ends too early.", "B"),
+        ("Choice: [A]\nConfidence: high", "A"),
+        ("[A]\nAnswer: B", "B"),
+        ("A asks for the anthem and B does not.\n[A]", "A"),
+        ("A asks for the anthem, B does not. [A]", "A"),
+        ("Is it [A]? [B]", "B"),
+        ("<think>[A] hm</think>\n[B]", "B"),
+        # no decision
+        ("", None),
+        ("C", None),
+        ("[A] or [B]", None),
+        ("[A][B]", None),
+        ("[A, B]", None),
+        ("A and B", None),
+        ("A\nB", None),
+        ("both", None),
+        ("Answer: A or B", None),
+        ("Answer: A/B", None),
+        ("Answer: neither", None),
+        ("[A] leads there. Answer: neither of them", None),
+        ("Neither [A] nor [B].", None),
+        ("I'm torn between [A] and [B].", None),
+        ("Which is better: A or B? I think B is.", None),
+        ("[A] leads to X. [B] leads to Y.", None),
+        ("A: about the capital\nB: about the anthem", None),
+        ("[A]: about the capital\n[B]: about the anthem", None),
+        ("A good path would lead to the anthem.", None),
+        ("Candidate A leads to the anthem.", None),
+        ("Answer: A path that leads there", None),
+        ("Answer: A. R. Rahman", None),
+        ("I prefer a longer path.", None),
+        ("I would not choose [A].", None),
+        ("The answer is not [A].", None),
+        ("[A] is not better than [B].", None),
+        ("[A]?", None),
+        ("A" + " " * 400 + "or B", None),
+        ('{"choice": "A", "B"}', None),
+        ('{"choice": "A or B"}', None),
+        ('{"choice": "A", "choice": "B"}', None),
+        ('{"reason": "[A] is worse"}', None),
+        ("<think>[A] hm", None),
+    ],
+)
+def test_choice_of_two(text, expected):
+    reading = read_choice(text, options=AB)
+    assert reading.value == expected
+    assert bool(reading.problem) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("RELEVANT", "RELEVANT"),
+        ("[RELEVANT]", "RELEVANT"),
+        ("Relevant. It adds the capital.", "RELEVANT"),
+        ("NOT RELEVANT", "NOT RELEVANT"),
+        ("not relevant", "NOT RELEVANT"),
+        ("[NOT_RELEVANT]", "NOT RELEVANT"),
+        ("Answer: Not-Relevant.", "NOT RELEVANT"),
+        ("not\nrelevant", "NOT RELEVANT"),
+        ("not\xa0relevant", "NOT RELEVANT"),
+        ("Conclusion: the candidate is [NOT RELEVANT]", "NOT RELEVANT"),
+        ("irrelevant", None),
+        ("[IRRELEVANT]", None),
+        ("non-relevant", None),
+        ("NOTRELEVANT", None),
+        ("Answer: irrelevant", None),
+        ("Answer: not at all relevant", None),
+        ("NOT [RELEVANT]", None),
+        ("Not[RELEVANT]", None),
+        ("not\n[RELEVANT]", None),
+        ("NOT **RELEVANT**", None),
+        ("NOT: RELEVANT", None),
+        ("It is NOT very RELEVANT", None),
+        ("isn't [RELEVANT]", None),
+        ("RELEVANT or NOT RELEVANT", None),
+        ("The candidate is not relevant.", None),
+    ],
+)
+def test_not_relevant_is_never_relevant(text, expected):
+    assert read_choice(text, options=RELEVANCE).value == expected
+
+
+@pytest.mark.parametrize("options", [AB, RELEVANCE, YES_NO])
+def test_what_of_a_choice_was_mended(options):
+    first = options[0]
+    for text in (first, f"[{first}]", f"Answer: [{first}]", json.dumps({"choice": first})):
+        assert read_choice(text, options=options).repaired is False
+    for text in (first.lower(), f"Answer: {first}", f"**{first}**", f"{{'choice': '{first}'}}"):
+        reading = read_choice(text, options=options)
+        assert (reading.value, reading.repaired) == (first, True)
+
+
+DOUBTS = [
+    "",
+    "not sure",
+    "yes and no",
+    "Yes. And no.",
+    "Yes/No",
+    "[YES/NO]",
+    "[YES]/[NO]",
+    "YES or NO?",
+    "YES\nNO",
+    "No, yes",
+    "Yes? No.",
+    "No idea",
+    "Nope",
+    "No doubt it is sufficient.",
+    "No. 1 is the capital.",
+    "I would say yes.",
+    "Maybe yes",
+    "Yes, but I am not sure",
+    "Yes. However, the date is missing.",
+    "Yes, if the anthem is meant.",
+    "[YES] maybe",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, None) for text in DOUBTS),
+        ("Yes.", "YES"),
+        ("[Yes]", "YES"),
+        ("The path asks it. [YES]", "YES"),
+        ("The answer is yes.", "YES"),
+        ("Answer found: YES", "YES"),
+        ("Whether the path asks it or not\n[YES]", "YES"),
+        ("{Yes}. The answer is {Tokyo}.", "YES"),
+        ("No, the triples do not say so.", "NO"),
+        ("[NO] The triples do not contain it.", "NO"),
+        ("Answer found: no", "NO"),
+    ],
+)
+def test_yes_or_no(text, expected):
+    assert read_choice(text, options=YES_NO).value == expected
+    assert read_verdict(text) == {"YES": "yes", "NO": "no", None: "unparsed"}[expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"sufficient": true}', "yes"),
+        ('{"sufficient": false}', "no"),
+        ('{"answerable": "yes"}', "yes"),
+        ("{'sufficient': True}", "yes"),
+        ('{"sufficient": true', "yes"),
+        ('{"verdict":"YES"}', "yes"),
+        ("Sufficient: Yes\nAnswer: Tokyo", "yes"),
+        ("Answer: Tokyo\nSufficient: No", "no"),
+        ("{No}. The triples are not enough.", "no"),
+        ('{"A": {"Sufficient": "Yes", "Answer": "No Country"}, "R": "x"}', "yes"),
+        ('{"Sufficient": "No", "Answer": "Yes"}', "no"),
+        ('{"Sufficient": "Unknown", "Answer": "Yes"}', "unparsed"),
+        ('{"sufficient": "partially", "answer": "yes"}', "unparsed"),
+        ('{"sufficient": null}', "unparsed"),
+        ('{"sufficient": 1}', "unparsed"),
+        ('{"sufficient": "yes" or "no"}', "unparsed"),
+        ('{"sufficient": "no", "sufficient": "yes"}', "unparsed"),
+        ("Sufficient: not sure", "unparsed"),
+        ("Not sufficient: yes", "unparsed"),
+        ("insufficient", "unparsed"),
+        ("Is it sufficient: yes or no?", "unparsed"),
+        ("[YES]\nAnswer: unknown", "unparsed"),
+    ],
+)
+def test_verdict(text, expected):
+    assert read_verdict(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1: 0.8\n2: 0.1", (0.8, 0.1)),
+        ("1. relation (Score: 0.4)\n2. other (Score: 0.6): it was in 1990", (0.4, 0.6)),
+        ("[1] [E1] -> a: 0.8\n[2] [E1] -> b: 0.3", (0.8, 0.3)),
+        ("**1.** 0.8\n**2.** 0.3", (0.8, 0.3)),
+        ("1) people.born - 0.8\n2) x: 0.1", (0.8, 0.1)),
+        ("1. 1990 census: 0.4", (0.4, None)),
+        ("2: 0.8 (good)\n1: 0.1 because 1990", (0.1, 0.8)),
+        ("1: 0.8, 2: 0.1", (0.8, 0.1)),
+        ("1: 8/10\n2: 50%", (0.8, 0.5)),
+        ("Path 1: 0.8", (0.8, None)),
+        ("3: 0.8\n1: 0.2", (0.2, None)),
+        ("0.8, 0.1", (0.8, 0.1)),
+        ("Scores: [0.8, 0.1]", (0.8, 0.1)),
+        ('{"1": 0.8}', (0.8, None)),
+        ('[{"index":1,"score":0.8}]', (0.8, None)),
+        ('{"index":1,"score":0.8}\n{"index":2,"score":0.3}', (0.8, 0.3)),
+        ('{"scores": {"1": 0.8, "2": "0.3"}}', (0.8, 0.3)),
+        ('{"scores":[0.8,0.1]}', (0.8, 0.1)),
+        ("{'scores': [0.8, 0.1", (0.8, 0.1)),
+        # scales
+        ('{"scores":[8,1]}', (0.8, 0.1)),
+        ('{"scores":[80,5]}', (0.8, 0.05)),
+        ('{"scores":[1,0]}', (1.0, 0.0)),
+        ('{"scores":[800,0.5]}', (None, 0.5)),
+        ('{"scores":[-1,0.5]}', (None, 0.5)),
+        ('{"scores":[-1,5]}', None),
+        # no numbers
+        ("1: nan\n2: 0.3", (None, 0.3)),
+        ('{"scores":[NaN,0.5]}', (None, 0.5)),
+        ('{"scores":[Infinity,0.5]}', (None, 0.5)),
+        ('{"scores":[NaN,NaN]}', None),
+        ('{"1": true}', None),
+        ("1. born in 1990", None),
+        ("", None),
+        # which is which cannot be told
+        ('{"scores":[0.8,0.1,0.2]}', None),
+        ('{"scores":[0.8]}', None),
+        ("0: 0.8\n1: 0.2", None),
+    ],
+)
+def test_scores(text, expected):
+    reading = read_scores(text, size=2)
+    assert reading.value == (None if expected is None else pytest.approx(expected))
+    assert bool(reading.problem) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"answers": ["Tokyo", "Kyoto"]}', ("Tokyo", "Kyoto")),
+        ('```json\n{"answers": ["Tokyo",]}\n```', ("Tokyo",)),
+        ('Lisbon is the capital.\n{"answers": ["Atlantic Ocean"]}', ("Atlantic Ocean",)),
+        ('{"answers": [2, 2.5, true]}', ("2", "2.5", "true")),
+        ('{"answers": [{"name": "Tokyo"}]}', ("Tokyo",)),
+        ('{"answers": "Tokyo; Kyoto"}', ("Tokyo", "Kyoto")),
+        ('{"A": {"Sufficient":"Yes","Answer":"Tokyo"},"R":"x"}', ("Tokyo",)),
+        ('["Tokyo"]', ("Tokyo",)),
+        ('{"answers": ["To\u202ekyo\\u0007\\ud800", "", "Tokyo"]}', ("Tokyo",)),
+        ("Answer: Tokyo; Kyoto", ("Tokyo", "Kyoto")),
+        ('**Answer:** "Tokyo"', ("Tokyo",)),
+        ("Answers:\n- Tokyo\n- Kyoto", ("Tokyo", "Kyoto")),
+        ("So the answer is {Washington, D.C.}.", ("Washington, D.C.",)),
+        ("{Yes}. The answer is {Tokyo}, {Kyoto}.", ("Tokyo", "Kyoto")),
+        ('{"answers": []}', ()),
+        ('{"answers": null}', ()),
+        ("Answer: none", ()),
+        ("{No}", None),
+        ("Tokyo", None),
+        ("Answer:", None),
+        ("The answer is 42.", None),
+        ("I picked [1] and [2]", None),
+        ('{"reason": "x"}', None),
+        ("", None),
+    ],
+)
+def test_answers(text, expected):
+    reading = read_answers(text)
+    assert reading.value == expected
+    assert bool(reading.problem) == (expected is None)
+
+
+def test_answers_are_cut():
+    reading = read_answers(json.dumps({"answers": [f"{i} " + "x" * (600 if not i else 1) for i in range(300)]}))
+    assert reading.value is not None and reading.repaired
+    assert len(reading.value) == 200
+    assert max(map(len, reading.value)) == 500
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1}', ({"a": 1}, False)),
+        ('x [1, 2] y {"a": [1]} z', ({"a": [1]}, False)),
+        ('```json\n{"a": 1,}\n```', ({"a": 1}, True)),
+        ("{'a': True, 'b': None}", ({"a": True, "b": None}, True)),
+        ('{"a": {"b": 1}, "c": 2', ({"a": {"b": 1}, "c": 2}, True)),
+        ('I write {"x": as asked. {"answers": ["x"]}', ({"answers": ["x"]}, False)),
+        ('{"a": 1, "a": 2}', ({"a": [1, 2]}, False)),
+        ("not {a} json, see [b]", (None, False)),
+        ("", (None, False)),
+        ("[" * 50_000, (None, False)),
+        ('{"a":' * 20_000, (None, False)),
+        ("[-" + "9" * 6000 + "]", (None, False)),  # more digits than Python reads
+    ],
+)
+def test_json(text, expected):
+    assert read_json(text) == expected
+
+
+@pytest.mark.parametrize("text", [None, 5, b"[1]", ["[1]"]])
+def test_what_is_no_text_is_an_empty_reply(text):
+    assert all(read(text) is None for read in READERS.values())
+
+
+@pytest.mark.parametrize(("size", "k"), [(0, 3), (5, 0), (0, 0), (-1, -1)])
+def test_nothing_to_select_from(size, k):
+    assert not read_indices("[1, 2]", size=size, k=k).value
+    assert read_scores("1: 0.5", size=size).value in (None, *([(0.5, None, None, None, None)] if size == 5 else []))
+
+
+def test_no_options():
+    assert read_choice("[A]", options=()).value is None
+    assert read_choice("[]", options=("",)).value is None
+
+
+def test_only_the_end_of_a_reply_is_read():
+    assert read_indices("[1, 2] " + "word " * 300_000 + "\n[3]", size=SIZE, k=K).value == (2,)
+    assert read_choice("[A]" + " word" * 300_000, options=AB).value is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["[", "*", " ", '{"a"{"a"', '["a" b ', '[ "', "[3] ", "[A] ", "Answer: ", '{"a": 1} ', "1: 0.8\n", "\ud800", "\\"],
+)
+def test_junk_takes_no_time(piece):
+    """Patterns that fail slowly would hold up a whole run; half a second for a reader is the worst measured."""
+    text = piece * (60_000 // len(piece))
+    start = time.process_time()
+    for read in READERS.values():
+        read(text)
+    assert time.process_time() - start < 10
+
+
+PIECES = [
+    *(
+        "[A]",
+        "[B]",
+        "A",
+        "b.",
+        "**A**",
+        "[RELEVANT]",
+        "NOT RELEVANT",
+        "not ",
+        "irrelevant",
+        "[YES]",
+        "No",
+        "yes, ",
+        "{Yes}",
+    ),
+    *("[3, 1, 2]", "[1]", "[]", "3, 1", "[9, -1, 2.5]", "1-3", "[3] > [1]", "1. ", "2) ", "- ", "99999999999999999999"),
+    *(
+        "Answer: ",
+        "Final answer is ",
+        "Choice:",
+        "Selected: ",
+        "I choose ",
+        " is better than ",
+        "both",
+        "or ",
+        "not sure",
+    ),
+    *(
+        "<think>",
+        "</think>",
+        "```json\n",
+        "```",
+        "\n",
+        " ",
+        ". ",
+        "? ",
+        ", ",
+        "Score: 0.4",
+        "0.8",
+        "80%",
+        "8/10",
+        "nan",
+        "1: ",
+    ),
+    *(
+        '{"choice": "A"}',
+        '{"selected": [3, 1]}',
+        '{"answers": ["a", "b"]}',
+        '{"sufficient": true}',
+        '{"scores": [0.8, 7]}',
+    ),
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "'",
+        ":",
+        "{'a': ",
+        '{"1": 0.8,',
+        '"index": 1',
+        "null",
+        "NaN",
+        "\\u",
+        "\\",
+        "$\\boxed{",
+        "{{",
+    ),
+    *(
+        "\ud800",
+        "\x00",
+        "\x01",
+        "\x1b[31m",
+        "\u202e",
+        "\u3010A\u3011",
+        "\uff11",
+        "\u0663",
+        "\u2028",
+        "\U0001f600",
+        "\u0130",
+    ),
+]
+replies = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
+
+
+# a model's own answers: numbers without quotes are places in the list it was shown
+@pytest.mark.parametrize(
+    ("reply", "of_five", "of_none"),
+    [
+        ("[1]", (0,), None),
+        ("[1].", (0,), None),
+        ("{1}", (0,), None),
+        ('{"answer": 1}', (0,), None),
+        ('{"answers": [[1, 2]]}', (0, 1), None),
+        ('{"answers": [{"id": 2}]}', (1,), None),
+        ('{"answers": ["[2]"]}', (1,), None),
+        ("{answer: 1}", (0,), None),
+        ("Answer: 1", (0,), None),
+        ("The answer is: **2**.", (1,), None),
+        ("Answer: 2, 5", (1, 4), None),
+        ("Answer: [1] and [3]", None, None),
+        ("Answers:\n- 3\n- 1", (2, 0), None),
+        ('{"answers": [1, 999]}', (0,), None),
+        ("Answer: 1984", None, None),
+        ("Answer: 1,234", None, None),
+        ("Answer: 1-3", None, None),
+        ("Answer: 3 to 5", None, None),
+        ("Answer: [2] Paris", None, None),
+        ('{"answers": [1, 3.5]}', None, None),
+        ('{"answers": ["Paris", 1984]}', None, None),
+        ('{"answers": [1e400]}', None, None),
+        ('{"answers": [{"x": "Paris"}]}', None, None),
+        ('{"answers": [1, "Paris"]}', (0, "Paris"), None),
+        ('{"answers": ["1"]}', ("1",), ("1",)),
+        ("{'answer': '3'}", ("3",), ("3",)),
+        ('Answer: "1984"', ("1984",), ("1984",)),
+        ("Answer: 1984-05-12", ("1984-05-12",), ("1984-05-12",)),
+        ("Answer: 12 May 1984", ("12 May 1984",), ("12 May 1984",)),
+        ("Answers:\n1. Paris\n2. Rome", ("Paris", "Rome"), ("Paris", "Rome")),
+        ('{"answers": []}', (), ()),
+        ('{"answers": ["unknown"]}', (), ()),
+        ("Who knows?", None, None),
+    ],
+)
+def test_own_answers(reply, of_five, of_none):
+    for size, expected in ((5, of_five), (0, of_none)):
+        reading = read_numbered_answers(reply, size=size)
+        assert reading.value == expected
+        assert bool(reading.problem) == (expected is None)
+
+
+@given(
+    number=st.integers(0, 10**12),
+    form=st.sampled_from(
+        ["[%s]", '{"answer": %s}', '{"answers": [%s]}', "{answer: %s}", "Answer: %s", "{%s}", "**Answer:** %s."]
+    ),
+    size=st.integers(0, 30),
+)
+def test_a_number_is_an_answer_only_in_quotes(number, form, size):
+    bare = read_numbered_answers(form % number, size=size).value
+    assert bare == ((number - 1,) if 1 <= number <= size else None)
+    quoted = read_numbered_answers(form % f'"{number}"', size=size).value
+    assert quoted == (str(number),)
+
+
+@settings(max_examples=5_000 if SOAK else 400)
+@given(text=replies, size=st.integers(0, 12), k=st.integers(0, 5))
+def test_no_text_makes_a_reader_raise(text, size, k):
+    reading = read_indices(text, size=size, k=k)
+    if reading.value is not None:
+        assert len(reading.value) == len(set(reading.value)) <= k
+        assert all(0 <= index < size for index in reading.value)
+    for options in (AB, RELEVANCE, YES_NO):
+        choice = read_choice(text, options=options)
+        assert choice.value is None or choice.value in options
+        assert bool(choice.problem) == (choice.value is None)
+    assert read_verdict(text) in ("yes", "no", "unparsed")
+    scores = read_scores(text, size=size).value
+    assert scores is None or (len(scores) == size and all(score is None or 0 <= score <= 1 for score in scores))
+    answers = read_answers(text).value
+    assert answers is None or (len(answers) <= 200 and all(answer and answer.isprintable() for answer in answers))
+    own = read_numbered_answers(text, size=size).value or ()
+    texts = [each for each in own if isinstance(each, str)]
+    assert set(own) <= {*texts, *range(size)} and all(each and each.isprintable() for each in texts)
+    quotes = "\"'`\u201c\u201d\u2018\u2019\uff02\uff07"
+    assert not any(each.isdecimal() for each in texts) or any(mark in text for mark in quotes)
+    value, repaired = read_json(text)
+    assert value is None or isinstance(value, dict | list)
+    assert isinstance(repaired, bool)
+
+
+@settings(max_examples=1_000 if SOAK else 100)
+@given(
+    between=st.text(alphabet="_-*[]({<\n:, \"'", min_size=1, max_size=8), close=st.sampled_from(["", "]", "**", "."])
+)
+def test_whatever_stands_between_not_and_relevant(between, close):
+    for reply in (
+        f"not{between}relevant{close}",
+        f"[NOT{between}RELEVANT]",
+        f"NOT{between}[RELEVANT]",
+        f"Answer: not{between}RELEVANT{close}",
+    ):
+        assert read_choice(reply, options=RELEVANCE).value != "RELEVANT", reply
+
+
+def _recorded(data_folder, name: str) -> list[dict[str, Any]]:
+    file = data_folder / "recorded_llm" / name
+    if not file.is_file():
+        pytest.skip(f"{file.name} is not here")
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _fields(row: dict[str, Any]) -> str:
+    """A reply as it was, of which only the fields were kept."""
+    return json.dumps({name: row[name] for name in ("Sufficient", "Answer", "R")})
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "unparsed"),
+    [
+        # 26 replies to another prompt carry no verdict ("Known"), and one neither verdict nor answer
+        ("pog_grailqa_gpt35.jsonl.gz", lambda row: row["results"], {"verdict": 27, "answers": 1}),
+        # 12 say that it is unknown whether it suffices
+        ("aog_simpleqa_qwen3max.jsonl.gz", _fields, {"verdict": 12, "answers": 0}),
+        # names on lines by themselves, which cannot be told from prose
+        ("gnnrag_webqsp_llama2_predictions.jsonl.gz", lambda row: row["prediction"], {"verdict": 852}),
+        (
+            "rog_webqsp_relation_paths_llama2.jsonl.gz",
+            lambda row: "\n".join(row["raw_output"]["paths"]),
+            {"verdict": 852},
+        ),
+        ("grasp_wqsp_gpt41.jsonl.gz", lambda row: row["content"] or "", {"verdict": 99, "indices": 99, "compare": 99}),
+        ("grasp_wqsp_qwen25-7b.jsonl.gz", lambda row: row["content"] or "", {"indices": 99, "compare": 99}),
+    ],
+)
+def test_recorded_replies(data_folder, record_property, name, reply, unparsed):
+    """Real replies go through every reader; where one was asked for such a reply, or none was, as many are read."""
+    texts = [reply(row) for row in _recorded(data_folder, name)]
+    assert texts
+    found = {}
+    for reader, read in READERS.items():
+        found[reader] = sum(read(text) is None for text in texts)
+        record_property(f"unparsed {reader}", f"{found[reader]} of {len(texts)}")
+    print(name, len(texts), "unparsed:", found)
+    assert {reader: found[reader] for reader in unparsed} == unparsed
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "said"),
+    [
+        (
+            "pog_grailqa_gpt35.jsonl.gz",
+            lambda row: row["results"],
+            lambda row: json.loads(row["results"])["A"].get("Sufficient"),
+        ),
+        ("aog_simpleqa_qwen3max.jsonl.gz", _fields, lambda row: row["Sufficient"]),
+    ],
+)
+def test_recorded_verdicts(data_folder, name, reply, said):
+    """What is read is what the field says, and never anything where it says neither."""
+    for row in _recorded(data_folder, name):
+        expected = {"Yes": "yes", "No": "no"}.get(said(row) or "", "unparsed")
+        assert read_verdict(reply(row)) == expected

@@ -1,0 +1,250 @@
+"""Embeddings: vectors of length one that equal sentence-transformers', whatever the batch, from disk or computed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
+from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
+
+TEXTS = [
+    "which city is the capital?",
+    "sports team mascot",
+    "country national anthem, country capital",
+    "person place of birth",
+    "place of birth",
+    "a",
+    "",
+    "???",
+    "1868-09-03",
+    "film directed by Bong Joon-ho",
+    "PARASITE",
+    "parasite",
+    "é ü ß – “quoted” €5",
+    "東京は日本の首都です",
+    "Москва — столица России",
+    "عاصمة مصر",
+    "🙂🙃",
+    "one two three " * 20,
+    "a very long text beyond the limit of tokens " * 60,
+    "Wer hat den Film gedreht, in dem die Schauspielerin die Hauptrolle spielt?",
+]
+
+
+def cosines(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    one, two = (array / np.linalg.norm(array, axis=1, keepdims=True) for array in (one, two))
+    return (one * two).sum(axis=1)
+
+
+@pytest.fixture(scope="module")
+def onnx(encoder) -> OnnxEncoder:
+    assert isinstance(encoder._encoder, OnnxEncoder)
+    return encoder._encoder
+
+
+@pytest.fixture(scope="module")
+def vectors(onnx) -> np.ndarray:
+    return onnx.encode(TEXTS)
+
+
+def test_there_are_twenty_varied_texts():
+    assert len(set(TEXTS)) == 20
+
+
+def test_vectors_have_length_one(vectors):
+    assert vectors.shape == (20, 384)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_cached_vectors_have_length_one_in_half_precision(encoder):
+    assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
+
+
+def test_the_export_equals_sentence_transformers(vectors):
+    from sentence_transformers import SentenceTransformer
+
+    reference = SentenceTransformer(packaged_minilm().source, device="cpu").encode(TEXTS, show_progress_bar=False)
+    assert cosines(vectors, reference).min() >= 0.9999
+
+
+def test_the_torch_encoder_equals_it_too(vectors):
+    torch_vectors = TorchEncoder(packaged_minilm()).encode(TEXTS)
+    assert np.linalg.norm(torch_vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
+    assert cosines(vectors, torch_vectors).min() >= 0.9999
+
+
+def test_a_text_alone_and_among_others_has_one_vector(onnx, vectors):
+    alone = np.concatenate([onnx.encode([text]) for text in TEXTS])
+    assert cosines(alone, vectors).min() > 0.9999
+
+
+def test_vectors_stand_in_the_order_of_their_texts(onnx, vectors):
+    few = TEXTS[:17]  # without the long ones
+    again = onnx.encode((few * 4)[::-1])[::-1]  # more than one batch, each sorted by length
+    assert cosines(again, np.concatenate([vectors[:17]] * 4)).min() > 0.9999
+
+
+def test_similar_texts_are_near(onnx):
+    question, near, far = onnx.encode(["where was she born?", "person place of birth", "sports team arena stadium"])
+    assert question @ near > question @ far + 0.1
+
+
+def test_nothing_to_encode(encoder, onnx):
+    assert len(onnx.encode([])) == len(encoder.encode([])) == len(encoder.encode_questions([])) == 0
+
+
+def test_threads_share_an_encoder(onnx, vectors):
+    results: dict[int, np.ndarray] = {}
+    threads = [
+        threading.Thread(target=lambda i=i: results.__setitem__(i, onnx.encode(TEXTS[i : i + 5]))) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(8):
+        assert cosines(results[i], vectors[i : i + 5]).min() > 0.9999
+
+
+# ---- the cache of vectors ----
+
+
+class CountingEncoder:
+    """Counts what is computed; the vectors are the real ones."""
+
+    def __init__(self, encoder: OnnxEncoder) -> None:
+        self.name = encoder.name
+        self.texts: list[str] = []
+        self._encoder = encoder
+
+    def encode(self, texts):
+        self.texts += texts
+        return self._encoder.encode(texts)
+
+
+def test_vectors_from_disk_are_those_that_were_computed(onnx, tmp_path):
+    counting = CountingEncoder(onnx)
+    first = CachedEncoder(counting, Cache(tmp_path).vectors("m", 384))
+    computed = first.encode(TEXTS)
+    assert sorted(counting.texts) == sorted(TEXTS)
+
+    nothing_new = CountingEncoder(onnx)
+    second = CachedEncoder(nothing_new, Cache(tmp_path).vectors("m", 384))
+    assert np.array_equal(second.encode(TEXTS[::-1])[::-1], computed)
+    assert nothing_new.texts == []
+
+
+def test_a_text_is_computed_once(onnx, tmp_path):
+    counting = CountingEncoder(onnx)
+    encoder = CachedEncoder(counting, None)
+    result = encoder.encode(["team", "mascot", "team"])
+    assert np.array_equal(result[0], result[2])
+    encoder.encode(["mascot", "capital"])
+    assert counting.texts == ["team", "mascot", "capital"]
+
+
+def test_questions_are_not_kept(onnx, tmp_path):
+    vectors = Cache(tmp_path).vectors("m", 384)
+    CachedEncoder(onnx, vectors).encode_questions(["who?"])
+    assert vectors.get(["who?"]) == {}
+
+
+# ---- the export ----
+
+WITHOUT_TORCH = """
+import json, sys
+from pathlib import Path
+from kgqa.cache import Cache
+from kgqa.rank.embedding.encoder import open_encoder
+told = []
+vectors = open_encoder(Cache(Path(sys.argv[1])), say=told.append).encode(["sports team mascot"])
+heavy = [name for name in ("torch", "transformers", "sentence_transformers", "onnx") if name in sys.modules]
+print(json.dumps({"heavy": heavy, "told": told, "shape": vectors.shape}))
+"""
+
+
+def test_the_exported_model_runs_without_torch(encoder, encoder_cache):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(encoder_cache.folder)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"heavy": [], "told": [], "shape": [1, 384]}
+
+
+def test_a_damaged_export_is_made_again(encoder, encoder_cache, tmp_path):
+    name = encoder.name
+    folder = tmp_path / "models" / name
+    folder.mkdir(parents=True)
+    tokenizer = (encoder_cache.folder / "models" / name / "tokenizer.json").read_bytes()
+    (folder / "tokenizer.json").write_bytes(tokenizer)
+    (folder / "model.onnx").write_bytes(b"this is no model" * 1000)
+    told: list[str] = []
+    again = open_encoder(Cache(tmp_path), say=told.append)
+    assert len(told) == 1
+    assert (folder / "model.onnx").stat().st_size > 1_000_000
+    assert cosines(again.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999
+    assert os.listdir(tmp_path / "models") == [name]
+
+
+def test_a_damaged_tokenizer_is_made_again(encoder, encoder_cache, tmp_path):
+    name = encoder.name
+    folder = tmp_path / "models" / name
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").hardlink_to(encoder_cache.folder / "models" / name / "model.onnx")
+    (folder / "tokenizer.json").write_text("{")
+    again = open_encoder(Cache(tmp_path))
+    assert cosines(again.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999
+
+
+def test_where_the_cache_cannot_be_written_torch_does_it(encoder, tmp_path):
+    (tmp_path / "file").write_text("")
+    unwritable = open_encoder(Cache(tmp_path / "file" / "cache"))
+    assert cosines(unwritable.encode(TEXTS), encoder.encode(TEXTS)).min() > 0.9999
+
+
+# ---- questions, and many threads ----
+
+
+def test_a_prompt_is_put_before_questions_only(onnx):
+    counting = CountingEncoder(onnx)
+    encoder = CachedEncoder(counting, None, query_prompt="query: ", name="with a prompt")
+    encoder.encode(["team"])
+    encoder.encode_questions(["who?", ""])
+    assert counting.texts == ["team", "query: who?", "query: "]
+    assert encoder.name == "with a prompt"
+
+
+def test_the_encoder_of_a_process_is_opened_once(encoder, encoder_cache):
+    assert open_encoder(encoder_cache) is encoder
+    assert open_encoder(encoder_cache, query_prompt="") is not encoder
+
+
+def test_vectors_are_not_lost_when_another_thread_cuts_memory_back(onnx, monkeypatch):
+    """The other thread comes in while vectors are computed; what was remembered before is still needed after it."""
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._REMEMBERED", 1)
+
+    class Interrupted:
+        name = onnx.name
+
+        def encode(self, texts):
+            if "second" in texts:
+                other = threading.Thread(target=cached.encode, args=(["third", "fourth"],))
+                other.start()
+                other.join()
+            return onnx.encode(texts)
+
+    cached = CachedEncoder(Interrupted(), None)
+    first = cached.encode(["first"])
+    both = cached.encode(["first", "second"])
+    assert np.array_equal(both[0], first[0])
+    assert cosines(both, onnx.encode(["first", "second"])).min() > 0.9999

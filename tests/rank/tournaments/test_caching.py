@@ -1,0 +1,160 @@
+"""Nothing is asked twice within a question, answers stay the same, and what was asked is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.rank.tournaments.caching import CachingChooser
+from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
+from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.testing.oracle import NoisyOracle
+from tests.rank.tournaments.test_listwise import Saying, pool_of
+
+POOL = pool_of(8)
+A, B, C = POOL[:3]
+
+
+def counts(memo: CachingChooser) -> tuple[int, int, int]:
+    return memo.calls, memo.rounds, memo.remembered
+
+
+def test_a_pair_in_the_other_order_is_the_same_pair():
+    memo = CachingChooser(NoisyOracle(POOL))
+    assert memo.prefer("q", [(A, B), (C, A), (B, A)]) == [1, -1, -1]
+    assert counts(memo) == (2, 1, 1)
+    assert memo.prefer("q", [(A, C), (B, C), (B, A)]) == [1, 1, -1]
+    assert counts(memo) == (3, 2, 3)
+    assert memo.prefer("q", [(A, C)]) == [1]
+    assert counts(memo) == (3, 2, 4)
+
+
+def test_another_question_is_asked_again():
+    memo = CachingChooser(NoisyOracle(POOL))
+    memo.prefer("q", [(A, B)])
+    memo.prefer("r", [(A, B)])
+    assert counts(memo) == (2, 2, 0)
+
+
+def test_only_what_is_missing_is_asked():
+    oracle = NoisyOracle(POOL)
+    memo = CachingChooser(oracle)
+    memo.pick("q", [[A, B], [B, C]], 1)
+    assert memo.pick("q", [[C, B], [A, C], [B, A]], 1) == [[1], [0], [1]]
+    assert counts(memo) == (3, 2, 2) and (oracle.calls, oracle.rounds) == (3, 2)
+
+
+def test_another_number_of_winners_is_another_decision():
+    memo = CachingChooser(NoisyOracle(POOL))
+    assert memo.pick("q", [[B, A, C]], 1) == [[1]]
+    assert memo.pick("q", [[B, A, C]], 2) == [[1, 0]]
+    assert memo.calls == 2
+
+
+@pytest.mark.parametrize(("reply", "read"), [([], []), (None, []), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])])
+def test_replies_to_chunks_are_read_once(reply, read):
+    memo = CachingChooser(Saying(reply))
+    assert memo.pick("q", [POOL[:3]], 2) == [read]
+    assert memo.pick("q", [POOL[:3][::-1]], 2) == [[2 - i for i in read]]
+    assert memo.calls == 1
+
+
+@pytest.mark.parametrize("reply", [0, 7, -2, None])
+def test_a_reply_without_use_is_remembered_as_a_tie(reply):
+    memo = CachingChooser(Saying(reply))
+    assert memo.prefer("q", [(A, B)]) == memo.prefer("q", [(B, A)]) == [0]
+    assert memo.calls == 1
+
+
+def test_what_leaves_no_choice_is_not_asked():
+    memo = CachingChooser(Saying([]))
+    assert memo.prefer("q", [(A, A)]) == [0]
+    assert memo.pick("q", [[A], []], 3) == [[0], []]
+    assert memo.pick_grouped("q", [[EntityGroup("p", ("a",))], [EntityGroup("p", ())], []], 3) == [[0], [], []]
+    assert memo.score("q", []).shape == (0,)
+    assert memo.prefer("q", []) == memo.pick("q", [], 3) == memo.accept("q", []) == []
+    assert counts(memo) == (0, 0, 0)
+
+
+def test_grouped_entities_are_remembered():
+    truth = [("p", "b"), ("r", "c"), ("p", "a")]
+    chunk = [EntityGroup("p", ("a", "b")), EntityGroup("r", ("c",))]
+    memo = CachingChooser(NoisyOracle(truth))
+    assert memo.pick_grouped("q", [chunk], 2) == memo.pick_grouped("q", [chunk], 2) == [[1, 2]]
+    assert counts(memo) == (1, 1, 1)
+
+
+def test_scores_are_remembered_and_cannot_be_changed():
+    memo = CachingChooser(RandomChooser())
+    first = memo.score("q", POOL, batch_size=3)
+    expected = first.tolist()
+    first[:] = 0
+    assert memo.score("q", POOL, batch_size=3).tolist() == expected
+    assert counts(memo) == (3, 1, 3)
+    memo.score("q", POOL)
+    assert counts(memo) == (4, 2, 3)
+
+
+def test_scores_that_are_not_usable_pass_as_they_are():
+    assert np.isnan(CachingChooser(Saying(np.array([np.nan]))).score("q", [A])).all()
+
+
+def test_verdicts_are_remembered_whatever_the_order_of_the_evidence():
+    memo = CachingChooser(NoisyOracle(POOL))
+    assert memo.accept("q", [[A, B], [B, C], [B, A]]) == ["yes", "no", "yes"]
+    assert memo.accept("q", [[C, B], [C]]) == ["no", "no"]
+    assert counts(memo) == (3, 2, 2)
+
+
+def test_verdicts_that_are_missing_are_no_yes():
+    class Short(NoisyOracle):
+        def accept(self, question, batches):
+            return super().accept(question, batches)[:-1]
+
+    assert CachingChooser(Short(POOL)).accept("q", [[A], [A, B]]) == ["yes", "unparsed"]
+
+
+def test_equal_candidates_in_a_chunk():
+    memo = CachingChooser(NoisyOracle(POOL))
+    picked = memo.pick("q", [[B, A, A], [A, B]], 3)
+    assert picked[1] == [0, 1]
+    assert memo.calls == 2
+
+
+def test_a_failure_is_not_remembered():
+    class Once(NoisyOracle):
+        failed = False
+
+        def prefer(self, question, pairs):
+            if not self.failed:
+                self.failed = True
+                raise RuntimeError("no connection")
+            return super().prefer(question, pairs)
+
+    memo = CachingChooser(Once(POOL))
+    with pytest.raises(RuntimeError):
+        memo.prefer("q", [(A, B)])
+    assert memo.prefer("q", [(A, B)]) == [1]
+
+
+@pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
+@given(size=st.integers(0, 25), k=st.integers(1, 5), seed=st.integers(0, 1000))
+def test_a_tournament_ends_as_without_it_and_again_for_nothing(play, size, k, seed):
+    pool = pool_of(size)
+    memo = CachingChooser(RandomChooser(seed))
+    won = play("q", pool, RandomChooser(seed), k=k)
+    assert play("q", pool, memo, k=k) == won
+    calls = memo.calls
+    assert play("q", pool, memo, k=k) == won
+    assert memo.calls == calls
+    assert memo.remembered == calls
+
+
+def test_a_chooser_that_contradicts_itself_does_not_any_more():
+    pairs = [(A, B), (B, A)] * 20
+    assert len(set(NoisyOracle(POOL, p=0.5).prefer("q", pairs[::2]))) == 2
+    memo = CachingChooser(NoisyOracle(POOL, p=0.5))
+    replies = [memo.prefer("q", [pair])[0] for pair in pairs]
+    assert len(set(replies[::2])) == 1 and replies[1::2] == [-each for each in replies[::2]]

@@ -1,0 +1,352 @@
+"""Tournaments of chunks, of scores and of one prompt: the best candidate survives, and nothing is lost or invented
+whatever a chooser answers. Those of pairs are in test_pairwise.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.tournaments.chooser import Chooser
+from kgqa.rank.tournaments.listwise import chunked, single
+from kgqa.rank.tournaments.pointwise import pointwise
+from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.testing.oracle import NoisyOracle
+
+
+def pool_of(size: int) -> list[Candidate]:
+    topic = Entity("http://ex.org/t")
+    return [Candidate(RelationPath(topic, (Step(f"http://ex.org/r{i}"),)), f"r{i}") for i in range(size)]
+
+
+class PerfectChooser:
+    """Knows the true order, and remembers the chunks it was shown."""
+
+    name = "the truth"
+
+    def __init__(self, truth: Sequence[Candidate]) -> None:
+        self.place = {candidate: place for place, candidate in enumerate(truth)}
+        self.rounds: list[list[list[Candidate]]] = []
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        self.rounds.append([list(chunk) for chunk in chunks])
+        return [sorted(range(len(chunk)), key=lambda i: self.place[chunk[i]])[:k] for chunk in chunks]
+
+    def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+        return -np.array([self.place[candidate] for candidate in candidates], dtype=float)
+
+
+class FixedChooser(PerfectChooser):
+    """Gives the next of some answers for each chunk, sense or nonsense."""
+
+    def __init__(self, answers: Sequence[list[int]]) -> None:
+        super().__init__(())
+        self.answers = answers
+        self.asked = 0
+
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+        self.rounds.append([list(chunk) for chunk in chunks])
+        given_answers = []
+        for _ in chunks:
+            given_answers.append(self.answers[self.asked % len(self.answers)] if self.answers else [])
+            self.asked += 1
+        return given_answers
+
+
+sizes = st.integers(1, 60)
+chunk_sizes = st.integers(2, 12)
+
+
+@settings(deadline=None)
+@given(sizes, chunk_sizes, st.integers(1, 6), st.randoms())
+def test_the_true_winner_always_wins(size, chunk_size, k, random):
+    pool = pool_of(size)
+    truth = list(pool)
+    random.shuffle(truth)
+    chooser: Chooser = PerfectChooser(truth)
+    won = chunked("q", pool, chooser, k=k, chunk_size=chunk_size)
+    assert won[0] == truth[0]
+    assert won == sorted(won, key=truth.index)
+
+
+def test_the_best_of_a_pool_that_fits_one_chunk_are_chosen_outright():
+    pool = pool_of(5)
+    chooser = PerfectChooser(pool[::-1])
+    assert chunked("q", pool, chooser, k=3, chunk_size=5) == pool[::-1][:3]
+    assert len(chooser.rounds) == 1
+
+
+indices = st.lists(st.integers(-3, 15), max_size=12)
+
+
+@settings(deadline=None)
+@given(sizes, chunk_sizes, st.integers(1, 70), st.lists(indices, max_size=8))
+def test_nothing_is_invented_or_doubled_whatever_the_chooser_answers(size, chunk_size, k, answers):
+    pool = pool_of(size)
+    chooser = FixedChooser(answers)
+    won = chunked("q", pool, chooser, k=k, chunk_size=chunk_size)
+    assert 1 <= len(won) <= min(k, size)
+    assert len(set(won)) == len(won)
+    assert set(won) <= set(pool)
+    shown = [candidate for chunk in chooser.rounds[0] for candidate in chunk]
+    assert len(shown) == size and set(shown) == set(pool)
+
+
+@settings(deadline=None)
+@given(sizes, chunk_sizes, st.lists(indices, max_size=8))
+@example(4, 3, [])
+@example(3, 2, [])
+@example(11, 10, [])
+@example(60, 7, [[0, 1, 2, 3, 4, 5, 6]])
+def test_a_chunk_is_never_the_whole_pool_unless_it_fits(size, chunk_size, answers):
+    chooser = FixedChooser(answers)
+    chunked("q", pool_of(size), chooser, k=3, chunk_size=chunk_size)
+    for chunks in chooser.rounds:
+        assert all(1 <= len(chunk) <= max(chunk_size, 2 * 3 - 2) for chunk in chunks)
+    assert len(chooser.rounds[-1]) == 1
+    shrinking = [sum(map(len, chunks)) for chunks in chooser.rounds]
+    assert shrinking == sorted(set(shrinking), reverse=True)
+
+
+def test_a_silent_chooser_leaves_the_prefilter_order():
+    pool = pool_of(5)
+    assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=5) == pool[:3]
+
+
+def test_a_silent_chooser_still_lets_the_strongest_through():
+    pool = pool_of(40)
+    assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=10) == pool[:3]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ([2, 0], [2, 0]),
+        ([3], [3]),
+        ([1, 1, 1, 0], [1, 0]),
+        ([9, -1, 2], [2]),
+        ([-1], [0, 1, 2]),
+        ([], [0, 1, 2]),
+        ([3, 2, 1, 0], [3, 2, 1]),
+    ],
+)
+def test_how_one_answer_is_read(answer, expected):
+    pool = pool_of(4)
+    assert chunked("q", pool, FixedChooser([answer]), k=3, chunk_size=4) == [pool[i] for i in expected]
+
+
+def test_a_chooser_that_answers_for_too_few_chunks_loses_nobody():
+    class Short(FixedChooser):
+        def pick(self, question, chunks, k):
+            return super().pick(question, chunks, k)[:-1]
+
+    pool = pool_of(40)
+    chooser = Short([[0, 1]])
+    chunked("q", pool, chooser, k=3, chunk_size=10)
+    second = {candidate for chunk in chooser.rounds[1] for candidate in chunk}
+    for chunk in chooser.rounds[0]:
+        assert second & set(chunk)
+
+
+def test_the_strongest_by_prefilter_do_not_meet_in_the_first_round():
+    pool = pool_of(30)
+    chooser = PerfectChooser(pool)
+    chunked("q", pool, chooser, k=3, chunk_size=10)
+    first = chooser.rounds[0]
+    assert len(first) == 3
+    assert all(sum(candidate in pool[:3] for candidate in chunk) == 1 for chunk in first)
+
+
+def test_half_of_every_chunk_goes_on():
+    chooser = PerfectChooser(pool_of(40))
+    chunked("q", pool_of(40), chooser, k=3, chunk_size=10)
+    assert [sum(map(len, chunks)) for chunks in chooser.rounds] == [40, 20, 10]
+
+
+def test_every_round_is_one_batch():
+    chooser = PerfectChooser(pool_of(40))
+    chunked("q", pool_of(40), chooser, k=3, chunk_size=10)
+    assert [len(chunks) for chunks in chooser.rounds] == [4, 2, 1]
+
+
+def test_more_winners_than_candidates():
+    pool = pool_of(4)
+    assert chunked("q", pool, PerfectChooser(pool[::-1]), k=10, chunk_size=10) == pool[::-1]
+
+
+@pytest.mark.parametrize("chunk_size", [2, 4, 5, 10])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7])
+def test_as_many_winners_as_were_asked_for_though_rounds_halve(k, chunk_size):
+    """A round must not leave fewer than `k` candidates to a chooser that answers in full."""
+    for size in range(k, 60):
+        pool = pool_of(size)
+        assert len(chunked("q", pool, PerfectChooser(pool), k=k, chunk_size=chunk_size)) == k
+
+
+@pytest.mark.parametrize(("chunk_size", "chunks"), [(20, [2, 1]), (10, [3, 2, 1]), (5, [6, 4, 2, 2, 1]), (30, [1])])
+def test_the_chunks_of_thirty_candidates(chunk_size, chunks):
+    chooser = PerfectChooser(pool_of(30))
+    chunked("q", pool_of(30), chooser, k=3, chunk_size=chunk_size)
+    assert [len(batch) for batch in chooser.rounds] == chunks
+
+
+def test_an_empty_pool():
+    assert chunked("q", [], FixedChooser([]), k=3) == []
+
+
+@pytest.mark.parametrize(("k", "chunk_size"), [(0, 10), (-1, 10), (3, 1), (3, 0)])
+def test_a_tournament_that_cannot_be_played(k, chunk_size):
+    with pytest.raises(ValueError):
+        chunked("q", pool_of(3), FixedChooser([]), k=k, chunk_size=chunk_size)
+
+
+def test_every_match_is_noted():
+    matches = []
+    pool = pool_of(20)
+    won = chunked(
+        "q", pool, PerfectChooser(pool), k=2, chunk_size=10, record=lambda kind, **d: matches.append((kind, d))
+    )
+    assert [kind for kind, _ in matches] == ["match"] * 3
+    assert sorted(words for _, d in matches[:2] for words in d["candidates"]) == sorted(c.words for c in pool)
+    assert matches[-1][1]["picked"] == [candidate.words for candidate in won]
+
+
+class Saying:
+    """Gives the same reply to whatever it is asked, and counts how often."""
+
+    name = "a reply"
+
+    def __init__(self, reply) -> None:
+        self.reply = reply
+        self.asked: list[tuple[int, int | None]] = []
+
+    def pick(self, question, chunks, k):
+        return [self.reply for _ in chunks]
+
+    def prefer(self, question, pairs):
+        return [self.reply for _ in pairs]
+
+    def score(self, question, candidates, *, batch_size=None):
+        self.asked.append((len(candidates), batch_size))
+        return self.reply
+
+
+def test_all_tournaments_by_name():
+    assert list(TOURNAMENTS) == ["chunked", "pairwise", "knockout", "pointwise", "single"]
+
+
+every = pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
+
+
+@every
+@given(size=st.integers(0, 40), k=st.integers(1, 6), random=st.randoms(use_true_random=False))
+def test_every_tournament_finds_the_best_and_counts_its_matches(play, size, k, random):
+    pool, notes = pool_of(size), []
+    truth = random.sample(pool, size)
+    oracle = NoisyOracle(truth)
+    won = play("q", pool, oracle, k=k, record=lambda kind, **detail: notes.append(kind))
+    assert won[:1] == truth[:1]
+    assert len(won) == min(k, size)
+    assert won == sorted(won, key=truth.index)
+    assert notes == ["match"] * oracle.calls
+
+
+@every
+@given(
+    size=st.integers(1, 40),
+    k=st.integers(1, 6),
+    p=st.floats(0.5, 1),
+    silent=st.floats(0, 1),
+    seed=st.integers(0, 2**32),
+)
+def test_every_tournament_survives_noise_and_silence(play, size, k, p, silent, seed):
+    pool = pool_of(size)
+    won = play("q", pool, NoisyOracle(pool[::-1], p=p, silent=silent, seed=seed), k=k)
+    assert len(won) == len(set(won)) == min(k, size)
+    assert set(won) <= set(pool)
+
+
+@every
+def test_a_silent_chooser_leaves_the_first_by_prefilter(play):
+    pool = pool_of(30)
+    assert play("q", pool, NoisyOracle(pool[::-1], silent=1), k=3) == pool[:3]
+
+
+@every
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_tournament_without_winners(play, k):
+    with pytest.raises(ValueError):
+        play("q", pool_of(3), Saying([]), k=k)
+
+
+@every
+def test_an_error_of_the_chooser_is_not_swallowed(play):
+    class Failing:
+        name = "failing"
+
+        def _fail(self, *arguments, **options):
+            raise RuntimeError("no connection")
+
+        pick = prefer = score = _fail
+
+    with pytest.raises(RuntimeError, match="no connection"):
+        play("q", pool_of(3), Failing(), k=3)
+
+
+@pytest.mark.parametrize("play", [chunked, single])
+@pytest.mark.parametrize("reply", [None, [], ["0"], [None], [1.5], [True], [9], [-1]])
+def test_what_cannot_be_read_as_indices_leaves_the_prefilter_order(play, reply):
+    pool = pool_of(4)
+    assert play("q", pool, Saying(reply), k=3) == pool[:3]
+
+
+@pytest.mark.parametrize("play", [chunked, single])
+def test_numpy_numbers_are_indices(play):
+    pool = pool_of(4)
+    assert play("q", pool, Saying(list(np.array([3, 1]))), k=3) == [pool[3], pool[1]]
+
+
+@given(st.integers(1, 40), st.integers(1, 50), indices)
+def test_one_prompt_over_the_pool_gives_what_was_picked(size, k, reply):
+    pool = pool_of(size)
+    usable = list(dict.fromkeys(i for i in reply if 0 <= i < size))[:k]
+    assert single("q", pool, Saying(reply), k=k) == ([pool[i] for i in usable] or pool[:k])
+
+
+scores = st.lists(st.sampled_from([0.0, 1.0, 1.0, -2.5, np.nan, np.inf, -np.inf]), max_size=20)
+
+
+@given(st.integers(1, 15), st.integers(1, 20), scores)
+def test_scores_sort_the_pool_and_what_has_none_keeps_its_place(size, k, given_scores):
+    pool = pool_of(size)
+    won = pointwise("q", pool, Saying(np.array(given_scores)), k=k)
+    by_hand = [value if np.isfinite(value) else None for value in (given_scores + [np.nan] * size)[:size]]
+    ranked = iter(sorted((i for i in range(size) if by_hand[i] is not None), key=lambda i: (-by_hand[i], i)))
+    expected = [i if by_hand[i] is None else next(ranked) for i in range(size)]
+    assert won == [pool[i] for i in expected[:k]]
+
+
+def test_the_scores_of_a_pool_are_one_call():
+    chooser = Saying(np.zeros(12))
+    pointwise("q", pool_of(12), chooser, k=3)
+    pointwise("q", pool_of(12), chooser, k=3, batch_size=10)
+    assert chooser.asked == [(12, 5), (12, 10)]
+
+
+def test_batches_of_scores_are_noted_with_who_was_taken():
+    notes = []
+    reply = np.array([0, 3, 0, 0, 0, 0, 9, np.nan])
+    pointwise("q", pool_of(8), Saying(reply), k=2, record=lambda kind, **detail: notes.append((kind, detail)))
+    assert notes == [
+        ("match", {"candidates": [f"r{i}" for i in range(5)], "picked": ["r1"], "scores": [0.0, 3.0, 0.0, 0.0, 0.0]}),
+        ("match", {"candidates": ["r5", "r6", "r7"], "picked": ["r6"], "scores": [0.0, 9.0, None]}),
+    ]
+
+
+def test_a_batch_of_no_scores():
+    with pytest.raises(ValueError):
+        pointwise("q", pool_of(3), Saying([]), k=3, batch_size=0)

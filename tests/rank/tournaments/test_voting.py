@@ -1,0 +1,192 @@
+"""Majorities over orders: what they change, what they cost, and that a favoured place no longer wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
+from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.voting import VotingChooser
+from kgqa.testing.oracle import NoisyOracle
+from tests.rank.tournaments.test_listwise import pool_of
+
+POOL = pool_of(6)
+A, B, C = POOL[:3]
+
+
+class Scripted:
+    """Gives the next replies of a script, and remembers what it was shown."""
+
+    name = "a script"
+
+    def __init__(self, *replies) -> None:
+        self.replies = list(replies)
+        self.shown = []
+
+    def _next(self, question, items, k=None):
+        self.shown.append(items)
+        return [self.replies.pop(0) for _ in items]
+
+    prefer = pick = pick_grouped = accept = _next
+
+
+@pytest.mark.parametrize("votes", [0, 2, 5])
+def test_how_many_votes_there_can_be(votes):
+    with pytest.raises(ValueError, match="1 or 3"):
+        VotingChooser(NoisyOracle(POOL), votes)
+
+
+def test_who_decides():
+    assert VotingChooser(RandomChooser(), 1).name == "chance"
+    assert VotingChooser(RandomChooser()).name == "chance, majority of 3"
+
+
+def test_the_votes_of_a_pair_change_its_order_in_one_batch():
+    chooser = Scripted(*[0] * 6)
+    VotingChooser(chooser).prefer("q", [(A, B), (B, C)])
+    (shown,) = chooser.shown
+    for pair, votes in (((A, B), shown[:3]), ((B, C), shown[3:])):
+        assert votes[0] == votes[2] != votes[1]
+        assert set(votes) == {pair, pair[::-1]}
+
+
+@pytest.mark.parametrize(
+    ("for_first", "expected"),
+    [
+        ([1, 1, 1], 1), ([1, -1, 1], 1), ([-1, 1, -1], -1), ([1, 0, 0], 1), ([0, -1, 0], -1), ([1, -1, 0], 0),
+        ([0, 0, 0], 0), ([1, 9, None], 1),
+    ],
+)  # fmt: skip
+def test_the_majority_of_usable_replies(for_first, expected):
+    class Loyal:
+        """Votes for A as the script says, wherever A stands."""
+
+        name = "loyal"
+
+        def prefer(self, question, pairs):
+            return [vote if first == A or vote not in (1, -1) else -vote for vote, (first, _) in zip(for_first, pairs)]
+
+    assert VotingChooser(Loyal()).prefer("q", [(A, B)]) == [expected]
+    assert VotingChooser(Loyal()).prefer("q", [(B, A)]) == [-expected]
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+@given(given_replies=st.lists(st.integers(-2, 2), max_size=20))
+def test_too_few_or_too_many_replies(votes, given_replies):
+    class Any(Scripted):
+        def prefer(self, question, pairs):
+            return given_replies
+
+    replies = VotingChooser(Any(), votes).prefer("q", [(A, B), (B, C)])
+    assert len(replies) == 2 and set(replies) <= {-1, 0, 1}
+
+
+def test_a_chooser_that_always_names_the_first_favours_nobody():
+    """200 pairs: by their place the first half of the pool would win all; now it wins 100 +- 3 x 7."""
+    pool = pool_of(400)
+    pairs = list(zip(pool[:200], pool[200:]))
+    biased = NoisyOracle(pool, bias=1)
+    assert biased.prefer("q", pairs) == [1] * 200
+    for votes in (1, 3):
+        assert 79 <= VotingChooser(biased, votes).prefer("q", pairs).count(1) <= 121
+
+
+def test_a_majority_is_right_more_often():
+    """p = 0.8 becomes 0.896 (p^2 (3 - 2p)); 2,000 pairs give +- 0.02 at three standard errors."""
+    pairs = [(A, B)] * 2000
+    oracle = NoisyOracle(POOL, p=0.8, seed=1)
+    assert VotingChooser(oracle).prefer("q", pairs).count(1) / 2000 == pytest.approx(0.896, abs=0.021)
+    assert oracle.calls == 6000 and oracle.rounds == 1
+
+
+def test_chunks_are_shown_in_three_orders_in_one_batch():
+    chooser = Scripted([0], [0], [0], [], [], [])
+    VotingChooser(chooser).pick("q", [POOL[:5], POOL[:2]], 1)
+    assert chooser.shown == [
+        [
+            [POOL[i] for i in order]
+            for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 3, 4, 0, 1], [0, 1], [1, 0], [1, 0])
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        # of chunk 0 1 2 3, its reverse 3 2 1 0 and its rotation 2 3 0 1; three are wanted, so places give 3, 2, 1
+        (([0, 1, 2], [3, 2, 1], [2, 3, 0]), [0, 1, 2]),
+        (([3, 1], [3, 2], [3, 2]), [1, 0]),  # votes 3 1, 0 1, 1 0: points 1: 2 + 2 + 3, 0: 3 + 2, 3: 3
+        (([0], [], []), [0]),
+        (([], [], []), []),
+        (([0], [3], [2, 3, 0]), [0]),  # the median of the lengths 1, 1, 3
+        (([0], [3, 2, 1], []), [0, 1, 2]),  # of two lengths the longer
+        (([9], [0], [1]), [3]),  # nonsense is no vote
+        (([0], [0], [3]), [0]),  # one vote each for 0, 3 and 1: the earlier
+    ],
+)
+def test_borda_counts(replies, expected):
+    assert VotingChooser(Scripted(*replies)).pick("q", [POOL[:4]], 3) == [expected]
+
+
+def test_one_vote_leaves_chunks_as_they_are():
+    chooser = Scripted([2, 0])
+    assert VotingChooser(chooser, 1).pick("q", [POOL[:3]], 2) == [[2, 0]]
+    assert chooser.shown == [[POOL[:3]]]
+
+
+GROUPS = [EntityGroup("p", ("a", "b")), EntityGroup("q", ()), EntityGroup("r", ("c", "d", "e"))]
+
+
+def test_grouped_entities_stay_with_their_path():
+    chooser = Scripted([], [], [])
+    VotingChooser(chooser).pick_grouped("q", [GROUPS], 2)
+    backwards = [EntityGroup("r", ("e", "d", "c")), EntityGroup("q", ()), EntityGroup("p", ("b", "a"))]
+    rotated = [EntityGroup("q", ()), EntityGroup("r", ("d", "e", "c")), EntityGroup("p", ("b", "a"))]
+    assert chooser.shown == [[GROUPS, backwards, rotated]]
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+@given(truth=st.permutations([("p", "a"), ("p", "b"), ("r", "c"), ("r", "d"), ("r", "e")]), k=st.integers(1, 5))
+def test_a_perfect_chooser_is_right_in_every_order(votes, truth, k):
+    flat = [(group.prefix, entity) for group in GROUPS for entity in group.entities]
+    assert VotingChooser(NoisyOracle(truth), votes).pick_grouped("q", [GROUPS, []], k) == [
+        [flat.index(e) for e in truth[:k]],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        (("yes", "yes", "no"), "yes"), (("no", "unparsed", "no"), "no"), (("yes", "unparsed", "no"), "unparsed"),
+        (("yes", "unparsed", "unparsed"), "unparsed"), (("unparsed",) * 3, "unparsed"),
+    ],
+)  # fmt: skip
+def test_verdicts_need_more_than_half(replies, expected):
+    chooser = Scripted(*replies, "yes", "yes", "yes")
+    assert VotingChooser(chooser).accept("q", [[A, B], [C]]) == [expected, "yes"]
+    assert chooser.shown == [[[A, B], [B, A], [B, A], [C], [C], [C]]]
+    assert VotingChooser(Scripted("yes"), 1).accept("q", [[A]]) == ["yes"]
+
+
+def test_scores_are_passed_through():
+    scores = VotingChooser(RandomChooser()).score("q", POOL, batch_size=2)
+    assert np.array_equal(scores, RandomChooser().score("q", POOL))
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+@pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
+@given(
+    size=st.integers(0, 20), k=st.integers(1, 4), p=st.sampled_from([0.6, 1.0]), silent=st.sampled_from([0.0, 0.5, 1.0])
+)
+def test_tournaments_with_votes(play, votes, size, k, p, silent):
+    pool = pool_of(size)
+    won = play("q", pool, VotingChooser(NoisyOracle(pool[::-1], p=p, silent=silent), votes), k=k)
+    assert len(set(won)) == min(k, size) and set(won) <= set(pool)
+    if silent == 1:
+        assert won == pool[:k]
+    elif silent == 0 and p == 1:
+        assert won == pool[::-1][:k]

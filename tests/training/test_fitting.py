@@ -1,0 +1,235 @@
+"""Training: it learns what can be learned, the same every time, and its arithmetic is that of scoring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import SettingsError
+from kgqa.rank.trained_ranker import TrainedRanker
+from kgqa.training.fitting import (
+    Example,
+    TrainingSettings,
+    Vectors,
+    _packed,
+    _sampled,
+    fit_ranker,
+    hit_rates,
+    rank_of_gold,
+    split_examples,
+)
+
+SIZE = 16
+STEPS = 60
+
+
+@pytest.fixture(scope="module")
+def torch():
+    import torch
+
+    return torch
+
+
+def turned_world(examples: int, seed: int = 0) -> tuple[list[Example], Vectors]:
+    """Questions that lie where a fixed rotation takes the gold path's vectors: untrained cosines cannot find it,
+    trained maps can. Every pool holds all single steps and many pairs."""
+    random = np.random.default_rng(seed)
+    turn = np.linalg.qr(np.random.default_rng(99).normal(size=(SIZE, SIZE)))[0]
+    relations = np.random.default_rng(7).normal(size=(STEPS, SIZE)).astype(np.float32)
+    relations /= np.linalg.norm(relations, axis=1, keepdims=True)
+    pairs = [(a, b) for a in range(STEPS) for b in random.choice(STEPS, 5, replace=False)]
+    pool = np.array([(a, -1) for a in range(STEPS)] + pairs, dtype=np.int32)
+    made, questions = [], {}
+    for number in range(examples):
+        gold = int(random.integers(len(pool)))
+        first, second = pool[gold]
+        vector = turn @ (relations[first] + (0.5 * relations[second] if second >= 0 else 0))
+        questions[f"q{seed}-{number}"] = (vector / np.linalg.norm(vector)).astype(np.float32)
+        made.append(Example(f"q{seed}-{number}", pool, gold))
+    return made, Vectors(relations, np.zeros(STEPS, dtype=np.intp), questions, "m")
+
+
+def joined(one: Vectors, other: Vectors) -> Vectors:
+    return Vectors(one.relations, one.directions, {**one.questions, **other.questions}, "m")
+
+
+def test_it_learns_a_rotation_and_unseen_questions_profit(torch):
+    seen, vectors = turned_world(400)
+    unseen, others = turned_world(100, seed=1)
+    vectors = joined(vectors, others)
+    before = hit_rates(TrainedRanker.identity(SIZE, "m"), unseen, vectors)[0]
+    ranker = fit_ranker(seen, vectors, TrainingSettings(epochs=40, rate=1e-2, batch=32))
+    after = hit_rates(ranker, unseen, vectors)[0]
+    assert before < 0.1 and after > 0.6
+
+
+def test_directions_are_learned(torch):
+    """Two steps along the same relation, forwards and backwards: only the direction tells them apart."""
+    relations = np.tile(np.eye(4, dtype=np.float32)[:1], (2, 1))
+    pool = np.array([[0], [1]], dtype=np.int32)
+    asked = {"who made it?": np.eye(4, dtype=np.float32)[1], "what did it make?": np.eye(4, dtype=np.float32)[2]}
+    vectors = Vectors(relations, np.array([0, 1]), asked, "m")
+    examples = [Example("who made it?", pool, 0), Example("what did it make?", pool, 1)] * 20
+    assert hit_rates(TrainedRanker.identity(4, "m"), examples, vectors) == [0.0], "a tie with another path is no hit"
+    ranker = fit_ranker(examples, vectors, TrainingSettings(epochs=60, rate=1e-2))
+    assert hit_rates(ranker, examples, vectors) == [1.0]
+
+
+def test_the_bias_is_learned(torch):
+    """Where the one-step path is always meant, and its vector is no nearer, the bias grows."""
+    relations = np.eye(3, dtype=np.float32)[[0, 0]]
+    pool = np.array([[0, -1], [0, 1]], dtype=np.int32)  # the same direction, one step or two
+    vectors = Vectors(relations, np.zeros(2, dtype=np.intp), {"q": np.eye(3, dtype=np.float32)[0]}, "m")
+    ranker = fit_ranker([Example("q", pool, 0)] * 64, vectors, TrainingSettings(epochs=30, rate=1e-2))
+    assert ranker.one_step_bias > 0.05 and rank_of_gold(ranker, Example("q", pool, 0), vectors) == 1
+
+
+def test_a_strong_pull_keeps_the_maps_near_the_identity(torch):
+    examples, vectors = turned_world(200)
+
+    def distance(pull: float) -> float:
+        ranker = fit_ranker(examples, vectors, TrainingSettings(epochs=5, rate=5e-3, pull=pull))
+        maps = (ranker.question_map, ranker.first_map, ranker.further_map)
+        return float(np.sqrt(sum(((each - np.eye(SIZE)) ** 2).sum() for each in maps)))
+
+    free, pulled = distance(0.0), distance(10.0)
+    assert pulled < 0.3 * free
+
+
+def test_the_same_seed_gives_the_same_ranker_and_another_another(torch):
+    examples, vectors = turned_world(150)
+    settings = [TrainingSettings(epochs=2, negatives=20, seed=seed) for seed in (3, 3, 4)]
+    one, again, other = (fit_ranker(examples, vectors, each) for each in settings)
+    assert np.array_equal(one.first_map, again.first_map) and one.one_step_bias == again.one_step_bias
+    assert not np.array_equal(one.first_map, other.first_map)
+
+
+def test_the_number_of_threads_is_as_before_and_progress_is_told(torch):
+    examples, vectors = turned_world(70)
+    before = torch.get_num_threads()
+    told: list[tuple[int, int]] = []
+    fit_ranker(
+        examples, vectors, TrainingSettings(epochs=2), progress=lambda done, total, loss: told.append((done, total))
+    )
+    assert torch.get_num_threads() == before
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_an_interruption_comes_through(torch):
+    examples, vectors = turned_world(70)
+    before = torch.get_num_threads()
+
+    def stop(done, total, loss):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_ranker(examples, vectors, progress=stop)
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("examples", [[], [Example("q", np.array([[0]], dtype=np.int32), 0)]])
+def test_nothing_to_train_on(examples):
+    with pytest.raises(SettingsError, match="nothing to train on"):
+        fit_ranker(examples, turned_world(1)[1])
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "torch" else find(name, *more)
+import numpy as np
+from kgqa.errors import ModelUnavailable
+from kgqa.training.fitting import Example, Vectors, fit_ranker
+pool = np.array([[0], [1]], dtype=np.int32)
+try:
+    fit_ranker([Example("q", pool, 0)], Vectors(np.eye(2), np.zeros(2, int), {"q": np.ones(2)}, "m"))
+except ModelUnavailable as error:
+    print(error)
+"""
+
+
+def test_without_torch_it_says_what_to_install():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=60)
+    assert "pip install 'kgqa[minilm]'" in done.stdout, done.stderr
+
+
+# ---- the parts ----
+
+tables = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4), min_size=2, max_size=6)
+
+
+def padded(paths: list[list[int]]) -> np.ndarray:
+    rows = np.full((len(paths), max(map(len, paths))), -1, dtype=np.int32)
+    for row, each in zip(rows, paths):
+        row[: len(each)] = each
+    return rows
+
+
+@given(st.lists(tables, min_size=1, max_size=3), st.integers(0, 100))
+def test_a_packed_batch_says_what_scoring_computes(batch, seed):
+    """Training and scoring lay paths out in different ways; the sums must be the same."""
+    random = np.random.default_rng(seed)
+    relations = random.normal(size=(10, 4)).astype(np.float32)
+    maps = [random.normal(size=(4, 4)).astype(np.float32) for _ in range(2)]
+    model = TrainedRanker(np.eye(4, dtype=np.float32), *maps, np.zeros((2, 4), np.float32), 0.5, "m")
+    question = random.normal(size=4)
+    packed = _packed([(Example("q", padded(paths), 0), padded(paths)) for paths in batch])
+    used = relations[packed.used]
+    moves = np.vstack([used @ maps[0].T, used @ maps[1].T, np.zeros((1, 4))])
+    sums = (moves[packed.moves] * packed.weights[..., None]).sum(axis=1).reshape(*packed.single.shape, 4)
+    for number, paths in enumerate(batch):
+        assert packed.padding[number].tolist() == [False] * len(paths) + [True] * (packed.padding.shape[1] - len(paths))
+        assert packed.single[number, : len(paths)].tolist() == [float(len(each) == 1) for each in paths]
+        scores = model.score_rows(question, relations, np.zeros(10, dtype=np.intp), padded(paths))
+        for place, score, each in zip(sums[number], scores, paths):
+            if np.linalg.norm(place) > 1e-2:
+                cosine = place @ question / np.linalg.norm(place) / np.linalg.norm(question)
+                assert score == pytest.approx(cosine + (0.5 if len(each) == 1 else 0.0), abs=1e-4)
+
+
+@given(st.integers(2, 40), st.integers(1, 50), st.data())
+def test_sampling_keeps_the_gold_path_first_and_no_path_twice(paths, negatives, data):
+    gold = data.draw(st.integers(0, paths - 1))
+    pool = np.arange(paths, dtype=np.int32)[:, None]
+    rows = _sampled(Example("q", pool, gold), negatives, np.random.default_rng(0))[:, 0].tolist()
+    assert rows[0] == gold and len(set(rows)) == len(rows) == min(paths, negatives + 1)
+    assert set(rows) <= set(range(paths))
+
+
+def test_sampling_reaches_every_path():
+    pool = np.arange(50, dtype=np.int32)[:, None]
+    random = np.random.default_rng(0)
+    reached = {int(n) for _ in range(200) for n in _sampled(Example("q", pool, 7), 5, random)[:, 0]}
+    assert reached == set(range(50))
+
+
+@given(st.lists(st.sampled_from("abcdefghij"), max_size=30), st.floats(0, 1), st.integers(0, 5))
+def test_a_split_keeps_examples_of_one_question_together(questions, share, seed):
+    pool = np.array([[0], [1]], dtype=np.int32)
+    examples = [Example(question, pool, number % 2) for number, question in enumerate(questions)]
+    part, apart = split_examples(examples, share, seed)
+    assert len(part) + len(apart) == len(examples)
+    assert {e.question for e in part}.isdisjoint(e.question for e in apart)
+    assert len({e.question for e in apart}) == round(share * len(set(questions)))
+
+
+@pytest.mark.parametrize(("question", "rank"), [([1, 0, 0], 1), ([0.5, 0.6, 0], 2), ([0, 0.5, 0.6], 3), ([0, 0, 0], 3)])
+def test_the_rank_of_the_gold_path(question, rank):
+    vectors = Vectors(np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array(question, float)}, "m")
+    example = Example("q", np.array([[0], [1], [2]], dtype=np.int32), 0)
+    assert rank_of_gold(TrainedRanker.identity(3, "m"), example, vectors) == rank
+
+
+def test_hits_at_several_ks():
+    vectors = Vectors(np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array([0.3, 0.2, 0.1])}, "m")
+    pool = np.array([[0], [1], [2]], dtype=np.int32)
+    examples = [Example("q", pool, gold) for gold in (0, 1, 2, 2)]
+    assert hit_rates(TrainedRanker.identity(3, "m"), examples, vectors, (1, 2, 3)) == [0.25, 0.5, 1.0]
+    assert hit_rates(TrainedRanker.identity(3, "m"), [], vectors, (1, 2)) == [0.0, 0.0]

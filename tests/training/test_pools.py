@@ -1,0 +1,455 @@
+"""What a ranker is trained on: gold paths read from queries, pools from graphs and ontologies, and nothing measured."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import QuestionError, SettingsError
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity, RelationPath, Step
+from kgqa.schema import bundled_schema
+from kgqa.training.gold_paths import gold_paths, query_paths
+from kgqa.training.ontology import Ontology, read_ontology
+from kgqa.training.pools import PoolBuilder
+from kgqa.training.questions import (
+    LeakGuard,
+    TrainingQuestion,
+    gold_path_reader,
+    labels_in,
+    read_training_questions,
+    relations_by_local_name,
+    training_questions,
+)
+
+FREEBASE = bundled_schema("freebase")
+RDFS = bundled_schema("rdfs")
+NS = FREEBASE.id_base
+PREFIX = f"PREFIX ns: <{NS}> "
+
+
+def steps(text: str) -> tuple[Step, ...]:
+    """`a.b.c ^d.e.f`: along the first relation, then against the second."""
+    return tuple(Step(NS + name.removeprefix("^"), "in" if name[0] == "^" else "out") for name in text.split())
+
+
+def written(path: RelationPath) -> str:
+    names = ("^" * (step.direction == "in") + step.relation.removeprefix(NS) for step in path.steps)
+    return f"{path.topic.iri.removeprefix(NS)}: {' '.join(names)}"
+
+
+# ---- gold paths from queries ----
+
+
+@pytest.mark.parametrize(
+    ("query", "topics", "expected"),
+    [
+        ("SELECT ?x WHERE { ns:m.1 ns:a.b.c ?x }", "", ["m.1: a.b.c"]),
+        ("SELECT ?x WHERE { ?x ns:a.b.c ns:m.1 . }", "", ["m.1: ^a.b.c"]),
+        ("SELECT DISTINCT ?x { ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x }", "", ["m.1: a.b.c d.e.f"]),
+        ("select $x { ns:m.1 ns:a.b.c ?y . ?x ns:d.e.f ?y }", "", ["m.1: a.b.c ^d.e.f"]),
+        # a condition on the node between is none of the path; the topic is what the answer must not be
+        (
+            "SELECT ?x { FILTER (?x != ns:m.1) ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x . ?y ns:g.h.i ns:m.2 }",
+            "",
+            ["m.1: a.b.c d.e.f"],
+        ),
+        (
+            "SELECT ?x { ?y ns:g.h.i ns:m.2 . ?y ns:d.e.f ?x FILTER(?x != ns:m.1) ns:m.1 ns:a.b.c ?y }",
+            "",
+            ["m.1: a.b.c d.e.f"],
+        ),
+        # without that it is the first entity
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ns:m.2 ns:d.e.f ?x }", "", ["m.1: a.b.c"]),
+        # given topics each have a path, in the order they are given
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f ns:m.2 }", "m.2 m.1", ["m.2: ^d.e.f", "m.1: a.b.c"]),
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f ns:m.2 }", "m.3", []),
+        # the way leads through variables only
+        ("SELECT ?x { ns:m.1 ns:a.b.c ns:m.2 . ns:m.2 ns:d.e.f ?x }", "m.1", []),
+        # the shortest way
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x . ns:m.1 ns:g.h.i ?x }", "", ["m.1: g.h.i"]),
+        # ; and , go on with the subject, and with the relation
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?y ; ns:g.h.i ns:m.3 . ?y ns:d.e.f ns:m.2 , ?x . }", "", ["m.1: a.b.c d.e.f"]),
+        # what only tests, orders or counts
+        (
+            "SELECT ?x { ns:m.1 ns:a.b.c ?y FILTER NOT EXISTS { ?y ns:d.e.f ?x } ?y ns:g.h.i ?x }",
+            "",
+            ["m.1: a.b.c g.h.i"],
+        ),
+        ("SELECT ?x { MINUS { ns:m.1 ns:d.e.f ?x } ns:m.1 ns:a.b.c ?x } ORDER BY ?x LIMIT 1", "", ["m.1: a.b.c"]),
+        ("SELECT ?x { FILTER (NOT EXISTS { ns:m.2 ns:d.e.f ?x } || ?x = 1) ns:m.1 ns:a.b.c ?x }", "", ["m.1: a.b.c"]),
+        ("SELECT ?x { { SELECT ?d { ns:m.1 ns:d.e.f ?d } ORDER BY ?d } ns:m.1 ns:a.b.c ?x }", "", ["m.1: a.b.c"]),
+        (
+            "SELECT ?x { { ns:m.1 ns:a.b.c ?x } UNION { ns:m.2 ns:d.e.f ?x } OPTIONAL { ?x ns:g.h.i ?z } }",
+            "",
+            ["m.1: a.b.c"],
+        ),
+        ("SELECT (?x AS ?value) { SELECT ?x { VALUES ?y { ns:m.1 } ?x ns:a.b.c ?y } }", "", ["m.1: ^a.b.c"]),
+        ('SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f "?x { ns:m.9"@en . ?x ns:g.h.i 5 . }', "", ["m.1: a.b.c"]),
+        # a property path, a typed literal: no single edges
+        ("SELECT ?x { ns:m.1 ns:a.b.c/ns:d.e.f ?x }", "", []),
+        ("SELECT ?x { ns:m.1 ?r ?x }", "", []),
+        ("ASK { ns:m.1 ns:a.b.c ?x }", "", []),
+        ("SELECT ?x { SERVICE ns:m.1 { ns:m.1 ns:a.b.c ?x } }", "", []),
+        # cut short
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x", "", []),
+        ("", "", []),
+    ],
+)
+def test_paths_of_queries(query, topics, expected):
+    assert [written(path) for path in query_paths(PREFIX + query, [NS + t for t in topics.split()])] == expected
+
+
+@given(st.text(alphabet="SELECT?x{}().;,<>:nsa 1\"'|^/", max_size=60))
+def test_no_text_is_too_strange(text):
+    assert isinstance(query_paths(text), list)
+    assert isinstance(query_paths(f"SELECT ?x {{ {text} }}"), list)
+
+
+@pytest.mark.parametrize(
+    ("row", "schema", "names", "expected"),
+    [
+        ({"topic_entities": [{"id": "m.1"}], "sparql": PREFIX + "SELECT ?x { ns:m.1 ns:a.b.c ?x }"}, FREEBASE, {},
+         ["m.1: a.b.c"]),
+        ({"sparql_portable": f"SELECT ?x {{ <{NS}m.1> <{NS}a.b.c> ?x }}"}, FREEBASE, {}, ["m.1: a.b.c"]),
+        ({"topic_entities": [{"id": "http://e/t"}], "gold_path": ["http://r/a", "^http://r/b"]}, RDFS, {},
+         ["http://e/t: http://r/a ^http://r/b"]),
+        ({"topic_entities": [{"id": "http://e/t"}], "gold_path": ["^a", "b"]}, RDFS, {"a": "http://r/a", "b": "http://r/b"},
+         ["http://e/t: ^http://r/a http://r/b"]),
+        ({"topic_entities": [{"id": "http://e/t"}], "gold_path": ["a"]}, RDFS, {}, []),
+        ({"topic_entities": [{"id": "http://e/t"}, {"id": "http://e/u"}], "gold_chains": [["t", "a", "x"], ["u", "b", "y", "a", "x"]]},
+         RDFS, {"a": "http://r/a", "b": "http://r/b"}, ["http://e/t: http://r/a", "http://e/u: http://r/b http://r/a"]),
+        ({"topic_entities": "m.1", "gold_path": [3], "gold_chains": "x", "sparql": 5}, FREEBASE, {}, []),
+        ({}, FREEBASE, {}, []),
+    ],
+)  # fmt: skip
+def test_paths_of_questions(row, schema, names, expected):
+    assert [written(path) for path in gold_paths(row, schema, by_local_name=names)] == expected
+
+
+def test_nearly_all_training_questions_of_webqsp_have_a_path(data_folder):
+    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")
+    found = [gold_paths(row, FREEBASE) for row in rows]
+    assert sum(map(bool, found)) >= 0.99 * len(rows)
+    assert all(path.topic.iri.startswith(NS + "m.") for paths in found for path in paths)
+
+
+# ---- files of questions ----
+
+
+def test_questions_are_read_plain_and_gzipped(tmp_path):
+    text = '{"question": "who?"}\n\n{"question": "é?", "id": 1}\n'
+    (tmp_path / "q.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    assert read_training_questions(tmp_path / "q.jsonl") == [{"question": "who?"}, {"question": "é?", "id": 1}]
+    assert read_training_questions(tmp_path / "q.jsonl.gz") == read_training_questions(tmp_path / "q.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"question": "who?"}\n{', "line 2 is no JSON"),
+        (b'{"question": 5}', 'line 1 is no JSON object with the text of a "question"'),
+        (b"[]", "line 1 is no JSON object"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"[" * 100_000, "line 1 is no JSON"),
+    ],
+)
+def test_files_that_are_no_questions(tmp_path, content, message):
+    (tmp_path / "q.jsonl").write_bytes(content)
+    with pytest.raises(QuestionError, match=message):
+        read_training_questions(tmp_path / "q.jsonl")
+
+
+def test_damaged_and_missing_files(tmp_path):
+    (tmp_path / "q.gz").write_bytes(gzip.compress(b'{"question": "who?"}' * 100)[:-20])
+    for name in ("q.gz", "missing.jsonl"):
+        with pytest.raises(QuestionError, match="cannot be read"):
+            read_training_questions(tmp_path / name)
+
+
+# ---- the ontology ----
+
+ROLES = """\
+people.person people.person.place_of_birth location.location
+people.person people.person.education education.education
+people.person people.person.date_of_birth type.datetime
+people.person common.topic.image common.image
+film.actor film.actor.film film.performance
+location.location location.location.people_born_here people.person
+location.location location.location.contains location.location
+education.education education.education.institution education.school
+education.education education.education.degree education.degree
+education.education education.education.student people.person
+education.school education.school.students education.education
+film.performance film.performance.film film.film
+film.performance film.performance.next film.performance
+film.film film.film.starring film.performance
+two names
+"""
+REVERSE = """\
+people.person.place_of_birth location.location.people_born_here
+people.person.education education.education.student
+education.school.students education.education.institution
+"""
+
+
+@pytest.fixture
+def ontology(tmp_path) -> Ontology:
+    folder = tmp_path / "ontology"
+    folder.mkdir()
+    (folder / "fb_roles").write_text(ROLES)
+    (folder / "reverse_properties").write_text(REVERSE.replace(" ", "\t"))
+    (folder / "cvt_types.gz").write_bytes(gzip.compress(b"education.education\nfilm.performance\n"))
+    (folder / "fb_types").write_text("film.actor subclassOf people.person\n")
+    return read_ontology(folder, FREEBASE)
+
+
+def test_what_leads_on_from_a_type(ontology):
+    assert ontology.steps_from(NS + "people.person") == steps(
+        "people.person.date_of_birth people.person.education people.person.place_of_birth"
+    ), "in relations only where no out relation is their inverse, and no noise"
+    assert ontology.steps_from(NS + "film.film") == steps("film.film.starring ^film.performance.film")
+    assert ontology.steps_from(NS + "film.actor") == steps("film.actor.film")
+    assert ontology.steps_from(NS + "film.actor", widened=True) == steps(
+        "film.actor.film people.person.date_of_birth people.person.education people.person.place_of_birth"
+    )
+    assert ontology.steps_from(NS + "type.datetime") == (), "nothing leads on from a date"
+    assert ontology.steps_from(None) == ontology.steps_from(NS + "unheard.of") == ()
+
+
+def test_steps_have_ends(ontology):
+    (born,) = steps("people.person.place_of_birth")
+    assert ontology.start(born) == ontology.end(born.reversed()) == NS + "people.person"
+    assert ontology.end(born) == NS + "location.location"
+    assert ontology.leads_to_mediator(steps("people.person.education")[0])
+    assert ontology.leads_to_mediator(steps("^education.education.degree")[0])
+    assert ontology.folded(born.reversed()) == steps("location.location.people_born_here")[0]
+    assert ontology.folded(born) == born
+    assert ontology.start(Step(NS + "unheard.of.it")) is None
+
+
+def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
+    assert read_ontology(tmp_path / "ontology" / "fb_roles", FREEBASE) == ontology
+    (tmp_path / "alone").write_text(ROLES)
+    alone = read_ontology(tmp_path / "alone", FREEBASE)
+    assert alone.ends == ontology.ends and not alone.inverses and not alone.mediators
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "is no ontology"), (b"\xff" * 9, "cannot be read"), (None, "cannot be read")]
+)
+def test_what_is_no_ontology(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "roles").write_bytes(content)
+    with pytest.raises(SettingsError, match=message):
+        read_ontology(tmp_path / "roles", FREEBASE)
+
+
+# ---- pools ----
+
+
+def gold(text: str, topic: str = "m.1") -> TrainingQuestion:
+    return TrainingQuestion("q?", "q?", RelationPath(Entity(NS + topic), steps(text)))
+
+
+def pool_of(builder: PoolBuilder, example) -> set[tuple[Step, ...]]:
+    paths = [tuple(builder.steps[number] for number in row if number >= 0) for row in example.pool]
+    assert len(set(paths)) == len(paths)
+    return set(paths)
+
+
+def gold_of(builder: PoolBuilder, example) -> tuple[Step, ...]:
+    return tuple(builder.steps[number] for number in example.pool[example.gold] if number >= 0)
+
+
+def test_a_simulated_pool(ontology):
+    builder = PoolBuilder(ontology=ontology)
+    example = builder.example(gold("people.person.education education.education.degree"))
+    assert gold_of(builder, example) == steps("people.person.education education.education.degree")
+    assert pool_of(builder, example) == {
+        steps("people.person.date_of_birth"),
+        steps("people.person.place_of_birth"),
+        # mediators are passed, and no end; the way back is in it, and so is what the inverse folds away
+        steps("people.person.education education.education.institution"),
+        steps("people.person.education education.education.degree"),
+        steps("people.person.education education.education.student"),
+        steps("people.person.place_of_birth location.location.people_born_here"),
+        steps("people.person.place_of_birth location.location.contains"),
+        steps("people.person.place_of_birth ^location.location.contains"),
+    }
+    again = builder.example(gold("people.person.place_of_birth"))
+    assert again.pool is example.pool and gold_of(builder, again) == steps("people.person.place_of_birth")
+    assert (builder.from_graph, builder.from_ontology) == (0, 2)
+
+
+def test_a_gold_path_is_folded_as_its_pool_is(ontology):
+    builder = PoolBuilder(ontology=ontology)
+    example = builder.example(gold("^people.person.place_of_birth"))
+    assert gold_of(builder, example) == steps("location.location.people_born_here")
+    assert steps("^people.person.place_of_birth") not in pool_of(builder, example)
+
+
+def test_a_gold_path_the_ontology_does_not_give_is_added(ontology):
+    builder = PoolBuilder(ontology=ontology)
+    example = builder.example(gold("film.actor.film people.person.place_of_birth"))
+    assert gold_of(builder, example) == steps("film.actor.film people.person.place_of_birth")
+    assert steps("film.actor.film film.performance.film") in pool_of(builder, example)
+
+
+def test_a_long_gold_path_stands_beside_its_siblings(ontology):
+    builder = PoolBuilder(ontology=ontology)
+    text = "people.person.place_of_birth location.location.people_born_here people.person.date_of_birth"
+    pool = pool_of(builder, builder.example(gold(text)))
+    assert steps(text) in pool
+    assert steps(text)[:2] + steps("people.person.place_of_birth") in pool, "what else could follow"
+    assert steps(text)[:2] + steps("people.person.education") not in pool, "a mediator is no end"
+    assert max(map(len, pool)) == 3
+
+
+def test_without_graph_or_ontology_or_in_neither_there_is_no_example(ontology):
+    assert PoolBuilder().example(gold("people.person.education")) is None
+    assert PoolBuilder(ontology=ontology).example(gold("unheard.of.it")) is None
+
+
+GRAPH = """\
+m.1 people.person.place_of_birth m.2
+m.1 people.person.education m.3
+m.3 education.education.institution m.4
+m.3 education.education.degree m.5
+m.2 location.location.contains m.6
+m.6 location.location.motto m.7
+m.6 location.location.symbol m.8
+"""
+EXTRA = f"""\
+<{NS}m.1> <{NS}type.object.name> "Ada Lovelace"@en .
+<{NS}education.education> <{NS}freebase.type_hints.mediator> "true" .
+<{NS}m.3> <{NS}type.object.type> <{NS}education.education> .
+<{NS}people.person.place_of_birth> <http://www.w3.org/2002/07/owl#inverseOf> <{NS}location.location.people_born_here> .
+"""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    lines = "".join(" ".join(f"<{NS}{name}>" for name in line.split()) + " .\n" for line in GRAPH.splitlines())
+    (tmp_path / "g.nt").write_text(lines + EXTRA)
+    load_graph(tmp_path / "graph", [tmp_path / "g.nt"], schema="freebase")
+    with open_graph(tmp_path / "graph") as graph:
+        yield graph
+
+
+def test_a_pool_from_a_graph(graph, ontology):
+    builder = PoolBuilder(graphs=[graph], ontology=ontology)
+    example = builder.example(gold("people.person.education education.education.degree"))
+    assert gold_of(builder, example) == steps("people.person.education education.education.degree")
+    assert pool_of(builder, example) == {
+        steps("people.person.place_of_birth"),
+        steps("people.person.education education.education.institution"),
+        steps("people.person.education education.education.degree"),
+        steps("people.person.place_of_birth location.location.contains"),
+    }
+    assert (builder.from_graph, builder.from_ontology) == (1, 0)
+
+
+def test_the_ontology_helps_where_the_graph_has_not_the_topic_or_not_the_path(graph, ontology):
+    builder = PoolBuilder(graphs=[graph], ontology=ontology)
+    assert builder.example(gold("people.person.place_of_birth", topic="m.99"))
+    assert builder.example(gold("people.person.date_of_birth"))
+    assert (builder.from_graph, builder.from_ontology) == (0, 2)
+    assert PoolBuilder(graphs=[graph]).example(gold("people.person.date_of_birth")) is None
+
+
+def test_a_long_gold_path_in_a_graph(graph):
+    builder = PoolBuilder(graphs=[graph])
+    text = "people.person.place_of_birth location.location.contains location.location.motto"
+    example = builder.example(gold(text))
+    assert gold_of(builder, example) == steps(text)
+    assert steps(text)[:2] + steps("location.location.symbol") in pool_of(builder, example)
+    assert builder.example(gold(text.replace("motto", "anthem"))) is None
+
+
+def test_an_inverse_is_taken_for_the_relation_the_graph_has(graph):
+    builder = PoolBuilder(graphs=[graph])
+    example = builder.example(gold("^location.location.people_born_here"))
+    assert gold_of(builder, example) == steps("people.person.place_of_birth")
+
+
+# ---- questions without mentions, and without those that are measured ----
+
+BORN = PREFIX + "SELECT ?x { ns:m.1 ns:people.person.place_of_birth ?x }"
+
+
+def test_mentions_are_left_out_by_the_graphs_names_and_the_files(graph):
+    rows = [
+        {"question": "where was ada lovelace born?", "sparql": BORN},
+        {"question": "where was Lady L. born?", "sparql": BORN, "topic_entities": [{"id": "m.1", "name": "Lady L."}]},
+        {"question": "no gold path"},
+    ]
+    found = training_questions(rows, gold_path_reader([FREEBASE]), names=labels_in([graph]))
+    assert [each.asked for each in found] == ["where was born?", "where was born?"]
+    assert training_questions(rows, gold_path_reader([FREEBASE]))[0].asked == "where was ada lovelace born?"
+
+
+def test_local_names_are_those_that_tell_relations_apart(graph):
+    assert relations_by_local_name([graph])["people.person.education"] == NS + "people.person.education"
+
+
+def test_a_question_is_read_under_the_first_schema_that_understands_it():
+    row = {"topic_entities": [{"id": "m.1"}], "gold_path": ["people.person.education"]}
+    assert gold_path_reader([RDFS])(row) == []
+    assert [written(path) for path in gold_path_reader([RDFS, FREEBASE])(row)] == ["m.1: people.person.education"]
+
+
+@pytest.mark.parametrize(
+    ("row", "kept"),
+    [
+        ({"question": "Where was ADA born"}, False),
+        ({"question": "when was ada born?"}, True),
+        ({"question": "ada's birthplace", "sparql": BORN}, False),
+        ({"question": "her birthplace", "sparql": BORN.replace("m.1", "m.2")}, True),
+        ({"question": "her birthplace", "sparql": BORN.replace("place_of_birth", "nationality")}, True),
+        # the inverse relation says the same
+        ({"question": "ada's birthplace", "sparql": PREFIX + "SELECT ?x { ?x ns:location.location.people_born_here ns:m.1 }"},
+         False),
+        # and part of a longer path does not
+        ({"question": "x", "sparql": BORN.replace("?x }", "?y . ?y ns:location.location.contains ?x }")}, True),
+        ({"question": "x", "id": "WebQTest-7_0123abc"}, False),
+        ({"question": "x", "id": "WebQTest-77"}, True),
+        ({"question": "x", "id": "webqsp_train_7"}, True),
+    ],
+)  # fmt: skip
+def test_nothing_that_is_measured_is_trained_on(ontology, row, kept):
+    guard = LeakGuard(gold_path_reader([FREEBASE]), ontology.inverses)
+    guard.add([{"question": "where was Ada born?", "id": "WebQTest-7", "sparql": BORN}])
+    assert guard.keep([row]) == ([row] if kept else [])
+
+
+def test_real_training_questions_lose_what_webqsp_test_has(data_folder):
+    train, test = (
+        read_training_questions(data_folder / name)
+        for name in ("train/webqsp_train.jsonl.gz", "freebase/questions_webqsp_test.dev.jsonl.gz")
+    )
+    guard = LeakGuard(gold_path_reader([FREEBASE]))
+    guard.add(test)
+    kept = guard.keep(train)
+    assert 0.8 * len(train) < len(kept) < len(train)
+    again = LeakGuard(gold_path_reader([FREEBASE]))
+    again.add(kept)
+    assert len(again.keep(test)) == len(test), "what is kept shares nothing with what is measured, seen from there too"
+
+
+def test_real_pools_have_the_gold_path_once(data_folder):
+    ontology = read_ontology(data_folder / "ontology", FREEBASE)
+    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")[:300]
+    builder = PoolBuilder(ontology=ontology)
+    questions = training_questions(rows, gold_path_reader([FREEBASE]))
+    examples = [example for question in questions if (example := builder.example(question))]
+    assert len(examples) > 0.97 * len(questions)
+    for example in examples[::10]:
+        assert gold_of(builder, example) in pool_of(builder, example)
+        assert len(example.pool) > 30 and json.dumps(example.question)
