@@ -94,7 +94,7 @@ def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
     assert refused.err == "kgqa: 99999 is not a port. Give --http-port a number from 1 to 65535.\n"
     for share in ("nan", "0"):
         shown = kgqa("virtuoso", "start", "--folder", folder, "--show", "--memory-share", share)
-        assert shown.returncode == 1 and "not a share of the memory" in shown.err
+        assert shown.returncode == 1 and "is out of range" in shown.err
     nothing = kgqa("virtuoso", "index", "--folder", tmp_path / "none", "--graph-iri", "http://g")
     assert nothing.returncode == 1 and f"kgqa virtuoso start --folder {tmp_path / 'none'}" in " ".join(
         nothing.err.split()

@@ -134,12 +134,12 @@ class TestParsing:
             ("[prefixes]", "[prefixes", "not valid TOML"),
             ('name = "keys"', "", "needs a name and a why"),
             ('why = "no question asks for them"', 'why = ""', "needs a name and a why"),
-            ('prefixes = ["ns:type.key."]', 'prefixes = "ns:type.key."', "nothing else"),
-            ('prefixes = ["ns:type.key."]', 'prefix = ["ns:type.key."]', "nothing else"),
+            ('prefixes = ["ns:type.key."]', 'prefixes = "ns:type.key."', "may contain only"),
+            ('prefixes = ["ns:type.key."]', 'prefix = ["ns:type.key."]', "may contain only"),
             ('["ns:type.key."]', '["type.key."]', "declared in"),
             ('["ns:type.key."]', '["fb:type.key."]', "declared in"),
             ('["ns:type.key."]', "[1]", "declared in"),
-            ("\n[prefixes]", "keep = 1\n[prefixes]", "may hold"),
+            ("\n[prefixes]", "keep = 1\n[prefixes]", "may contain only"),
         ],
     )
     def test_mistakes_are_told(self, old, new, message):

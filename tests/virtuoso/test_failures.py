@@ -51,7 +51,7 @@ def test_not_installed(stopped_server, monkeypatch, tmp_path):
 
 def test_a_named_program_that_is_none(stopped_server, monkeypatch):
     monkeypatch.setenv("VIRTUOSO_T", "/nowhere/virtuoso-t")
-    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not a program" in refused(stopped_server)
+    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not an executable program" in refused(stopped_server)
 
 
 @pytest.mark.parametrize("which", ["http_port", "sql_port"])
@@ -60,14 +60,14 @@ def test_a_taken_port(stopped_server, which):
         port = taken.getsockname()[1]
         message = refused(stopped_server, **{which: port})
     option = "--" + which.replace("_", "-")
-    assert re.search(rf"Port {port} is taken by .*\(process {os.getpid()}\).*{option} \d+", message)
+    assert re.search(rf"Port {port} is used by .*\(process {os.getpid()}\).*{option} \d+", message)
 
 
 def test_another_virtuoso_on_the_port(virtuoso_server, stopped_server):
     record = virtuoso_server.folder.record()
     pid = virtuoso_server.status().pid
     message = refused(stopped_server, sql_port=record.sql_port)
-    assert f"Port {record.sql_port} is taken by virtuoso-t (process {pid})" in message
+    assert f"Port {record.sql_port} is used by virtuoso-t (process {pid})" in message
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_another_virtuoso_on_the_port(virtuoso_server, stopped_server):
         ({"http_port": 0}, "0 is not a port"),
         ({"sql_port": 70000}, "70000 is not a port"),
         ({"http_port": 4000, "sql_port": 4000}, "cannot share port 4000"),
-        ({"memory_share": 0}, "not a share of the memory"),
-        ({"memory_share": 1.5}, "not a share of the memory"),
-        ({"row_cap": 0}, "must be 1 or more"),
-        ({"query_seconds": -1}, "must be 1 or more"),
+        ({"memory_share": 0}, "is out of range"),
+        ({"memory_share": 1.5}, "is out of range"),
+        ({"row_cap": 0}, "must be at least 1"),
+        ({"query_seconds": -1}, "must be at least 1"),
         ({"bind": "example.org"}, "not an IPv4 address"),
         ({"bind": "127.0.0.1\nfoo = bar"}, "not an IPv4 address"),
-        ({"bind": "192.0.2.1"}, "cannot be had at 192.0.2.1"),
+        ({"bind": "192.0.2.1"}, "cannot be opened on 192.0.2.1"),
     ],
 )
 def test_options_that_cannot_be(stopped_server, options, message):
@@ -94,9 +94,9 @@ def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
     mode = (tmp_path / "full").stat().st_mode
-    assert "has other files in it" in refused(Server.at(tmp_path / "full"))
+    assert "contains other files" in refused(Server.at(tmp_path / "full"))
     assert (tmp_path / "full").stat().st_mode == mode
-    assert "cannot be made or written" in refused(Server.at(tmp_path / "full" / "letter.txt"))
+    assert "cannot be created or written" in refused(Server.at(tmp_path / "full" / "letter.txt"))
     assert "cannot hold a path with any of" in refused(Server.at(tmp_path / "a;b"))
     for message in (refused(Server.at(tmp_path / "full")), refused(Server.at(tmp_path / "a,b"))):
         assert "KGQA_VIRTUOSO_FOLDER=" in message
@@ -106,7 +106,7 @@ def test_a_disk_that_may_not_be_written(prepared_folder, small_disk):
     disk = small_disk(200)
     server = Server.at(shutil.copytree(prepared_folder, disk / "server"))
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    assert "cannot be made or written (Read-only file system)" in refused(server)
+    assert "cannot be created or written (Read-only file system)" in refused(server)
 
 
 def test_a_full_disk_at_the_first_start(small_disk):
@@ -135,7 +135,7 @@ def test_a_stale_lock(stopped_server):
     told = []
     with running_server(stopped_server.folder.path, notify=told.append):
         assert lock_owner(stopped_server.folder.lock).pid != os.getpid()
-        assert told == ["The server was not ended properly last time; it recovers from its log of changes."]
+        assert told == ["The server was not shut down properly; it recovers from its transaction log."]
 
 
 def test_a_killed_server_comes_back_with_what_was_committed(own_server):
@@ -144,7 +144,7 @@ def test_a_killed_server_comes_back_with_what_was_committed(own_server):
     os.kill(own_server.status().pid, signal.SIGKILL)
     while own_server.status().state != "crashed":
         time.sleep(0.02)
-    assert re.search(r"killed, or died.*kgqa virtuoso start", own_server.status().message)
+    assert re.search(r"killed or crashed.*kgqa virtuoso start", own_server.status().message)
     assert own_server.stop() is False
     assert own_server.start()
     assert own_server.sql("select a from kept") == [("of value",)]
@@ -181,13 +181,13 @@ def test_a_file_that_is_no_database_is_left_as_it_is(stopped_server):
 
 def test_a_damaged_first_page(stopped_server):
     damage(stopped_server.folder.database, at=0, count=8192)
-    assert re.search("first page is damaged; it was left as it is.*--folder", refused(stopped_server))
+    assert re.search("first page is damaged; it was not changed.*--folder", refused(stopped_server))
 
 
 def test_a_database_cut_short(stopped_server):
     size = stopped_server.folder.database.stat().st_size
     os.truncate(stopped_server.folder.database, size - 100)
-    assert "was cut short" in refused(stopped_server)
+    assert "is truncated" in refused(stopped_server)
 
 
 def test_damaged_pages(stopped_server):
@@ -207,7 +207,7 @@ def test_a_log_of_changes_without_its_database(stopped_server):
     content = b"byte_order_check and changes"
     changes.write_bytes(content)
     lost.unlink()
-    assert "but no database. Put the database back" in refused(stopped_server)
+    assert "but no database. Restore the database" in refused(stopped_server)
     assert changes.read_bytes() == content
 
 
@@ -252,7 +252,7 @@ def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
     folder.database.hardlink_to(other.database)
     message = refused(stopped_server)
     assert f"is open in virtuoso-t (process {virtuoso_server.status().pid})" in message
-    assert "Two servers on one database destroy it" in message
+    assert "Two servers destroy a database" in message
 
 
 # ---- while it runs ----
@@ -261,7 +261,7 @@ def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
 def test_a_wrong_password_file(own_server):
     own_server.folder.password_file.write_text("wrong\n")
     for attempt in (lambda: own_server.sql("select 1"), own_server.stop, lambda: own_server.status(count=True)):
-        with pytest.raises(ServerError, match="refuses the password in .*password. Put the password of its user dba"):
+        with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of its user dba"):
             attempt()
     assert own_server.status().state == "running"
 
@@ -284,7 +284,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
     while own_server.status().state != "crashed":
         time.sleep(0.02)
     message = own_server.status().message
-    assert re.search(r"gone without having shut down: it was killed, or died\..*kgqa virtuoso start", message)
+    assert re.search(r"ended without a shutdown: it was killed or crashed\..*kgqa virtuoso start", message)
     assert "log" not in message and "Too many" not in message
 
 
@@ -296,7 +296,7 @@ def test_stopped_in_the_middle_of_it(own_server, monkeypatch):
     own_server.stop()
     explained = str(explain_sql(bad_login, own_server.folder))
     start = f"kgqa virtuoso start --folder {own_server.folder.path}"
-    assert explained == f"The server was stopped in the middle of this. Start it: {start}"
+    assert explained == f"The server was stopped during the request. Start it: {start}"
     monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(own_server.folder.path))
     assert str(explain_sql(bad_login, own_server.folder)).endswith("Start it: kgqa virtuoso start")
 
@@ -327,7 +327,7 @@ def test_another_server_answers_our_port(virtuoso_server, stopped_server):
 
     folder.save_record(replace(folder.record(), sql_port=virtuoso_server.folder.record().sql_port))
     folder.password_file.write_text("ours\n")
-    with pytest.raises(ServerError, match=r"Another server, virtuoso-t \(process \d+\), answers on port"):
+    with pytest.raises(ServerError, match=r"Another server, virtuoso-t \(process \d+\), listens on port"):
         stopped_server.sql("select 1")
     assert listener(virtuoso_server.folder.record().sql_port).pid == virtuoso_server.status().pid
 
@@ -336,7 +336,7 @@ def test_a_server_that_does_not_end_in_time(own_server):
     pid = own_server.status().pid
     os.kill(pid, signal.SIGSTOP)
     try:
-        with pytest.raises(ServerError, match="not answered .* within 0.3 s. Look at it: kgqa virtuoso status"):
+        with pytest.raises(ServerError, match="not answered .* within 0.3 s. Check it: kgqa virtuoso status"):
             own_server.stop(timeout=0.3)
         assert own_server.status().pid == pid
     finally:

@@ -227,7 +227,7 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         with pytest.raises(
-            KeyboardInterrupt, match=r"groups\) and in <urn.*> for good. Go on: kgqa freebase load .* --resume"
+            KeyboardInterrupt, match=r"groups\) and in <urn.*> for good. Resume: kgqa freebase load .* --resume"
         ):
             load_dump(virtuoso_server, dump, options=options, progress=stop)
         journal = FreebaseJournal.read(virtuoso_server.folder)
@@ -236,7 +236,7 @@ class TestInterrupted:
         assert 0 < count(virtuoso_server, options.graph_iri) < len(TRIPLES)
         told = virtuoso_server.status()
         assert told.state == "running" and told.message == (
-            f"A load into <{options.graph_iri}> was interrupted. Go on: kgqa freebase load DUMP --resume"
+            f"A load into <{options.graph_iri}> was interrupted. Resume: kgqa freebase load DUMP --resume"
             f" --folder {virtuoso_server.folder.path}"
         )
         with pytest.raises(LoadError, match="was interrupted; .* lines are done.*--resume.*--restart"):
@@ -302,7 +302,7 @@ class TestInterrupted:
                 killed.append(lock_owner(own_server.folder.lock).pid)
                 os.kill(killed[0], signal.SIGKILL)
 
-        with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Go on: kgqa freebase load .* --resume"):
+        with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Resume: kgqa freebase load .* --resume"):
             load_dump(own_server, dump, options=options, progress=kill)
         with pytest.raises(ServerError, match="does not run"):
             load_dump(own_server, dump, resume=True)
@@ -327,7 +327,7 @@ class TestInterrupted:
 
     def test_a_dump_cut_short_keeps_what_was_loaded(self, virtuoso_server, dump, options, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
-        with pytest.raises(LoadError, match="cut short.*Fetch it again.* for good"):
+        with pytest.raises(LoadError, match="truncated.*Download it again.* for good"):
             load_dump(virtuoso_server, tmp_path / "cut.gz", options=options)
         assert FreebaseJournal.read(virtuoso_server.folder).groups_done == 3
         assert count(virtuoso_server, options.graph_iri) > 0

@@ -70,7 +70,7 @@ def test_errors_are_the_servers_own_words(virtuoso_server):
         virtuoso_server.sql("signal('22023', ?)", ["it failed\nat 100%; é"])
     assert (caught.value.state, str(caught.value)) == (
         "22023",
-        "The server refused an SQL statement: it failed at 100%; é",
+        "The server rejected an SQL statement: it failed at 100%; é",
     )
 
 
@@ -119,5 +119,5 @@ def test_fill():
 
 def test_read_output():
     assert read_output(b"a;b\n;\n%3B%25%0A%FFC3%FFA5\n", b"") == [("a", "b"), ("", ""), (";%\nå",)]
-    with pytest.raises(ServerError, match="complains: isql-vt: something new"):
+    with pytest.raises(ServerError, match="reports: isql-vt: something new"):
         read_output(b"", b"isql-vt: something new\n")

@@ -223,13 +223,13 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         store = target()
-        message = r"[1-9][\d,]* of [\d,]+ lines are in <.*> for good. Go on: kgqa graph load --resume --into http"
+        message = r"[1-9][\d,]* of [\d,]+ lines are in <.*> for good. Resume: kgqa graph load --resume --into http"
         with pytest.raises(KeyboardInterrupt, match=message):
             bulk_load(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
         assert left_behind(virtuoso_server) == ["graph-load.json"]
         told = virtuoso_server.status().message
-        assert told == f"A load into <{store.writable}> was interrupted. Go on: kgqa graph load --resume --into URL"
+        assert told == f"A load into <{store.writable}> was interrupted. Resume: kgqa graph load --resume --into URL"
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
             bulk_load(virtuoso_server, store, many)
         with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>: --graph-iri"):
@@ -299,7 +299,7 @@ class TestInterrupted:
                 timers.append(threading.Timer(0.2, os.kill, (lock_owner(own_server.folder.lock).pid, signal.SIGKILL)))
                 timers[0].start()
 
-        with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Go on: kgqa graph load --resume"):
+        with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Resume: kgqa graph load --resume"):
             bulk_load(own_server, store, many, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
         own_server.start()
         report = bulk_load(own_server, store, resume=True)

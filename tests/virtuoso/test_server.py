@@ -87,7 +87,7 @@ def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
         ]
         assert [p.name for p in files if secret.encode() in p.read_bytes()] in (["password"], ["password-writer"])
     assert b"key-of-the-user" not in seen
-    assert told == ["Making a new database ..."]
+    assert told == ["Creating a new database ..."]
     for path, mode in ((server.folder.path, 0o700), (server.folder.password_file, 0o600), (update_file, 0o600)):
         assert path.stat().st_mode & 0o777 == mode
 
