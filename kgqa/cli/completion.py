@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    r"""Print the script that completes kgqa commands and options in SHELL.
+    """Print the script that completes kgqa commands and options in SHELL.
 
     \b
     In this shell:       eval "$(kgqa completion bash)"

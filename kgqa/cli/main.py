@@ -49,7 +49,7 @@ Exit codes:
 @click.version_option(__version__, prog_name="kgqa")
 @verbosity_options
 def cli() -> None:
-    r"""Answer questions over a knowledge graph, and show why.
+    """Answer questions over a knowledge graph, and show why.
 
     \b
     To start, without any configuration:

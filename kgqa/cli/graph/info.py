@@ -30,7 +30,7 @@ from kgqa.words import clean
 @JSON
 @verbosity_options
 def info(folder: str | None, graph_path: str | None, max_relations: int, as_json: bool, **options: Any) -> None:
-    r"""Show the number of triples, relations and labelled entities of a graph, its schema and fingerprint.
+    """Show the number of triples, relations and labelled entities of a graph, its schema and fingerprint.
 
     \b
     Example:

@@ -67,7 +67,7 @@ def load(
     discard: bool,
     as_json: bool,
 ) -> None:
-    r"""Add the triples of RDF FILES to a graph folder or a server.
+    """Add the triples of RDF FILES to a graph folder or a server.
 
     N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML, JSON-LD, TriX and HexTuples, each also as .gz, .bz2 or .xz.
     Loading a file twice changes nothing. All files are checked before anything changes; an error in one of them leaves

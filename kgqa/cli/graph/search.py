@@ -21,7 +21,7 @@ from kgqa.words import clean, display_name
 @JSON
 @verbosity_options
 def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:
-    r"""Find entities whose name or alias matches TEXT, best first; the last word may be a prefix.
+    """Find entities whose name or alias matches TEXT, best first; the last word may be a prefix.
 
     \b
     Example:

@@ -14,7 +14,7 @@ COMMANDS = {
 
 @click.command("freebase", cls=LazyGroup, lazy_commands=COMMANDS)
 def command() -> None:
-    r"""Clean the Freebase dump and load it into a server.
+    """Clean the Freebase dump and load it into a server.
 
     \b
     From the dump to answers:

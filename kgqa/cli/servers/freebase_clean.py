@@ -32,7 +32,7 @@ def clean_command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    r"""Clean DUMP into N-Triples files for any server, or only count its lines.
+    """Clean DUMP into N-Triples files for any server, or only count its lines.
 
     Each line that is written is valid N-Triples. Dropped lines are counted by reason, with a few examples.
 

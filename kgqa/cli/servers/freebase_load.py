@@ -45,11 +45,11 @@ def load(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    r"""Clean DUMP and load it into the server that `kgqa virtuoso start` started, then index its names.
+    """Clean DUMP and load it into the server that `kgqa virtuoso start` started, then index its names.
 
     DUMP has one triple per line, as text or gzip. It is cleaned in groups of chunk files; while the server loads one
-    group, the next one is cleaned. At most eight chunk files exist at a time. Loaded groups are recorded: after Ctrl-C, a
-    crash or a full disk, --resume continues with the next group.
+    group, the next one is cleaned. At most eight chunk files exist at a time. Loaded groups are recorded: after Ctrl-C,
+    a crash or a full disk, --resume continues with the next group.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ COMMANDS = {
 
 @click.command("virtuoso", cls=LazyGroup, lazy_commands=COMMANDS)
 def command() -> None:
-    r"""Install, start, inspect and stop a Virtuoso server of your own.
+    """Install, start, inspect and stop a Virtuoso server of your own.
 
     \b
     It needs neither systemd nor root, keeps all files in one folder, and is served on this machine only.

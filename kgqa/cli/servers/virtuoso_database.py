@@ -26,7 +26,7 @@ from kgqa.words import clean
 @JSON
 @verbosity_options
 def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
-    r"""Use an existing DATABASE file (virtuoso.db) in place, instead of loading a dump.
+    """Use an existing DATABASE file (virtuoso.db) in place, instead of loading a dump.
 
     The password of its user dba is read from KGQA_VIRTUOSO_DBA_PASSWORD, or asked for. The default password `dba` is
     replaced by a random one. If its server was not shut down properly, the transaction log (virtuoso.trx) must be
@@ -65,7 +65,7 @@ def _ask_password() -> str:
 @click.option("--schema", metavar="NAME|FILE", help="schema with the predicates of names. [detected]")
 @verbosity_options
 def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
-    r"""Create or update the index of names that linking and search use on the server.
+    """Create or update the index of names that linking and search use on the server.
 
     The names are written to a graph of their own; the indexed graph does not change. kgqa virtuoso drop-names removes
     the index.
@@ -100,7 +100,7 @@ def _indexed_text(names: int) -> str:
 @JSON
 @verbosity_options
 def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:
-    r"""Remove the indexes of names of these graphs; without GRAPH or --all, list all indexes.
+    """Remove the indexes of names of these graphs; without GRAPH or --all, list all indexes.
 
     GRAPH is the IRI of an indexed graph, or of a graph of names. The data itself does not change.
 

@@ -37,7 +37,7 @@ def install() -> int:
 @JSON
 @verbosity_options
 def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> None:
-    r"""Start the server; the first start creates its database and a random password.
+    """Start the server; the first start creates its database and a random password.
 
     Options are kept for later starts. If the server is already running, nothing changes.
 
