@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.rdf_samples import TURTLE
-from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#label"
 LINES = [

@@ -24,7 +24,7 @@ from kgqa.testing.server import ScriptedServer
 from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
 from kgqa.virtuoso.instance.processes import lock_owner
 from tests.conftest import SOAK
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
 ASKED = ("eval", "run", "--dataset", "demo", "--sample", "30", "--embeddings", "off")
 QUICK = """

@@ -15,7 +15,7 @@ import pytest
 
 import kgqa.demo
 from kgqa.virtuoso.server.server import Server
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
 DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"
 QUESTION = "Which city is the capital of the country whose anthem is Kimigayo?"

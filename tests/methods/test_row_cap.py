@@ -13,7 +13,7 @@ from kgqa import ask, open_resources
 from kgqa.model import Entity, Question
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
 CAP = 50
 IRI = "http://e/demo"

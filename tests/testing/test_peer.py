@@ -13,7 +13,6 @@ import kgqa.demo
 from benchmarks.peer_answers import answer_text, holds_gold, read_answers, write_questions
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from tests.conftest import ROOT
-from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 GRAPH = "http://peers.example/graph"
 WALKER = "peer_walker.py --questions {questions} --out {out}/answers.jsonl"

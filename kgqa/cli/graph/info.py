@@ -40,7 +40,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
         relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
         meta = getattr(graph.store, "meta", None)
-        facts = {
+        facts: dict[str, Any] = {
             "place": graph.store.location,
             "graphs": [entity.iri for entity in graph.view],
             "triples": graph.store.triples,

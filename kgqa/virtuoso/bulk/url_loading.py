@@ -67,7 +67,7 @@ def load_into_url(
         url: the address of the SPARQL endpoint.
         graph_iri: the graph; None for that of the interrupted load, the only graph of the server, or urn:kgqa:graph.
         settings: settings of the endpoint (user, timeout ...); None resolves those of the user.
-        cache: results of the graph kept there are dropped.
+        cache: the cache of results, where those of the graph are dropped; None for the default one.
         on_error: "fail" loads nothing if a line is malformed, "skip" leaves such lines out.
         format: file extension of the RDF format, for files whose name does not have one.
         resume: continue an interrupted bulk load.
@@ -84,7 +84,7 @@ def load_into_url(
     """
     settings, notify = settings or resolve(), notify or (lambda text: None)
     server = own_server(url) if resume else Server.for_url(url)
-    with EndpointOptions.of(settings).open(url, cache=cache, timeout=settings["graph.timeout"]) as store:
+    with EndpointOptions.of(settings).open(url, cache=cache or Cache.default(), timeout=settings["graph.timeout"]) as store:
         graph = graph_iri or (interrupted_graph(server) if server and resume else None)
         if graph is None:
             graph = graph_to_write(store)

@@ -12,7 +12,7 @@ from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.journal import NAME, LoadOptions, forget
 from tests.cli_runner import KGQA
-from tests.virtuoso.test_freebase import count, groups_done, wait_until
+from tests.virtuoso.freebase.test_loading import count, groups_done, wait_until
 
 COUNT = 4000
 KEPT, TALLY = BlockJudge(LoadOptions().cleaning()).block(b"".join(dump_lines(COUNT, seed=9, broken=0.1)))

@@ -15,7 +15,7 @@ from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning
 from kgqa.virtuoso.freebase.rules import freebase_rules
 from tests.conftest import SOAK
-from tests.virtuoso import dump_reference
+from tests.virtuoso.freebase.dump import dump_reference
 
 NS, XSD = "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"
 SUBJECT, PREDICATE = f"<{NS}m.0x>", f"<{NS}people.person.note>"
