@@ -24,6 +24,7 @@ def folder(prepared_folder, tmp_path):
     end(server)
 
 
+@pytest.mark.slow
 def test_from_start_to_stop(kgqa, folder):
     def run(*arguments, **environment):
         return kgqa("virtuoso", *arguments, KGQA_VIRTUOSO_FOLDER=str(folder), **environment)
@@ -43,11 +44,11 @@ def test_from_start_to_stop(kgqa, folder):
     assert started.out.startswith("Virtuoso 07.") and f"http://127.0.0.1:{http_port}/sparql" in started.out
 
     again = run("start", "--row-cap", "5")
-    assert again.returncode == 0 and again.out.startswith("It runs already (process ")
-    assert "Stop it first: kgqa virtuoso stop" in again.err
+    assert again.returncode == 0 and again.out.startswith("Already running (process ")
+    assert "Stop the server first: kgqa virtuoso stop" in again.err
     assert json.loads(run("start", "--json").out)["started"] is False
     unused = run("start", "--row-cap", "5", "--json")
-    assert json.loads(unused.out)["started"] is False and "The options were not used" in unused.err
+    assert json.loads(unused.out)["started"] is False and "The options were ignored" in unused.err
 
     status = run("status", "--json", "--triples")
     data = json.loads(status.out)
@@ -58,7 +59,7 @@ def test_from_start_to_stop(kgqa, folder):
     file.write_text('<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Åbo akademi"@sv .\n')
     Server.at(folder).load([file], "http://names")
     indexed = run("index", "--graph-iri", "http://names")
-    assert (indexed.returncode, indexed.out) == (0, "1 names are indexed.\n"), indexed.err
+    assert (indexed.returncode, indexed.out) == (0, "1 name is indexed.\n"), indexed.err
     assert run("index").returncode == 2
     (line,) = run("drop-names").out.splitlines()
     assert line.startswith("urn:kgqa:names:") and line.endswith(": 1 names of <http://names>")
@@ -84,7 +85,7 @@ def test_from_start_to_stop(kgqa, folder):
         assert password not in done.out + done.err
 
     assert run("stop").out == "Stopped.\n"
-    assert run("stop").out == "It does not run.\n"
+    assert run("stop").out == "The server is not running.\n"
     assert run("status").returncode == 3
 
 
@@ -106,6 +107,7 @@ def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
     assert adopted.returncode == 1 and "\x1b" not in adopted.err
 
 
+@pytest.mark.slow
 def test_adopting_asks_for_no_password_where_nobody_can_answer(kgqa, folder, tmp_path):
     database = folder / "virtuoso.db"
     password = (folder / "password").read_text().strip()
@@ -196,7 +198,7 @@ def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
     assert make(DUMP=hostile, RESUME="1").returncode == 0
     assert make(DB=hostile).returncode == 0
     assert "make freebase DUMP=" in make().stdout
-    assert "no file" in make(DB="/nowhere").stdout and "either" in make(DB=hostile, DUMP=hostile).stdout
+    assert "File not found" in make(DB="/nowhere").stdout and "either" in make(DB=hostile, DUMP=hostile).stdout
     assert (tmp_path / "calls").read_text().splitlines() == [
         f"<freebase><load><--><{hostile}>",
         f"<freebase><load><--resume><--><{hostile}>",

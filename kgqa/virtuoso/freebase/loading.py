@@ -153,7 +153,7 @@ def _open_journal(
         return journal
     if journal is not None:
         raise LoadError(
-            f"A load of {journal.dump} was interrupted; {_lines_done(journal)}. "
+            f"A load of {journal.dump} was interrupted; {_lines_done(journal)} are done. "
             "Resume it with --resume, or start again with --restart."
         )
     return FreebaseJournal.new(dump, options or LoadOptions())
@@ -161,14 +161,14 @@ def _open_journal(
 
 def _lines_done(journal: FreebaseJournal) -> str:
     groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
-    return f"{journal.tally.lines:,} of its lines are done ({groups})"
+    return f"{journal.tally.lines:,} lines ({groups})"
 
 
 def _progress_text(journal: FreebaseJournal, server: Server) -> str:
     command = f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.folder_option}"
     if not journal.groups_done:
         return f"Nothing is loaded yet. Resume: {command}"
-    return f"{_lines_done(journal)} and on disk in <{journal.options.graph_iri}>. Resume: {command}"
+    return f"{_lines_done(journal)} are on disk in <{journal.options.graph_iri}>. Resume: {command}"
 
 
 def _no_lines_message(dump: Path, tally: Tally) -> str:

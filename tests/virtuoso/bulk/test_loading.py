@@ -123,7 +123,7 @@ class TestTheSameGraph:
         assert (report.added, report.triples, report.malformed) == (len(expected), len(expected), 0)
         assert left_behind(virtuoso_server) == []
 
-    def test_again_is_nothing_new(self, virtuoso_server, target, file):
+    def test_loading_a_file_twice_changes_nothing(self, virtuoso_server, target, file):
         store = target()
         path = file(["_:x <http://e/p> _:y .", "_:y <http://e/p> <http://e/b> ."])
         first = bulk_load(virtuoso_server, store, [path])
@@ -182,9 +182,9 @@ class TestMalformedLines:
         assert bulk_load(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
 
     @pytest.mark.parametrize("value, message", [
-        (f'"abc"^^<{XSD}integer>', "the server would make 0 of it"),
-        (f'""^^<{XSD}integer>', "the server would make 0 of it"),
-        (f'"P1Y"^^<{XSD}duration>', "does not keep durations"),
+        (f'"abc"^^<{XSD}integer>', "the server would store 0"),
+        (f'""^^<{XSD}integer>', "the server would store 0"),
+        (f'"P1Y"^^<{XSD}duration>', "does not support durations"),
         (f"<http://e/{'x' * 2000}>", "an IRI of 2,009 bytes"),
     ])  # fmt: skip
     def test_what_the_server_would_change_in_silence(self, virtuoso_server, target, file, value, message):
@@ -206,14 +206,15 @@ class TestMalformedLines:
         report = bulk_load(virtuoso_server, store, [path], on_error="skip")
         assert (report.added, report.malformed) == (12, 3)
         assert sorted(item.line for item in report.examples) == [6, 7, 12]
-        assert sum("the server refuses it" in item.message for item in report.examples) == 2
-        with pytest.raises(ServerError, match=r"short\.nt, line 2: the server refuses it: .*--restart"):
+        assert sum("rejected by the server" in item.message for item in report.examples) == 2
+        with pytest.raises(ServerError, match=r"short\.nt, line 2: rejected by the server: .*--restart"):
             bulk_load(virtuoso_server, target(), [file([LINES[0], first, LINES[1]], "short.nt")])
         report = bulk_load(virtuoso_server, target(), [path], on_error="skip", restart=True)
         assert report.added == 12 and left_behind(virtuoso_server) == []
 
 
 class TestInterrupted:
+    @pytest.mark.slow
     def test_ctrl_c_and_resume(self, virtuoso_server, target, many):
         stopped = []
 
@@ -223,25 +224,26 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         store = target()
-        message = r"[1-9][\d,]* of [\d,]+ lines are in <.*> for good. Resume: kgqa graph load --resume --into http"
+        message = r"[1-9][\d,]* of [\d,]+ lines are in <.*>, on disk. Resume: kgqa graph load --resume --into http"
         with pytest.raises(KeyboardInterrupt, match=message):
             bulk_load(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
         assert left_behind(virtuoso_server) == ["graph-load.json"]
         told = virtuoso_server.status().message
-        assert told == f"A load into <{store.writable}> was interrupted. Resume: kgqa graph load --resume --into URL"
+        assert told == f"A load into <{store.writable}> was interrupted. Resume it: kgqa graph load --resume --into URL"
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
             bulk_load(virtuoso_server, store, many)
-        with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>: --graph-iri"):
+        with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>. Give --graph-iri"):
             bulk_load(virtuoso_server, target(), resume=True)
         report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
         assert len(triples(store)) == report.triples == GOOD
         assert left_behind(virtuoso_server) == []
-        with pytest.raises(LoadError, match="there is nothing to resume"):
+        with pytest.raises(LoadError, match="There is no interrupted load"):
             bulk_load(virtuoso_server, store, resume=True)
 
-    def test_another_database_is_not_gone_on_with(self, own_server, target, many, prepared_folder):
+    @pytest.mark.slow
+    def test_a_load_is_resumed_only_in_its_own_database(self, own_server, target, many, prepared_folder):
         stopped = []
 
         def stop(progress) -> None:
@@ -255,7 +257,7 @@ class TestInterrupted:
         own_server.stop()
         shutil.copy(prepared_folder / "virtuoso.db", own_server.folder.database)
         own_server.start()
-        with pytest.raises(LoadError, match="another one, or an older copy.*anew: --restart"):
+        with pytest.raises(LoadError, match="another database or an older copy.*again: --restart"):
             bulk_load(own_server, store, resume=True)
         report = bulk_load(
             own_server, store, many, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
@@ -275,6 +277,7 @@ class TestInterrupted:
         assert discard_interrupted(virtuoso_server) and not discard_interrupted(virtuoso_server)
         assert bulk_load(virtuoso_server, store, [path]).added == 51
 
+    @pytest.mark.slow
     def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many, wait_until):
         store = target()
         journal = virtuoso_server.folder.path / "graph-load.json"
@@ -290,6 +293,7 @@ class TestInterrupted:
         assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
         assert left_behind(virtuoso_server) == []
 
+    @pytest.mark.slow
     def test_kill_9_of_the_server(self, own_server, target, many):
         store = target(own_server)
         timers: list[threading.Timer] = []
@@ -299,7 +303,7 @@ class TestInterrupted:
                 timers.append(threading.Timer(0.2, os.kill, (lock_owner(own_server.folder.lock).pid, signal.SIGKILL)))
                 timers[0].start()
 
-        with pytest.raises(ServerError, match="kgqa virtuoso start.* for good. Resume: kgqa graph load --resume"):
+        with pytest.raises(ServerError, match="kgqa virtuoso start.* on disk. Resume: kgqa graph load --resume"):
             bulk_load(own_server, store, many, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
         own_server.start()
         report = bulk_load(own_server, store, resume=True)
@@ -316,7 +320,7 @@ class TestInterrupted:
     def test_two_at_once(self, virtuoso_server, target, file):
         def second(progress) -> None:
             if progress.stage == "loading":
-                with pytest.raises(ServerError, match="Another kgqa is loading"):
+                with pytest.raises(ServerError, match="Another kgqa process is loading"):
                     bulk_load(virtuoso_server, target(), [path])
 
         path = file(LINES[:50])
@@ -346,7 +350,7 @@ def test_disk_full(small_disk, file):
     source = UploadFiles(
         [file_job(file(LINES))], "urn:g", staging=Path("/"), malformed=MalformedLines("fail"), unfit=upload_problem
     )
-    with pytest.raises(ServerError, match="The disk is full: .* are free at .*Make room"):
+    with pytest.raises(ServerError, match="The disk is full: .* are free at .*Free some space"):
         list(write_chunks(source, number=0, lines=100, folder=small_disk(1), name="x"))
 
 

@@ -35,9 +35,9 @@ class TestClean:
         assert sorted(files[0].read_bytes().splitlines()) == sorted(KEPT.splitlines())
         assert f"{COUNT:,} lines: {TALLY.kept:,} kept" in done.out
         assert f"{TALLY.dropped['malformed IRI']:,}  dropped: malformed IRI" in done.out
-        assert "mended: quotes around a number" in done.out
+        assert "repaired: quotes around a number" in done.out
         again = kgqa("freebase", "clean", dump, "--out", "cleaned/")
-        assert again.returncode == 1 and "Choose or make an empty folder" in again.err
+        assert again.returncode == 1 and "Choose an empty folder" in again.err
 
     @pytest.mark.parametrize("command", [["clean"], ["load"]])
     def test_counting_needs_no_server_and_writes_nothing(self, kgqa, dump, tmp_path, command):
@@ -69,13 +69,13 @@ class TestUsage:
         [
             (["clean", "x.gz"], "either --out FOLDER, or --dry-run"),
             (["clean", "x.gz", "--out", "o", "--dry-run"], "either --out FOLDER, or --dry-run"),
-            (["load", "x.gz", "--resume", "--restart"], "give one of them"),
-            (["load", "x.gz", "--resume", "--languages", "de"], "leave out --languages"),
+            (["load", "x.gz", "--resume", "--restart"], "either --resume or --restart"),
+            (["load", "x.gz", "--resume", "--languages", "de"], "omit --languages"),
             (
                 ["load", "x.gz", "--resume", "--lines-per-chunk", "5", "--keep-noise"],
-                "leave out --keep-noise, --lines-per-chunk",
+                "omit --keep-noise, --lines-per-chunk",
             ),
-            (["load", "x.gz", "--dry-run", "--resume"], "leave out --resume"),
+            (["load", "x.gz", "--dry-run", "--resume"], "omit --resume"),
             (["clean", "x.gz", "--dry-run", "--languages", "e n"], "no language tag"),
             (["clean", "x.gz", "--dry-run", "--languages", "all,en"], "tags such as en,de, or all"),
             (["clean", "x.gz", "--dry-run", "--languages", ","], "tags such as en,de, or all"),
@@ -92,7 +92,7 @@ class TestUsage:
 
     def test_no_server(self, kgqa, dump, tmp_path):
         done = kgqa("freebase", "load", dump, "--folder", tmp_path / "none")
-        assert done.returncode == 1 and "does not run. Start it: kgqa virtuoso start" in done.err
+        assert done.returncode == 1 and "is not running. Start it: kgqa virtuoso start" in done.err
 
     @pytest.mark.parametrize("command", [[], ["load"], ["clean"]])
     def test_help_teaches(self, kgqa, command):
@@ -108,7 +108,9 @@ def test_load_reports(kgqa, virtuoso_server, dump):
     assert f"{COUNT:,} lines: {TALLY.kept:,} kept" in done.out
 
 
-def test_ctrl_c_says_how_to_go_on(kgqa, virtuoso_server, dump):
+@pytest.mark.cli
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_resume(kgqa, virtuoso_server, dump):
     graph, folder = "urn:freebase:ctrl-c", virtuoso_server.folder.path
     command = [KGQA, "freebase", "load", dump, "--graph-iri", graph, "--lines-per-chunk", 50, "--folder", folder]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -117,7 +119,7 @@ def test_ctrl_c_says_how_to_go_on(kgqa, virtuoso_server, dump):
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode == 130 and "Traceback" not in error and error.count("Stopped.") == 1
-        assert f"in <{graph}> for good. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
+        assert f"are on disk in <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
         assert not list(virtuoso_server.import_folder.rglob("freebase-0*"))
         done = kgqa("freebase", "load", dump, "--resume", "--folder", folder, "--json")
         assert done.returncode == 0, done.err

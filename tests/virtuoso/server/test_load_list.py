@@ -16,12 +16,13 @@ import pytest
 
 from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.server import load_list_journal
-from kgqa.virtuoso.server.load_list import LoadProgress, load_files
+from kgqa.virtuoso.server.load_list import LoadProgress, run_load_list
 from kgqa.virtuoso.server.server import Server
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import copied, running_server
+
+pytestmark = pytest.mark.server
 
 
 def count(server: Server, graph: str) -> int:
@@ -62,11 +63,11 @@ def test_loading_again_changes_nothing(virtuoso_server):
 
 def test_files_that_cannot_be_loaded(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
-    with pytest.raises(ServerError, match="outside of the one folder.*Move or link it there"):
+    with pytest.raises(ServerError, match="outside the only folder the server may read.*Move or link it there"):
         virtuoso_server.load([outside], "http://none")
     with pytest.raises(ServerError, match="no file .*missing.nt"):
         virtuoso_server.load([virtuoso_server.import_folder / "missing.nt"], "http://none")
-    with pytest.raises(ServerError, match="outside of the one folder"):
+    with pytest.raises(ServerError, match="outside the only folder"):
         virtuoso_server.load([virtuoso_server.import_folder / ".." / "password"], "http://none")
     with pytest.raises(ServerError, match="kgqa virtuoso start"):
         nothing = Server.at(tmp_path / "nothing")
@@ -94,6 +95,7 @@ def test_two_loads_at_once(virtuoso_server):
 # ---- the server is killed ----
 
 
+@pytest.mark.slow
 def test_a_server_killed_while_it_loads(own_server):
     """Files done at the last checkpoint are in; of the others it is said that they have to be loaded again."""
     lines, number = (50_000, 8) if SOAK else (20_000, 8)
@@ -120,7 +122,7 @@ def test_a_server_killed_while_it_loads(own_server):
 
     crashed = own_server.status()
     assert crashed.state == "crashed" and "kgqa virtuoso start" in crashed.message
-    with pytest.raises(ServerError, match="does not run"):
+    with pytest.raises(ServerError, match="is not running"):
         own_server.sql("select 1")
 
     told: list[str] = []
@@ -160,6 +162,7 @@ def start_loading(server: Server, files: list[Path]) -> subprocess.Popen:
     return process
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_loaded_and_says_what_is_not(virtuoso_server):
     files = [write_triples(virtuoso_server.import_folder / f"cut{n}.nt", n * 15_000, 15_000) for n in range(6)]
     process = start_loading(virtuoso_server, files)
@@ -173,6 +176,7 @@ def test_ctrl_c_keeps_what_is_loaded_and_says_what_is_not(virtuoso_server):
     assert virtuoso_server.status().message == ""
 
 
+@pytest.mark.slow
 def test_a_kgqa_killed_while_it_loads(virtuoso_server):
     """The server goes on by itself: until it is done the status says so, and no other load can begin."""
     files = [write_triples(virtuoso_server.import_folder / f"alone{n}.nt", n * 15_000, 15_000) for n in range(4)]
@@ -209,10 +213,11 @@ def full_soon(prepared_folder, small_disk, tmp_path):
         yield start
 
 
+@pytest.mark.slow
 def test_loading_stops_before_the_disk_is_full(full_soon):
     server, _, files = full_soon(105)
-    with pytest.raises(ServerError, match=r"stopped before the disk was full: \d+ MB are free") as caught:
-        load_files(server.folder, files, "http://big", min_free_bytes=35_000_000)
+    with pytest.raises(ServerError, match=r"disk is nearly full: \d+ MB are free") as caught:
+        run_load_list(server.folder, files, "http://big", min_free_bytes=35_000_000)
     status = server.status()
     assert status.state == "running" and status.message in str(caught.value)
     lost = [Path(file) for file in server.folder.journal()["lost"]]
@@ -220,11 +225,12 @@ def test_loading_stops_before_the_disk_is_full(full_soon):
     assert count(server, "http://big") >= 25_000 * (8 - len(lost))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_all_at_once(full_soon):
     """The server dies; we say of what, and when there is room again it recovers."""
     server, disk, files = full_soon(72)
     with pytest.raises(ServerError, match=r"disk is full. \d+ MB are free") as caught:
-        load_files(server.folder, files, "http://big", min_free_bytes=0)
+        run_load_list(server.folder, files, "http://big", min_free_bytes=0)
     assert "start the server" in str(caught.value)
     status = server.status()
     assert status.state == "crashed" and "The disk is full." in status.message and "Its log says:" in status.message
@@ -232,50 +238,7 @@ def test_a_disk_that_is_full_all_at_once(full_soon):
     told: list[str] = []
     assert server.start(notify=told.append)
     assert "big0.nt" in told[-1] and server.status().message == told[-1]
-    assert [result.error for result in load_files(server.folder, files[:1], "http://big", min_free_bytes=0)] == [None]
+    assert [result.error for result in run_load_list(server.folder, files[:1], "http://big", min_free_bytes=0)] == [
+        None
+    ]
     assert "big1.nt" in server.status().message and "big0.nt" not in server.status().message
-
-
-# ---- the journal itself ----
-
-
-def test_the_journal_keeps_what_is_lost_of_several_graphs(stopped_server):
-    folder = stopped_server.folder
-    paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
-    load_list_journal.begin(folder, paths[:2], "http://one", lost={})
-    assert load_list_journal.settle(folder, [str(paths[0])]) == {str(paths[1]): "http://one"}
-    load_list_journal.begin(folder, paths[2:], "http://two", lost=load_list_journal.missing_files(folder.journal(), ()))
-    lost = load_list_journal.settle(folder, [])
-    assert lost == {str(paths[1]): "http://one", str(paths[2]): "http://two"}
-    assert load_list_journal.advice(lost) == stopped_server.status().message
-    assert "2 files have" in load_list_journal.advice(
-        lost
-    ) and "b.nt into <http://one>; c.nt into <http://two>" in load_list_journal.advice(lost)
-    load_list_journal.begin(folder, paths[1:], "http://two", lost=lost)
-    assert load_list_journal.settle(folder, map(str, paths)) == {} and folder.journal() is None
-    assert load_list_journal.advice({}) == ""
-
-
-def test_many_lost_files_are_not_all_named():
-    lost = {f"/import/chunk{n:03}.nt": "http://g" for n in range(50)}
-    assert "chunk019.nt and 30 more" in load_list_journal.advice(lost) and "chunk020" not in load_list_journal.advice(
-        lost
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "way"), [("freebase-load", "kgqa freebase load DUMP"), ("graph-load", "kgqa graph load")]
-)
-def test_loads_that_make_their_files_say_how_they_go_on(stopped_server, name, way):
-    folder = stopped_server.folder
-    made, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
-    load_list_journal.begin(folder, [made], "http://one", lost={})
-    lost = load_list_journal.settle(folder, [])
-    assert f"into <http://one> was interrupted. Go on: {way} --resume" in load_list_journal.advice(lost)
-    load_list_journal.begin(folder, [given], "http://two", lost=lost)
-    assert "2 files have" in load_list_journal.advice(load_list_journal.settle(folder, []))
-    load_list_journal.forget_chunks_of(folder, name)
-    assert folder.journal()["lost"] == {str(given): "http://two"}
-    load_list_journal.begin(folder, [], "", lost={str(made): "http://one"})
-    load_list_journal.forget_chunks_of(folder, name)
-    assert folder.journal() is None

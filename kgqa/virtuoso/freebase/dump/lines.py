@@ -112,15 +112,15 @@ class BlockJudge:
 
 def _readable(block: bytes) -> tuple[bytes, list[bytes]]:
     """Split a block into the lines that are UTF-8, as a block, and a list of those that are not."""
-    view, parts, unreadable, begun = memoryview(block), [], [], 0
+    view, parts, unreadable, begin = memoryview(block), [], [], 0
     while True:
         try:
-            str(view[begun:], "utf-8")
+            str(view[begin:], "utf-8")
         except UnicodeDecodeError as error:
-            wrong = begun + error.start
+            wrong = begin + error.start
             start, end = block.rfind(b"\n", 0, wrong) + 1, block.index(b"\n", wrong)
-            parts.append(view[begun:start])
+            parts.append(view[begin:start])
             unreadable.append(block[start:end])
-            begun = end + 1
+            begin = end + 1
         else:
-            return (b"".join([*parts, view[begun:]]) if parts else block), unreadable
+            return (b"".join([*parts, view[begin:]]) if parts else block), unreadable
