@@ -45,7 +45,7 @@ test: $(STAMP) virtuoso-for-tests browser-for-tests ## run all tests
 soak: $(STAMP) virtuoso-for-tests browser-for-tests ## run all tests, the long ones at full length
 	KGQA_SOAK=1 $(PYTEST) --timeout=1800
 
-SOURCES := kgqa tests benchmarks
+SOURCES := kgqa tests benchmarks scripts
 
 lint: $(STAMP) ## check style, formatting and types; count the checks that are switched off
 	$(BIN)/ruff check $(SOURCES)

@@ -1,4 +1,4 @@
-"""Architecture: imports go down, no circles, folders of 4 to 14 modules; heavy libraries are imported lazily; only `cli` prints."""
+"""Architecture: imports go down and form no circle, folders hold 4 to 14 modules, heavy libraries load lazily, only `cli` prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import kgqa
 
 PACKAGE = Path(kgqa.__file__).parent
-# top to bottom; the rooms of one layer do not import each other
+# Top to bottom. Packages of one layer do not import each other.
 LAYERS = (
     "cli serve testing",
     "report doctor",
@@ -33,7 +33,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(node: ast.AST) -> set[str]:
-    """The modules that are imported anywhere below a node: in functions and for type checkers too."""
+    """The modules imported anywhere in a node, including functions and TYPE_CHECKING blocks."""
     found = set()
     for each in ast.walk(node):
         if isinstance(each, ast.Import):
@@ -50,14 +50,14 @@ def needed(module: str) -> set[str]:
 
 
 def layer(module: str) -> tuple[int, str]:
-    """The number of a module's layer, 0 for the top, and its room; base modules stand below all rooms."""
+    """The number of a module's layer (0 is the top) and its package; base modules are below all packages."""
     room = f"{module}.".split(".")[1]
-    assert room in ROOMS or not (PACKAGE / room).is_dir() or room in ("", "demo"), f"{room} stands in no layer"
+    assert room in ROOMS or not (PACKAGE / room).is_dir() or room in ("", "demo"), f"{room} is in no layer"
     return (ROOMS[room], room) if room in ROOMS else (len(LAYERS), "")
 
 
 def circles(needs: dict[str, set[str]]) -> list[str]:
-    """The nodes that stand on a circle or between two; [] if there is none."""
+    """The nodes on import circles, and between two circles; [] if there are none."""
     while True:
         wanted = set().union(*needs.values()) & needs.keys()
         rest = {
@@ -69,7 +69,7 @@ def circles(needs: dict[str, set[str]]) -> list[str]:
 
 
 def on_import(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The imports that run when a module is imported: not those in functions, nor those for type checkers."""
+    """The imports that run when a module is imported, outside functions and TYPE_CHECKING blocks."""
     found: list[ast.stmt] = []
     for node in body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -86,14 +86,12 @@ def test_imports_go_down_and_in_no_circle():
     wrong = []
     for module in MODULES.keys() - {"kgqa"}:
         (number, room), others = layer(module), needed(module)
-        if module.startswith("kgqa.demo"):  # beside the rooms: the bundled graph and what it is built from
-            continue
         wrong += [
             f"{module} imports {other}" for other in others if layer(other)[1] != room and layer(other)[0] <= number
         ]
     assert wrong == []
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}, "e": set()}) == ["b", "c"]
-    # the package itself names what is above it, for type checkers; no module reads those names
+    # `kgqa/__init__.py` names modules above it for type checkers only.
     assert circles({module: needed(module) for module in MODULES.keys() - {"kgqa"}}) == []
 
 

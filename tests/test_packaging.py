@@ -1,4 +1,4 @@
-"""The package: setup.cfg lists what there is, and a wheel built from the tree answers a question from any folder."""
+"""Packaging: setup.cfg lists every package, and sdist, wheel and editable install work outside the checkout."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso_files": "virtuoso"}
-NO_DATA = {".py", ".pyc", ".md", ".tsv"}
+NOT_INSTALLED = {".py", ".pyc", ".md", ".tsv"}
+"""Suffixes of files that a data package need not contain."""
+CHECK_INSTALLATION = """
+from importlib import import_module
+from importlib.resources import files
+import kgqa, kgqa.virtuoso, kgqa.virtuoso.server.server
+from kgqa.cli.main import COMMANDS, cli
+for name in COMMANDS:
+    assert cli.get_command(None, name).help, name
+names = {each.name for each in files("kgqa.virtuoso_files").iterdir()}
+assert "install.sh" in names and any(name.endswith(".tmpl") for name in names), names
+assert not any(name.endswith(".sh") for name in {each.name for each in files("kgqa.virtuoso").iterdir()})
+print(kgqa.__file__, files("kgqa.queries"), files("kgqa.virtuoso_files"), files("kgqa.virtuoso"), sep="\\n")
+"""
 
 
 def setup_cfg() -> configparser.ConfigParser:
@@ -24,15 +38,15 @@ def setup_cfg() -> configparser.ConfigParser:
     return config
 
 
-def checked_in() -> list[str]:
-    """The files of the tree: what git knows or would take in, and what is still there."""
+def source_files() -> list[str]:
+    """The files of the checkout that git tracks or would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
     return sorted({name for name in names if name and (ROOT / name).is_file()})
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that knows nothing of this checkout nor of the user's settings."""
+    """Run a command without this checkout and the user's settings in its environment."""
     bare = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "KGQA_", "PIP_", "VIRTUAL_ENV"))}
     done = subprocess.run(
         [str(part) for part in command],
@@ -49,14 +63,15 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
 # ---- setup.cfg ----
 
 
-def test_the_listed_packages_are_those_that_exist():
+def test_setup_cfg_lists_every_package():
     listed = setup_cfg()["options"]["packages"].split()
-    code = [Path(name) for name in checked_in() if name.startswith("kgqa/")]
+    code = [Path(name) for name in source_files() if name.startswith("kgqa/")]
     existing = {str(path.parent).replace("/", ".") for path in code if path.name == "__init__.py"}
     assert sorted(listed) == sorted(existing | set(DATA_PACKAGES))
+    assert {str(path.parent) for path in code if path.suffix == ".py"} == {name.replace(".", "/") for name in existing}
 
 
-def test_the_data_packages_stand_at_the_top_of_the_tree():
+def test_data_packages_are_top_level_folders():
     lines = setup_cfg()["options"]["package_dir"].strip().splitlines()
     assert {
         name.strip(): folder.strip() for name, _, folder in (line.partition("=") for line in lines)
@@ -64,78 +79,95 @@ def test_the_data_packages_stand_at_the_top_of_the_tree():
     assert all((ROOT / folder).is_dir() for folder in DATA_PACKAGES.values())
 
 
-def test_every_python_file_is_in_a_package():
-    for name in checked_in():
-        if name.startswith("kgqa/") and name.endswith(".py"):
-            assert (ROOT / name).with_name("__init__.py").is_file(), name
-
-
-# ---- the wheel ----
+# ---- sdist, wheel, editable install ----
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    place = tmp_path_factory.mktemp("wheel")
-    tree = place / "tree"
-    for name in checked_in():
+def tree(tmp_path_factory) -> Path:
+    """A copy of the checkout without untracked files."""
+    tree = tmp_path_factory.mktemp("tree")
+    for name in source_files():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tree / name)
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, tree, cwd=place)
-    (built,) = place.glob("kgqa-*.whl")
-    return built
+    return tree
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory) -> Path:
-    """The `bin` of an empty virtual environment that holds this wheel; what it depends on comes from ours.
+def built(tree, tmp_path_factory) -> tuple[Path, Path]:
+    """An sdist, and the wheel built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, tree, cwd=folder)
+    (sdist,), (wheel,) = folder.glob("kgqa-*.tar.gz"), folder.glob("kgqa-*.whl")
+    return sdist, wheel
 
-    A path in a .pth file is searched as it is: the .pth files that lie there, such as that of an editable
-    install of this checkout, are not obeyed.
+
+def installed(folder: Path, *package: str | Path) -> Path:
+    """The `bin` of a new virtual environment with this package; dependencies come from the environment of the tests.
+
+    Python reads no .pth files in folders that a .pth file adds, so the editable install of this checkout has no effect.
     """
-    place = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "venv", "--without-pip", place / "venv", cwd=place)
-    python = place / "venv" / "bin" / "python"
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", cwd=folder)
+    python = folder / "venv" / "bin" / "python"
+    (library,) = (folder / "venv").glob("lib/python*/site-packages")
+    dependencies = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (library / "dependencies_of_the_tests.pth").write_text("\n".join(dependencies) + "\n")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
-    run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place)
-    (library,) = (place / "venv").glob("lib/python*/site-packages")
-    ours = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    assert ours
-    (library / "dependencies_of_the_tests.pth").write_text("\n".join(ours) + "\n")
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", *package, cwd=folder)
     return python.parent
 
 
-def test_the_wheel_holds_all_code_and_data(wheel):
-    inside = set(zipfile.ZipFile(wheel).namelist())
-    wanted = set()
-    for name in checked_in():
-        top = name.split("/")[0]
-        if top in DATA_PACKAGES.values() and Path(name).suffix not in NO_DATA:
-            wanted.add(f"kgqa/{name}")
-        elif top == "kgqa":
-            wanted.add(name)
-    assert wanted - inside == set()
-    assert {name for name in inside if not name.startswith(("kgqa/", "kgqa-"))} == set()  # no tests, no benchmarks
+@pytest.fixture(scope="module")
+def from_wheel(built, tmp_path_factory) -> Path:
+    return installed(tmp_path_factory.mktemp("wheel"), built[1])
 
 
-def test_the_wheel_carries_the_licence_and_the_command(wheel):
+@pytest.mark.slow
+def test_sdist_and_wheel_contain_all_code_and_data(built):
+    sdist, wheel = built
+    expected = set()
+    for name in source_files():
+        package = next((p for p, folder in DATA_PACKAGES.items() if name.startswith(f"{folder}/")), "")
+        if package and Path(name).suffix not in NOT_INSTALLED:
+            expected.add(package.replace(".", "/") + name[name.index("/") :])
+        elif name.startswith("kgqa/"):
+            expected.add(name)
     archive = zipfile.ZipFile(wheel)
-    texts = {name.split("/")[-1]: name for name in archive.namelist() if ".dist-info/" in name}
+    inside = set(archive.namelist())
+    assert expected - inside == set()
+    assert {name for name in inside if not name.startswith(("kgqa/", "kgqa-"))} == set()  # no tests, no benchmarks
+    texts = {name.split("/")[-1]: name for name in inside if ".dist-info/" in name}
     assert "LICENSE" in texts
     assert "kgqa = kgqa.cli.main:main" in archive.read(texts["entry_points.txt"]).decode()
+    sources = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    assert {"README.md", "LICENSE", "setup.cfg", "pyproject.toml", "virtuoso/install.sh"} <= sources
 
 
-def test_the_new_environment_imports_its_own_copy(installed, tmp_path):
-    code = "import kgqa, kgqa.cli, importlib.resources as r; print(kgqa.__file__, r.files('kgqa.queries'), sep='\\n')"
-    printed = run(installed / "python", "-c", code, cwd=tmp_path).stdout.split("\n")
-    for path in printed[:2]:
-        assert Path(path).resolve().is_relative_to(installed.parent.resolve())
+@pytest.mark.slow
+def test_installed_wheel(from_wheel, tmp_path):
+    printed = run(from_wheel / "python", "-c", CHECK_INSTALLATION, cwd=tmp_path).stdout.split()
+    assert len(printed) == 4
+    assert all(Path(path).resolve().is_relative_to(from_wheel.parent.resolve()) for path in printed)
 
 
-def test_the_installed_command_answers_from_another_folder(installed, tmp_path):
+@pytest.mark.slow
+def test_editable_install(tree, tmp_path):
+    printed = run(
+        installed(tmp_path, "--editable", tree) / "python", "-c", CHECK_INSTALLATION, cwd=tmp_path
+    ).stdout.split()
+    assert [Path(path).relative_to(tree).as_posix() for path in printed] == [
+        "kgqa/__init__.py",
+        "queries",
+        "virtuoso",
+        "kgqa/virtuoso",
+    ]
+
+
+@pytest.mark.slow
+def test_installed_command_answers_from_another_folder(from_wheel, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     done = run(
-        installed / "kgqa",
+        from_wheel / "kgqa",
         "ask",
         "Who directed the film Parasite?",
         "--json",
@@ -149,15 +181,3 @@ def test_the_installed_command_answers_from_another_folder(installed, tmp_path):
     assert (answer["status"], answer["query_class"], answer["grounding"]) == ("answered", "exact", "graph")
     assert [each["name"] for each in answer["answers"]] == ["Bong Joon-ho"]
     assert os.listdir(home) == []
-
-
-def test_every_command_of_the_installed_package_has_help(installed, tmp_path):
-    names = [line.split()[0] for line in _commands(run(installed / "kgqa", "--help", cwd=tmp_path).stdout)]
-    assert "ask" in names
-    for name in names:
-        assert "Usage: kgqa" in run(installed / "kgqa", name, "--help", cwd=tmp_path).stdout
-
-
-def _commands(text: str) -> list[str]:
-    lines = text.partition("Commands:\n")[2].split("\n\n")[0].splitlines()
-    return [line for line in lines if line.startswith("  ") and not line.startswith("   ")]

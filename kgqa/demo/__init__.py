@@ -1,7 +1,6 @@
-"""The bundled demo graph: a small world of common knowledge in Freebase's vocabulary, and questions about it.
+"""The bundled demo graph: common knowledge in the vocabulary of Freebase, with questions about it.
 
-`graph.nt` is what programs open; it is written by `python -m kgqa.demo.build` from the tables in `facts/`.
-`questions.jsonl` holds questions with their gold answers, queries and relation paths over that graph. `cwq.json`,
-`webqsp.json` and `grailqa.json` are the same questions in the formats of published question sets, written by
-`python -m kgqa.demo.formats`.
+`graph.nt` is written by `python -m scripts.demo_graph` from the tables in `facts/`. `questions.jsonl` holds questions with
+gold answers, queries and relation paths. `cwq.json`, `webqsp.json` and `grailqa.json` are the same questions in published
+formats, written by `python -m scripts.demo_formats`.
 """

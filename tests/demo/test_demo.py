@@ -10,8 +10,8 @@ from importlib.resources import files
 import pyoxigraph as ox
 import pytest
 
-from kgqa.demo import build
 from kgqa.graph.query.tokens import expand_prefixes
+from scripts import demo_graph as build
 
 NS = "http://rdf.freebase.com/ns/"
 FOLDER = files("kgqa") / "demo"

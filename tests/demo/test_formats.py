@@ -5,13 +5,14 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from kgqa.demo import build, formats
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys, literal_key
 from kgqa.graph.query.tokens import expand_prefixes
 from kgqa.model import Literal
 from kgqa.schema import bundled_schema
 from kgqa.training.gold_paths import gold_paths
+from scripts import demo_formats as formats
+from scripts.demo_graph import DEMO_FOLDER
 
 NS = "http://rdf.freebase.com/ns/"
 COPIES = ("demo-cwq", "demo-webqsp", "demo-grailqa")
@@ -21,13 +22,13 @@ def test_the_files_are_what_the_questions_give():
     made = formats.contents()
     assert set(made) == {"cwq.json", "webqsp.json", "grailqa.json"}
     for name, text in made.items():
-        assert (build.HERE / name).read_text(encoding="utf-8") == text, f"run python -m kgqa.demo.formats: {name}"
+        assert (DEMO_FOLDER / name).read_text(encoding="utf-8") == text, f"run python -m scripts.demo_formats: {name}"
 
 
 def test_the_check_sees_a_file_that_is_out_of_date(tmp_path, monkeypatch, capsys):
     assert formats.main(["--check"]) == 0
     monkeypatch.setattr(formats, "contents", lambda: {"cwq.json": "[]\n"})
-    assert formats.main(["--check"]) == 1 and "python -m kgqa.demo.formats" in capsys.readouterr().err
+    assert formats.main(["--check"]) == 1 and "python -m scripts.demo_formats" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -51,7 +52,7 @@ def test_what_each_format_adds():
 @pytest.fixture(scope="module")
 def store():
     store = ox.Store()
-    store.bulk_load((build.HERE / "graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
+    store.bulk_load((DEMO_FOLDER / "graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
     return store
 
 

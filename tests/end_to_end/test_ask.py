@@ -9,7 +9,7 @@ import shutil
 import pytest
 import rdflib
 
-from kgqa.demo import build
+from scripts import demo_graph as build
 
 CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
 KEYS = {

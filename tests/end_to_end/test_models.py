@@ -9,7 +9,6 @@ import pytest
 
 from kgqa import open_resources
 from kgqa.cache import Cache
-from kgqa.demo import build
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
@@ -17,6 +16,7 @@ from kgqa.testing import faults
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
+from scripts import demo_graph as build
 
 CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
 CURRENCY = "Which currency do people pay with in Switzerland?"

@@ -1,10 +1,10 @@
-"""Writes the demo questions in the formats of three published question sets, so that these can be tried at once.
+"""Writes the demo questions in the formats of three published data sets.
 
-    python -m kgqa.demo.formats            write cwq.json, webqsp.json and grailqa.json from questions.jsonl
-    python -m kgqa.demo.formats --check    exit 1 if one of them is not what questions.jsonl gives
+    python -m scripts.demo_formats            write cwq.json, webqsp.json and grailqa.json from questions.jsonl
+    python -m scripts.demo_formats --check    exit 1 if one of them is out of date
 
 The questions, ids and answers are ours; only the shape of the files follows ComplexWebQuestions, WebQuestionsSP and
-GrailQA. Their kinds and levels go by the number of hops and mean nothing else.
+GrailQA. Kinds and levels are derived from the number of hops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from kgqa.demo.build import HERE, Facts, read_facts, values
+from scripts.demo_graph import DEMO_FOLDER, Facts, read_facts, values
 
 Question = Mapping[str, Any]
 _KINDS = {1: "simple", 2: "composition", 3: "composition"}
@@ -27,13 +27,13 @@ _PREFIXES = (
 
 
 def demo_questions() -> list[Question]:
-    """The lines of questions.jsonl."""
-    text = (HERE / "questions.jsonl").read_text(encoding="utf-8")
+    """Return the questions in questions.jsonl."""
+    text = (DEMO_FOLDER / "questions.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def contents() -> dict[str, str]:
-    """The text of each file by its name."""
+    """Return the text of each file by its name."""
     questions, facts = demo_questions(), read_facts()
     aliases = {node: values(row.get("alias", "")) for _, node, row in facts.rows}
     made = {
@@ -84,7 +84,7 @@ def _webqsp(question: Question) -> dict[str, Any]:
         "PotentialTopicEntityMention": topic["name"] if topic["name"] in question["question"] else None,
         "TopicEntityName": topic["name"],
         "TopicEntityMid": topic["id"],
-        # a chain of this format runs forwards only
+        # The format has no inverse steps.
         "InferentialChain": None if any(step.startswith("^") for step in path) else path,
         "Constraints": [],
         "Time": None,
@@ -110,7 +110,7 @@ def _grailqa(question: Question, facts: Facts) -> dict[str, Any]:
     (topic,) = question["topic_entities"]
     path = question["path"]
     steps = [(step.removeprefix("^"), step.startswith("^")) for step in path]
-    # the question node is number 0, the topic the last one, as in GrailQA
+    # As in GrailQA the question node has number 0 and the topic the highest.
     numbers = [len(steps) - place for place in range(len(steps) + 1)]
     nodes, edges = [], []
     expression = topic["id"]
@@ -171,17 +171,17 @@ def _grailqa_query(topic: str, kind: str, edges: list[dict[str, Any]], *, litera
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes or checks the files; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m kgqa.demo.formats", description="Write the demo questions.")
+    """Write or check the files; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.demo_formats", description="Write the demo questions.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if a file is out of date")
     options = parser.parse_args(arguments)
     status = 0
     for name, text in contents().items():
-        path, data = HERE / name, text.encode()
+        path, data = DEMO_FOLDER / name, text.encode()
         if not options.check:
             path.write_bytes(data)
         elif not path.is_file() or path.read_bytes() != data:
-            sys.stderr.write(f"{path} is not what the questions give: run python -m kgqa.demo.formats\n")
+            sys.stderr.write(f"{path} is out of date: run python -m scripts.demo_formats\n")
             status = 1
     return status
 

@@ -1,22 +1,22 @@
-"""Writes the demo graph, `graph.nt`, from the tables in `facts/`.
+"""Writes the demo graph, `kgqa/demo/graph.nt`, from the tables in `kgqa/demo/facts/`.
 
-    python -m kgqa.demo.build            write graph.nt
-    python -m kgqa.demo.build --check    exit 1 if graph.nt is not what the tables say
+    python -m scripts.demo_graph            write graph.nt
+    python -m scripts.demo_graph --check    exit 1 if graph.nt is out of date
 
 The tables are tab-separated, with a header, and named after the type whose instances they list:
 
 - `type.type.tsv` names the types and says which are mediators (`mediator` = yes) and which also list their instances
-  (`instances` = yes), as busy and as uninformative as such nodes are in Freebase.
-- `type.property.tsv` lists the relations with domain, range and inverse; an inverse need be named on one side only.
-- Every other table, such as `location.country.tsv`, has one row an entity (or a mediator). Its columns are
-  `id` (may be empty or absent: made from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and
+  (`instances` = yes), which become hubs without information, as in Freebase.
+- `type.property.tsv` lists the relations with domain, range and inverse; one side of an inverse pair suffices.
+- Every other table, such as `location.country.tsv`, has one row per entity or mediator. Its columns are
+  `id` (optional; derived from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and
   relations. Several values in a cell are separated by `|`. A cell of a relation between entities holds ids or
-  anything that makes the same id: `São Paulo` is `sao_paulo`. A mediator without an id gets one from the entities
-  it joins.
+  texts with the same slug: `São Paulo` is `sao_paulo`. A mediator without an id gets one from the entities
+  it connects.
 
 Dates are written as 1912, 1912-06 or 1912-06-23. The year of a prize is the year in which it was awarded: of an
-Academy Award, the year of the ceremony. Both directions of a relation are written out, and every entity also gets
-the types that its relations' domains and ranges imply.
+Academy Award, the year of the ceremony. Both directions of a relation are written, and every entity also
+gets the types implied by the domains and ranges of its relations.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HERE = Path(__file__).parent
+DEMO_FOLDER = Path(__file__).resolve().parents[1] / "kgqa" / "demo"
 NS = "http://rdf.freebase.com/ns/"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -51,7 +51,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\
 
 
 class FactsError(ValueError):
-    """A table says something that cannot be turned into a graph."""
+    """A table contains a value that cannot become part of the graph."""
 
 
 @dataclass(frozen=True)
@@ -70,64 +70,64 @@ class Relation:
 
 @dataclass
 class Facts:
-    """All tables, read: the schema and the rows."""
+    """The content of all tables: the schema and the rows."""
 
     type_names: dict[str, str]
     mediators: set[str]
     listing: set[str]
-    """The types that list their instances."""
+    """Types that list their instances."""
     relations: dict[str, Relation]
     rows: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     """Type, node id (`m.demo_japan`) and cells of each row of each table of entities."""
 
 
 def slug(text: str) -> str:
-    """The ASCII form of a name that ids are made of: `São Paulo` gives `sao_paulo`."""
+    """Return the ASCII form of a name for ids: `sao_paulo` for `São Paulo`."""
     plain = unicodedata.normalize("NFKD", text.translate(_UNDECOMPOSED)).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
 
 
 def literal(value: str, range_type: str) -> str:
-    """A value of a literal relation as an N-Triples term, typed by the relation's range.
+    """Return a value as an N-Triples term, typed by the range of its relation.
 
     Raises:
-        FactsError: it is no value of that range.
+        FactsError: the value does not fit the range.
     """
     if range_type == "type.datetime":
         for shape, kind in _DATE_KINDS:
             if shape.match(value):
                 return f'"{value}"^^<{XSD}{kind}>'
-        raise FactsError(f"{value!r} is no year, month or date.")
+        raise FactsError(f"{value!r} is not a year, month or date.")
     if range_type in ("type.int", "type.float"):
         if not re.fullmatch(r"-?[1-9]\d*", value):
-            raise FactsError(f"{value!r} is no whole number.")
+            raise FactsError(f"{value!r} is not an integer.")
         return f'"{value}"^^<{XSD}{"integer" if range_type == "type.int" else "decimal"}>'
     return text_literal(value)
 
 
 def text_literal(value: str, language: str = "") -> str:
-    """A text as an N-Triples term, with a language tag if one is given."""
+    """Return a text as an N-Triples term, with a language tag if one is given."""
     if any(unicodedata.category(character) == "Cc" for character in value):
-        raise FactsError(f"{value!r} holds a control character.")
+        raise FactsError(f"{value!r} contains a control character.")
     return f'"{value.translate(_ESCAPES)}"' + (f"@{language}" if language else "")
 
 
 def read_table(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of one table, cells stripped; a row with too many or too few cells is an error."""
+    """Yield the rows of one table with stripped cells; a wrong number of cells is an error."""
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if None in row or None in row.values():
-                raise FactsError(f"{path.name}: not as many cells as the header has: {row!r}")
+                raise FactsError(f"{path.name}: row and header differ in length: {row!r}")
             yield {column: cell.strip() for column, cell in row.items()}
 
 
 def values(cell: str) -> list[str]:
-    """The values in a cell."""
+    """Return the values in a cell."""
     return [part.strip() for part in cell.split("|") if part.strip()]
 
 
-def read_facts(folder: Path = HERE / "facts") -> Facts:
-    """Reads every table of a folder."""
+def read_facts(folder: Path = DEMO_FOLDER / "facts") -> Facts:
+    """Read every table of a folder."""
     types = list(read_table(folder / f"{_TYPES}.tsv"))
     relations: dict[str, Relation] = {}
     for row in read_table(folder / f"{_PROPERTIES}.tsv"):
@@ -138,7 +138,7 @@ def read_facts(folder: Path = HERE / "facts") -> Facts:
         if relation.inverse:
             back = Relation(relation.inverse, relation.range, relation.domain, relation.name)
             if relations.setdefault(back.name, back) != back:
-                raise FactsError(f"{relation.name} and {back.name} do not mirror each other.")
+                raise FactsError(f"{relation.name} and {back.name} are not inverse to each other.")
     facts = Facts(
         type_names={row["type"]: row["name"] for row in types},
         mediators={row["type"] for row in types if row["mediator"] == "yes"},
@@ -152,7 +152,7 @@ def read_facts(folder: Path = HERE / "facts") -> Facts:
 
 
 def node_id(type_name: str, row: dict[str, str], facts: Facts) -> str:
-    """The id of a row's entity or mediator."""
+    """Return the id of a row's entity or mediator."""
     given = slug(row.get("id", ""))
     if type_name not in facts.mediators:
         return f"m.demo_{given or slug(row['name'])}"
@@ -178,10 +178,10 @@ class Builder:
         self.nodes: set[str] = set()
 
     def build(self) -> list[str]:
-        """All triples, sorted."""
+        """Return all triples, sorted."""
         for type_name, node, _ in self.facts.rows:
             if type_name not in self.facts.type_names:
-                raise FactsError(f"{type_name} is the name of a table but no type of {_TYPES}.tsv.")
+                raise FactsError(f"{type_name} is the name of a table but not a type in {_TYPES}.tsv.")
             if node in self.nodes:
                 raise FactsError(f"{node} is listed twice.")
             self.nodes.add(node)
@@ -196,14 +196,14 @@ class Builder:
         return sorted(self.lines)
 
     def _add(self, subject: str, predicate: str, term: str) -> None:
-        """Adds a triple; a predicate without a scheme is a name of the graph's own vocabulary."""
+        """Add a triple; a predicate without a scheme belongs to the vocabulary of the graph."""
         if ":" not in predicate:
             self.used.add(predicate)
             predicate = NS + predicate
         self.lines.add(f"<{NS}{subject}> <{predicate}> {term} .")
 
     def _row(self, type_name: str, node: str, row: dict[str, str]) -> None:
-        """Adds what one row says."""
+        """Add the facts of one row."""
         if type_name not in self.facts.mediators:
             self._add(node, "type.object.name", text_literal(row["name"], "en"))
             self._add(node, "common.topic.notable_types", f"<{NS}{type_name}>")
@@ -214,27 +214,27 @@ class Builder:
                 elif column == "names":
                     name, _, language = value.rpartition("@")
                     if not name or not re.fullmatch(r"[a-z]{2,3}", language):
-                        raise FactsError(f"{value!r} is no name with its language, such as Japon@fr.")
+                        raise FactsError(f"{value!r} is not a name with a language, such as Japon@fr.")
                     self._add(node, "type.object.name", text_literal(name, language))
                 elif column not in ("id", "name"):
                     self._fact(node, self.facts.relations[column], value)
 
     def _fact(self, node: str, relation: Relation, value: str) -> None:
-        """Adds one fact, its inverse, and the types it implies."""
+        """Add one fact, its inverse, and the types it implies."""
         self.types[node].add(relation.domain)
         if relation.is_literal:
             self._add(node, relation.name, literal(value, relation.range))
             return
         other = f"m.demo_{slug(value)}"
         if other not in self.nodes:
-            raise FactsError(f"{value!r} in {relation.name} is in no table.")
+            raise FactsError(f"{value!r} in {relation.name} is not in any table.")
         self.types[other].add(relation.range)
         self._add(node, relation.name, f"<{NS}{other}>")
         if relation.inverse:
             self._add(other, relation.inverse, f"<{NS}{node}>")
 
     def _types(self) -> None:
-        """Adds the types of every node, and what there is to say of the types themselves."""
+        """Add the types of every node, and the triples about the types themselves."""
         for node, types in self.types.items():
             for type_name in types:
                 self._add(node, "type.object.type", f"<{NS}{type_name}>")
@@ -247,14 +247,14 @@ class Builder:
                 self._add(type_name, "freebase.type_hints.mediator", f'"true"^^<{XSD}boolean>')
 
     def _schema(self) -> None:
-        """Adds domain, range and inverse of every relation."""
+        """Add domain, range and inverse of every relation."""
         odd = set(self.facts.relations) ^ self.used
         if odd:
-            raise FactsError(f"Either unused or not in {_PROPERTIES}.tsv: {', '.join(sorted(odd))}.")
+            raise FactsError(f"Unused, or not in {_PROPERTIES}.tsv: {', '.join(sorted(odd))}.")
         ranges = {relation.range for relation in self.facts.relations.values()}
         domains = {relation.domain for relation in self.facts.relations.values()}
         if unnamed := (ranges | domains) - set(self.facts.type_names):
-            raise FactsError(f"In no row of {_TYPES}.tsv: {', '.join(sorted(unnamed))}.")
+            raise FactsError(f"Missing in {_TYPES}.tsv: {', '.join(sorted(unnamed))}.")
         for relation in self.facts.relations.values():
             self._add(relation.name, f"{RDFS}domain", f"<{NS}{relation.domain}>")
             self._add(relation.name, f"{RDFS}range", f"<{NS}{relation.range}>")
@@ -263,22 +263,22 @@ class Builder:
 
 
 def build_lines() -> list[str]:
-    """The lines of `graph.nt`, sorted, without line ends."""
+    """Return the lines of `graph.nt`, sorted, without line ends."""
     return Builder(read_facts()).build()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes or checks `graph.nt`; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m kgqa.demo.build", description="Build the demo graph.")
+    """Write or check `graph.nt`; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.demo_graph", description="Build the demo graph.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if the file is out of date")
     options = parser.parse_args(arguments)
-    path = HERE / "graph.nt"
+    path = DEMO_FOLDER / "graph.nt"
     data = "".join(line + "\n" for line in build_lines()).encode()
     if not options.check:
         path.write_bytes(data)
         return 0
     if not path.is_file() or path.read_bytes() != data:
-        sys.stderr.write(f"{path} is not what the tables say: run python -m kgqa.demo.build\n")
+        sys.stderr.write(f"{path} is out of date: run python -m scripts.demo_graph\n")
         return 1
     return 0
 
