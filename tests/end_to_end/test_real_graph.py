@@ -7,13 +7,27 @@ import json
 
 import pytest
 
+from tests.cli_runner import run_cli
 
-@pytest.fixture
-def loaded(kgqa, data_folder):
-    done = kgqa("graph", "load", data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz",
-                "--into", "fb", "--json")  # fmt: skip
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("real")
+
+
+@pytest.fixture(scope="module")
+def loaded(folder, data_folder, session_cache):
+    files = [data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz"]
+    done = run_cli("graph", "load", *files, "--into", "fb", "--json", cwd=folder, KGQA_CACHE_FOLDER=str(session_cache))
     assert done.returncode == 0, done.err
     return json.loads(done.out)
+
+
+@pytest.fixture
+def kgqa(folder):
+    return lambda *arguments, **options: run_cli(*arguments, cwd=folder, **options)
 
 
 def test_load_look_search_ask(kgqa, loaded, data_folder):
