@@ -32,9 +32,11 @@ from freebase_slice import ready_graph
 
 from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldQuestion, read_questions
-from kgqa.evaluation.runs.manifest import Plan, manifest_of
-from kgqa.evaluation.runs.run_folder import begun
-from kgqa.evaluation.runs.runner import Progress, run_questions
+from kgqa.evaluation.runs.manifest import new_manifest
+from kgqa.evaluation.runs.plan import RunPlan, Selection
+from kgqa.evaluation.runs.progress import RunProgress
+from kgqa.evaluation.runs.run_folder import create_run
+from kgqa.evaluation.runs.runner import run_questions
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.resources import Resources
 from kgqa.model import Question
@@ -173,22 +175,24 @@ def main() -> int:
             sent = [calls[question.text] for question in questions]
             seen: dict[int, float] = {}
 
-            def told(progress: Progress) -> None:
+            def on_progress(progress: RunProgress) -> None:
                 for mark in (500, options.questions):
                     if progress.done >= mark and mark not in seen:
                         seen[mark] = resident()
 
-            plan = Plan("cwq", concurrency=options.concurrency)
+            plan = RunPlan("cwq", concurrency=options.concurrency)
             times = {}
             for way in ("bare", "ours", "bare again"):
                 if way != "ours":
                     times[way] = bare_loop(sent, url, resources.graph.store, options.concurrency)
                     continue
-                with begun(Path(work) / "run", manifest_of(plan, questions, resources)) as folder:
+                with create_run(
+                    Path(work) / "run", new_manifest(plan, Selection(questions, questions), resources)
+                ) as folder:
                     at, cpu = time.perf_counter(), time.process_time()
                     run_questions(
-                        questions, resources, folder, progress=Progress(len(questions)),
-                        concurrency=options.concurrency, told=told,
+                        questions, resources, folder, progress=RunProgress(len(questions)),
+                        concurrency=options.concurrency, on_progress=on_progress,
                     )  # fmt: skip
                     times[way] = time.perf_counter() - at, time.process_time() - cpu
             one = next(iter(questions))

@@ -21,7 +21,7 @@ from common import CHECKOUT, machine, percentile, print_json, print_table
 from kgqa import open_resources
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.runs.records import Record
-from kgqa.evaluation.runs.runner import answered
+from kgqa.evaluation.runs.runner import ask_question
 from kgqa.report.site import write_site
 from kgqa.settings import resolve
 
@@ -54,7 +54,7 @@ class Repeated:
 def demo_records() -> list[Record]:
     questions = read_questions(CHECKOUT / "kgqa" / "demo" / "questions.jsonl")
     with open_resources(settings=resolve({"rank.embeddings": "off"})) as resources:
-        return [answered(each, resources, topics="gold", losses=True) for each in questions]
+        return [ask_question(each, resources, topics="gold", losses=True) for each in questions]
 
 
 def resident() -> float:

@@ -131,4 +131,6 @@ def started(tmp_path):
     yield start
     for process in running:
         process.kill()
-        process.communicate()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()

@@ -41,8 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory) -> Path:
-    """One cache folder for the whole session: the embedding model is exported once."""
-    return tmp_path_factory.mktemp("cache")
+    """One cache folder per process of pytest; all processes share the exported embedding models."""
+    folder = tmp_path_factory.mktemp("cache")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        models = tmp_path_factory.getbasetemp().parent / "models"
+        models.mkdir(exist_ok=True)
+        (folder / "models").symlink_to(models)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
-from kgqa.cli.ask_gold import gold_object, gold_question, gold_text
-from kgqa.cli.eval.names_first import index_names
+from kgqa.cli.eval.gold_answer import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
     asking_options,
     graph_options,
+    note_printer,
     say,
     setting_option,
     settings_from,
@@ -83,6 +83,7 @@ def command(
     \b
     Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
     """
+    from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
     from kgqa.words import clean
 
@@ -99,7 +100,7 @@ def command(
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
         if batch:
-            index_names(resources, needed=False)
+            open_name_index(resources, required=False, note=note_printer())
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)

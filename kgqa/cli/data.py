@@ -1,4 +1,4 @@
-"""`kgqa data`: which question sets can be read, where they are published, and whether one's own files are whole."""
+"""`kgqa data`: the known question sets, where they are published, and checks of local files."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import click
 from kgqa.cli.options import JSON
 
 if TYPE_CHECKING:
-    from kgqa.evaluation.datasets.checking import Check
-    from kgqa.evaluation.datasets.published import Published, PublishedFile
+    from kgqa.evaluation.datasets.catalogue import PublishedDataset, PublishedFile
+    from kgqa.evaluation.datasets.checking import FileCheck
 
 
 @click.group("data")
 def command() -> None:
-    """List question sets and check files of them. docs/datasets.md describes the formats."""
+    """List question sets and check their files. docs/datasets.md describes the formats."""
 
 
 @command.command("list")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @JSON
 def list_(names: tuple[str, ...], as_json: bool) -> None:
-    """Where question sets are published, under which licence, and what their files are called and hold.
+    """List published question sets with their graph, splits and sizes.
 
-    With NAMEs all that is known of these. What lies in the folder that KGQA_DATASETS names is marked.
+    With NAMEs also their licence, files and where to get them. Files in the folder KGQA_DATASETS are marked.
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import SettingsError
+    from kgqa.evaluation.datasets.catalogue import published_datasets
     from kgqa.evaluation.datasets.checking import inventory
-    from kgqa.evaluation.datasets.published import published
 
-    known = published()
+    known = published_datasets()
     if unknown := [name for name in names if name not in known]:
-        raise SettingsError(f"There is no question set {unknown[0]}. There are: {', '.join(known)}.")
+        raise SettingsError(f"There is no question set {unknown[0]}. Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
-    here = {(place.dataset, place.known.name): str(place.file) for place in inventory() if place.file}
+    here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
         print(json_text({"datasets": [_as_data(each, here) for each in chosen]}, indent=2))
         return
@@ -43,13 +43,13 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
         _describe(each, here, whole=bool(names))
     if not names:
         print(
-            "\nMore of one: kgqa data list NAME. To use one: --dataset NAME:FILE. `demo`, `demo-cwq`, `demo-webqsp` and"
+            "\nDetails: kgqa data list NAME. To use one: --dataset NAME:FILE. `demo`, `demo-cwq`, `demo-webqsp` and "
+            "`demo-grailqa`\nare questions about the bundled demo graph and need no file."
         )
-        print("`demo-grailqa` are questions about the bundled demo graph, and need no file.")
 
 
-def _describe(each: Published, here: dict[tuple[str, str], str], *, whole: bool) -> None:
-    """A line for a set, or all that is known of it."""
+def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
+    """Print a line about a set, or all that is known of it."""
     if not whole:
         parts = ", ".join(f"{file.split} {file.questions:,}{_mark(each, file, here)}" for file in each.files)
         print(f"{each.name:<17}{each.graph:<20}{parts}")
@@ -60,16 +60,16 @@ def _describe(each: Published, here: dict[tuple[str, str], str], *, whole: bool)
         if found := here.get((each.name, file.name)):
             from kgqa.words import clean
 
-            print(f"               {'':>8}is in {clean(found)}")
+            print(f"               {'':>8}local: {clean(found)}")
     if each.note:
         print(f"  {each.note}")
 
 
-def _mark(each: Published, file: PublishedFile, here: dict[tuple[str, str], str]) -> str:
+def _mark(each: PublishedDataset, file: PublishedFile, here: dict[tuple[str, str], str]) -> str:
     return " (here)" if (each.name, file.name) in here else ""
 
 
-def _as_data(each: Published, here: dict[tuple[str, str], str]) -> dict[str, Any]:
+def _as_data(each: PublishedDataset, here: dict[tuple[str, str], str]) -> dict[str, Any]:
     from dataclasses import asdict
 
     data = asdict(each)
@@ -81,10 +81,10 @@ def _as_data(each: Published, here: dict[tuple[str, str], str]) -> dict[str, Any
 @click.argument("sources", nargs=-1, metavar="[NAME:FILE]...")
 @JSON
 def check(sources: tuple[str, ...], as_json: bool) -> int:
-    """Read files whole and say what they hold, whether it is all of it, and what is missing.
+    """Check question files: readable, complete, of the expected version.
 
-    A NAME:FILE such as cwq:ComplexWebQuestions_dev.json is what --dataset takes. Without any, all files in the folder
-    that KGQA_DATASETS names are checked, and those that are not there are listed. Exit code 1: something is wrong.
+    NAME:FILE is a source as for --dataset, such as cwq:ComplexWebQuestions_dev.json. Without any, all files in the
+    folder KGQA_DATASETS are checked, and missing ones listed. Exit code 1: a file has a problem.
     """
     from dataclasses import asdict
 
@@ -95,39 +95,39 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
 
     missing: list[tuple[str, str]] = []
     if not sources:
-        places = inventory()
-        sources = tuple(f"{place.dataset}:{place.file}" for place in places if place.file)
-        missing = [(place.dataset, place.known.name) for place in places if not place.file]
+        entries = inventory()
+        sources = tuple(f"{entry.dataset}:{entry.file}" for entry in entries if entry.file)
+        missing = [(entry.dataset, entry.known.name) for entry in entries if not entry.file]
         if not sources:
             raise SettingsError(
-                f"No question file was found: give NAME:FILE, or set {FOLDER_VARIABLE} to a folder with files that are "
-                "named as `kgqa data list NAME` says."
+                f"No question file was found. Name one as NAME:FILE, or set {FOLDER_VARIABLE} to a folder with files "
+                "named as listed by: kgqa data list NAME"
             )
     checks = []
     for source in sources:
         checks.append(check(source))
         if not as_json:
-            _tell(checks[-1])
+            _print_check(checks[-1])
     if as_json:
         absent = [{"dataset": name, "file": file} for name, file in missing]
         print(json_text({"checks": [asdict(each) for each in checks], "missing": absent}, indent=2))
     elif missing:
-        print("Not there:")
+        print("Missing:")
         for name in dict.fromkeys(name for name, _ in missing):
             print(f"  {name:<18} {', '.join(file for other, file in missing if other == name)}")
     return 1 if any(each.problems for each in checks) else 0
 
 
-def _tell(found: Check) -> None:
+def _print_check(found: FileCheck) -> None:
     from kgqa.words import clean
 
     print(f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}")
     if found.questions:
-        said = f"{found.questions:,} questions"
+        count = f"{found.questions:,} questions"
         if found.expected is not None:
-            said += f" of {found.expected:,} ({found.split})"
+            count += f" of {found.expected:,} ({found.split})"
         print(
-            f"       {said}; {found.answers:,} with gold answers, {found.topics:,} with topics, "
+            f"       {count}; {found.answers:,} with gold answers, {found.topics:,} with topics, "
             f"{found.queries:,} with a gold query; SHA-256 {found.hash}"
         )
     for text in (*found.problems, *found.notes):

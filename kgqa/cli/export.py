@@ -31,7 +31,7 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
       kgqa explain queries/00001-....rq
     """
     from kgqa.answer_json import json_text
-    from kgqa.evaluation.runs.runs import open_runs
+    from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.export import write_queries
     from kgqa.words import clean
 

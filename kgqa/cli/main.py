@@ -1,15 +1,13 @@
-"""`kgqa`: the group of all commands, imported only when they run; error messages and exit codes."""
+"""`kgqa`: the group of all commands, and its error messages and exit codes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
 
 import click
 
+from kgqa.cli.lazy_group import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 from kgqa.version import __version__
@@ -40,33 +38,6 @@ Exit codes:
   2    wrong usage
   3    not answered (no answer, not supported, budget spent)
   130  stopped by Ctrl-C; finished work is kept"""
-
-
-class LazyGroup(click.Group):
-    """A click group whose commands are imported when they are used.
-
-    Args:
-        lazy_commands: for each command its `module:attribute` and its one-line help.
-    """
-
-    def __init__(self, *args: Any, lazy_commands: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.lazy_commands = lazy_commands
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.lazy_commands)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.lazy_commands:
-            return None
-        module, _, attribute = self.lazy_commands[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.lazy_commands.items()])
 
 
 @click.command(

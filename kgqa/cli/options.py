@@ -136,6 +136,17 @@ def verbosity() -> int:
     return int((context.find_root().obj or {}).get("verbosity", 0))
 
 
+def note_printer() -> Callable[[str], None]:
+    """Return a function that prints a note for the user, as `say` does, from any thread."""
+    context = click.get_current_context()
+
+    def note(message: str) -> None:
+        with context.scope(cleanup=False):  # each thread has a context of its own
+            say(f"kgqa: {message}")
+
+    return note
+
+
 def say(text: str, *, also_quiet: bool = False) -> None:
     """Print a note on standard error, unless --quiet is given; with `also_quiet` even then."""
     if verbosity() >= 0 or also_quiet:

@@ -41,7 +41,7 @@ def command(
       kgqa report runs/x runs/y --html out/ --latex table.tex
     """
     from kgqa.answer_json import json_text
-    from kgqa.evaluation.runs.runs import open_runs
+    from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.comparison import compare
     from kgqa.report.files import write_file
     from kgqa.report.tables import as_csv, as_latex, as_markdown, as_object, as_text

@@ -1,1 +1,1 @@
-"""All that speaks SPARQL."""
+"""Knowledge graphs in SPARQL: stores, queries, derived tables, and the index of names."""

@@ -1,4 +1,4 @@
-"""Independent queries of one question, several of them under way at once."""
+"""A pool of threads for the independent queries of questions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ Result = TypeVar("Result")
 
 
 class CallPool:
-    """Runs calls on the thread of the caller and on helpers, which all questions about a graph share: however many
-    questions are asked, no more than `most() - 1` calls are added to those that they make themselves. Thread-safe.
+    """Runs calls on the caller's thread and on helper threads, which all questions about a graph share. Thread-safe.
+
+    However many questions run, helpers add at most `max_concurrency() - 1` concurrent calls.
 
     Args:
-        most: how many calls may be under way at once; asked once, before the first helpers start.
-        spare: whether there is room for one more call now; asked by a helper before each.
+        max_concurrency: returns the number of concurrent calls; called once, before the first helpers start.
+        has_room: tells whether the store takes one more call now; a helper checks it before each call.
     """
 
-    def __init__(self, most: Callable[[], int], *, spare: Callable[[], bool] = lambda: True) -> None:
-        self._most = most
-        self._spare = spare
+    def __init__(self, max_concurrency: Callable[[], int], *, has_room: Callable[[], bool] = lambda: True) -> None:
+        self._max_concurrency = max_concurrency
+        self._has_room = has_room
         self._lock = threading.Lock()
         self._helpers: Workers | None = None
         self._count = 0
-        self._under_way = 0
+        self._running = 0
 
     def map(
         self,
@@ -38,40 +39,39 @@ class CallPool:
         *,
         tolerated: tuple[type[Exception], ...] = (),
     ) -> list[Any]:
-        """What the function gives for each item, in their order, whatever order the calls end in.
+        """Call the function for each item and return the results in the order of the items.
 
         Args:
-            tolerated: exceptions that stand in the place of a result.
+            tolerated: exceptions that are returned in place of a result.
 
         Raises:
-            Exception: the first other exception, in the order of the items. Calls that have not begun by then are not
-                made; those that are under way are not waited for, nor are they on Ctrl-C.
+            Exception: the first other exception, in the order of the items. Calls not started by then are dropped, and
+                running ones are not waited for; the same holds on Ctrl-C.
         """
         calls: list[tuple[Future[Any], Item]] = [(Future(), item) for item in items]
         waiting = deque(calls)
 
         def work() -> bool:
-            """Make the next call; whether there was one."""
+            """Make the next call. Returns whether there was one."""
             try:
                 future, item = waiting.popleft()
             except IndexError:
                 return False
             try:
                 future.set_result(function(item))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - kept for the caller
                 if not isinstance(error, tolerated):
                     waiting.clear()
                 future.set_exception(error)
-            except (
-                BaseException
-            ) as error:  # Ctrl-C, or what a store of another package raises: nobody is to wait for it
+            except BaseException as error:
+                # Ctrl-C: nothing may wait for this future any longer
                 waiting.clear()
                 future.set_exception(error)
                 raise
             return True
 
         def help_out() -> None:
-            # questions that fill all places by themselves are not to queue behind the helpers of others
+            # questions that use the whole limit themselves must not queue behind the helpers of others
             while waiting and self._begin(as_helper=True):
                 try:
                     work()
@@ -89,30 +89,30 @@ class CallPool:
         return [self._outcome(future, tolerated) for future, _ in calls]
 
     def close(self) -> None:
-        """Let the helpers go. May be called again."""
+        """End the helpers. Closing twice does no harm."""
         with self._lock:
             if self._helpers is not None:
                 self._helpers.close()
             self._helpers, self._count = None, 0
 
     def _begin(self, *, as_helper: bool = False) -> bool:
-        """Count one more thread that makes calls; whether it may, which a helper may only where there is room."""
+        """Count one more calling thread. Returns False for a helper if there is no room for it."""
         with self._lock:
-            if as_helper and (self._under_way > self._count or not self._spare()):
+            if as_helper and (self._running > self._count or not self._has_room()):
                 return False
-            self._under_way += 1
+            self._running += 1
             return True
 
     def _end(self) -> None:
         with self._lock:
-            self._under_way -= 1
+            self._running -= 1
 
     def _help(self, work: Callable[[], None], wanted: int) -> None:
         if wanted < 1:
             return
         with self._lock:
             if self._helpers is None:
-                self._count = max(0, self._most() - 1)
+                self._count = max(0, self._max_concurrency() - 1)
                 self._helpers = Workers(self._count, name="kgqa-graph")
             for _ in range(min(wanted, self._count)):
                 self._helpers.submit(work)

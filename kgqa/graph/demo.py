@@ -1,9 +1,10 @@
-"""The bundled demo graph, loaded into the cache when it is first asked for."""
+"""The bundled demo graph, loaded into the cache on first use."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import time
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -14,42 +15,41 @@ from kgqa.graph.embedded.loading import load_graph
 
 
 def demo_folder(cache: Cache) -> Path:
-    """The folder of the demo graph; it is loaded there if it is not yet (well under a second).
+    """Return the folder of the demo graph, loading it first if needed (less than a second).
 
     Raises:
-        StoreUnavailable: the cache cannot be written.
+        StoreUnavailable: the cache is not writable.
+        StoreIncomplete: another process did not finish loading it in time.
     """
     with as_file(files("kgqa") / "demo" / "graph.nt") as source:
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-        place = cache.entry("demo", digest)
-        if not _usable(place):
+        folder = cache.entry("demo", digest)
+        if not _is_usable(folder):
             try:
-                # a mediator and its exit count as one hop here, so that two hops reach what two thoughts reach
-                load_graph(place, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
+                # a mediator and its exit count as one hop
+                load_graph(folder, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
             except StoreBusy:
-                _wait(place)
-    return place
+                _wait_for_load(folder)
+    return folder
 
 
-def _usable(place: Path) -> bool:
-    """Whether the demo graph is there whole. What is damaged is thrown away: it can be made again."""
-    folder = GraphFolder(place)
+def _is_usable(path: Path) -> bool:
+    """Tell whether the demo graph is complete; a damaged one is removed."""
+    folder = GraphFolder(path)
     if not folder.exists():
         return False
     try:
         folder.meta()
     except StoreUnavailable:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
         return False
     return True
 
 
-def _wait(place: Path, seconds: float = 30.0) -> None:
-    """Another process loads it right now."""
-    import time
-
+def _wait_for_load(path: Path, seconds: float = 30.0) -> None:
+    """Wait until another process has loaded the graph."""
     deadline = time.monotonic() + seconds
-    while not GraphFolder(place).exists():
+    while not GraphFolder(path).exists():
         if time.monotonic() > deadline:
-            raise StoreIncomplete(f"The demo graph at {place} is still being loaded by another process. Try again.")
+            raise StoreIncomplete(f"Another process is still loading the demo graph at {path}. Try again.")
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What a store holds: the schema that fits, the graphs with data, the graphs to look at."""
+"""Detection of what a store holds: its schema, its named graphs, and the default view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgqa.words import clean
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """The bundled schema that fits a store: the one with most of its telling predicates there."""
+    """Return the bundled schema that fits a store: that with the largest share of its `detect` predicates present."""
     graphs = tuple(Entity(iri) for iri in view)
     best, best_share = None, 0.0
     for name in BUNDLED:
@@ -27,17 +27,16 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 MAX_NAMED_GRAPHS = 100
 NAMES_GRAPHS = "urn:kgqa:names:"
-"""What the IRIs of graphs of names begin with, see `names_graph`."""
+"""The prefix of the IRIs of name graphs, see `names_graph`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
-    """What to look at when nobody says: the default graph, or, where that is empty, all named graphs together.
+    """Return the graphs to query if the user names none: the default graph, or all named graphs if that is empty.
 
-    On a server whose default graph is not the user's (Virtuoso answers from its own system graphs as well): the one
-    named graph that is not the server's own.
+    On a server whose default graph includes its own system graphs (Virtuoso), this is the only named graph with data.
 
     Raises:
-        StoreUnavailable: such a server has no graph, or several, or too many triples to tell.
+        StoreUnavailable: such a server has no graph, or several, or did not list them in time.
     """
     profile = getattr(store, "profile", None)
     if not (profile and profile.needs_graph):
@@ -48,33 +47,32 @@ def default_view(store: Store) -> tuple[str, ...]:
         found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
-            f"Which graphs {store.location} has could not be told in time: name one, --graph-iri IRI."
+            f"{store.location} did not list its graphs in time. Name one: --graph-iri IRI."
         ) from error
     if not found:
         raise StoreUnavailable(
             f"{store.location} has no graph yet. Load one: kgqa graph load FILE --into {store.location} --graph-iri IRI"
         )
     if len(found) > 1:
-        raise StoreUnavailable(
-            f"{store.location} has {len(found)} graphs: say which with --graph-iri. {', '.join(map(clean, found[:10]))}"
-            + (", ..." if len(found) > 10 else "")
-        )
+        names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
+        raise StoreUnavailable(f"{store.location} has {len(found)} graphs. Choose one with --graph-iri: {names}")
     return found
 
 
 def user_graphs(store: Store) -> tuple[str, ...]:
-    """The named graphs that hold data: neither the server's own, nor the graphs of names that kgqa keeps beside data.
+    """Return the named graphs that hold data, without the server's own graphs and kgqa's name graphs.
 
     Raises:
-        StoreTimeout, StoreUnavailable: as `select` does. PartialResult: there are more than MAX_NAMED_GRAPHS.
+        StoreTimeout, StoreUnavailable: as `select` does.
+        PartialResult: there are more than MAX_NAMED_GRAPHS.
     """
     profile = getattr(store, "profile", None)
     own = profile.own_graphs if profile else ()
-    # left out here: a FILTER makes a server look at every triple
+    # filtered here: a FILTER makes a server read every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:
         raise PartialResult(
-            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Say which to look at: --graph-iri."
+            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Choose one: --graph-iri IRI."
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))

@@ -1,4 +1,4 @@
-"""Edges of single entities: how many there are, and some of them."""
+"""Edges of single entities: their number, and samples of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from kgqa.graph.store import count_value
 from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank_node
-from kgqa.model import Entity, Literal, Step, Value
+from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
-CallCallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""Runs a function for each of some items, perhaps side by side, see `CallPool.map`."""
+CallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+"""Calls a function for each item, see `CallPool.map`."""
 WIDENINGS = (1, 10, 100)
-"""How many times as many edges as are wanted are asked for, one after the other, where too many are noise."""
+"""Factors by which the number of requested edges grows while noise crowds out the wanted ones."""
 
 
 def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEach) -> dict[Entity, int]:
-    """Edges that leave or enter each entity, noise included, in two queries for every `LABEL_BATCH` of them."""
+    """Count the edges of each entity in both directions, noise included, in two queries per `LABEL_BATCH` entities."""
     total = dict.fromkeys(entities, 0)
     wanted = [entity for entity in total if not is_blank_node(entity)]
     asked = [
@@ -35,17 +35,22 @@ def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEa
 def find_edges(
     entity: Entity, *, limit: int, schema: Schema, is_noise: Callable[[str], bool], select: Select
 ) -> list[tuple[Step, Value]]:
-    """Up to `limit` edges of an entity in each direction, noise left out."""
+    """Return up to `limit` edges of an entity in each direction, without noise."""
     noise = {
         "noise": [Literal(p) for p in (*schema.noise_prefixes, *schema.label, *schema.alias)],
         "kept": [Entity(relation) for relation in schema.noise_except],
     }
     found: list[tuple[Step, Value]] = []
-    for direction in ("out", "in"):
-        # what the graph marks as noise is too much to name in a query: where it crowds out the rest, ask for more
+    directions: tuple[Direction, ...] = ("out", "in")
+    for direction in directions:
+        # relations that the graph marks as noise are too many to list in a query: ask for more edges instead
         for asked in (limit * times for times in WIDENINGS):
             rows = select("neighbours", entity=entity, out=direction == "out", limit=asked, **noise)
-            edges = [(Step(r.iri, direction), node) for r, node in rows if not is_noise(r.iri)]
+            edges = [
+                (Step(relation.iri, direction), node)
+                for relation, node in rows
+                if isinstance(relation, Entity) and node is not None and not is_noise(relation.iri)
+            ]
             if len(edges) >= limit or len(rows) < asked:
                 break
         found += edges[:limit]

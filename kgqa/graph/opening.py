@@ -1,4 +1,4 @@
-"""Opening a graph: the store, the schema that fits, and the settings the graph's folder keeps."""
+"""Opening of stores and graphs, from folders, addresses or settings."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from kgqa.schema import (
 from kgqa.settings import Settings
 
 MOST_SCANNED = 20_000_000
-"""Triples of a server's graph up to which queries over all of them are tried. Of 5 million Virtuoso takes 10 s for the
-longest of these queries, and it has 60 s for a query."""
+"""The size up to which a server's graph is scanned, in triples. Virtuoso takes 10 s for the slowest of these queries on
+5 million triples, and stops queries after 60 s."""
 
 
-def open_store(place: str | Path, *, writable: bool = False, create: bool = False) -> Store:
-    """Open a store for a folder made by `kgqa graph load`, or for the address of a SPARQL endpoint.
+def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
+    """Open a folder made by `kgqa graph load`, or the SPARQL endpoint at an address.
 
     Args:
-        writable: whether `update` is allowed on a folder; then no other process may have the store open.
-        create: make an empty store where there is none.
+        writable: whether to allow `update` on a folder; no other process may then have the store open.
+        create: whether to create an empty store if the folder has none.
 
     Raises:
-        StoreUnavailable: nothing there that is a store, or no permission.
-        StoreBusy: another process writes to it.
-        SettingsError: no usable address, or a writable server, which `EndpointStore` opens with the graph's name.
+        StoreUnavailable: there is no store, or no permission to read it.
+        StoreBusy: another process is writing to it.
+        SettingsError: the address is not usable, or `writable` or `create` was given with an address.
     """
-    if is_address(place):
+    if is_address(location):
         if writable or create:
-            raise SettingsError("On a server the graph to write to has to be named: EndpointStore(url, writable=IRI).")
-        return EndpointStore(str(place))
-    return EmbeddedStore(Path(place), writable=writable, create=create)
+            raise SettingsError("A server needs the IRI of the graph to write to: EndpointStore(url, writable=IRI).")
+        return EndpointStore(str(location))
+    return EmbeddedStore(Path(location), writable=writable, create=create)
 
 
 def open_graph(
-    place: str | Path | None = None,
+    location: str | Path | None = None,
     *,
     schema: str | Path | Schema | None = None,
     view: Sequence[str] = (),
@@ -59,25 +59,28 @@ def open_graph(
     endpoint: EndpointOptions | None = None,
     languages: Sequence[str] = (),
 ) -> KnowledgeGraph:
-    """Open a graph folder, a SPARQL endpoint by its address, or the bundled demo graph when no place is given.
+    """Open a graph folder, a SPARQL endpoint, or the bundled demo graph.
 
     Args:
-        schema: name of a bundled schema or a TOML file; None for what the folder says, or detection.
-        view: graph IRIs to look at; empty for what `default_view` finds.
-        walks: overrides the graph's own rule.
-        timeout: seconds a single query may take.
-        endpoint: how a server is spoken to; not used for a folder.
-        languages: of names, before the schema's own.
+        location: a folder or an address; None for the demo graph.
+        schema: a schema, the name of a bundled one, or a TOML file; None for the folder's own, else detection.
+        view: IRIs of the graphs to query; empty for `default_view`.
+        walks: the walk rule; None for the graph's own.
+        frontier_cap: how many nodes at the end of a path are explored further, at most.
+        timeout: seconds per query.
+        cache: where derived tables are kept; None for the user's cache.
+        endpoint: options for a server; unused for a folder.
+        languages: preferred languages of names, before the schema's.
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
     """
     cache = cache or Cache.default()
     store: Store
-    if place is not None and is_address(place):
-        store = (endpoint or EndpointOptions()).open(str(place), cache=cache, timeout=timeout)
+    if location is not None and is_address(location):
+        store = (endpoint or EndpointOptions()).open(str(location), cache=cache, timeout=timeout)
     else:
-        store = open_store(place if place is not None else demo_folder(cache))
+        store = open_store(location if location is not None else demo_folder(cache))
     meta = getattr(store, "meta", None)
     settings = dict(meta.settings) if meta else {}
     try:
@@ -114,12 +117,14 @@ def open_graph(
     return graph
 
 
-def open_graph_of(settings: Settings, place: str | Path | None = None, *, cache: Cache | None = None) -> KnowledgeGraph:
-    """Open the graph that the settings name, or the one at `place`, as they say. Raises as `open_graph` does."""
-    if place is None:
-        place = settings["graph.path"]
+def open_graph_of(
+    settings: Settings, location: str | Path | None = None, *, cache: Cache | None = None
+) -> KnowledgeGraph:
+    """Open the graph at `location`, or else at `graph.path`, with these settings. Raises as `open_graph` does."""
+    if location is None:
+        location = settings["graph.path"]
     return open_graph(
-        place,
+        location,
         schema=settings["graph.schema"],
         view=(settings["graph.iri"] or "").split(),
         walks=settings["graph.walks"],

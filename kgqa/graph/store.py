@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A whole result: the variables without `?`, and one tuple a row, None where a variable is unbound."""
+    """A complete result: variable names without `?`, and one tuple per row, None for an unbound variable."""
 
     variables: tuple[str, ...]
     rows: list[Row]
@@ -32,29 +32,29 @@ class Rows:
 
 
 def count_value(value: Value | None) -> int:
-    """The number that a COUNT gave.
+    """Return the number in the result of a COUNT.
 
     Raises:
-        StoreUnavailable: it is no whole number.
+        StoreUnavailable: the value is not a whole number.
     """
     text = getattr(value, "value", None)
     if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
-        said = clean(str(value if text is None else text))[:60]
+        found = clean(str(value if text is None else text))[:60]
         raise StoreUnavailable(
-            f"The server answered a count with {said!r}, which is no whole number. See whether this is a SPARQL 1.1 server."
+            f"The server answered a count with {found!r}, which is not a whole number. Check that it speaks SPARQL 1.1."
         )
     return int(text)
 
 
 def single_count(rows: Iterable[Row]) -> int:
-    """The number in a result of one row and one column. Raises as `count_value` does."""
+    """Return the number in a result of one row and one column. Raises as `count_value` does."""
     found = list(rows)
     return count_value(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedLine:
-    """A line that is no RDF: where it stands (`line` counts from 1) and what the parser said of it."""
+    """A line that is not valid RDF: its file, its number (from 1), and the parser's message."""
 
     file: str
     line: int
@@ -63,8 +63,10 @@ class MalformedLine:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load did. `added` counts triples that were not there before, `triples` those there are now, both None where
-    a server did not count in time; `malformed` the lines left out, of which `examples` gives the first few.
+    """The result of a load.
+
+    `added` counts triples that are new, `triples` all triples after the load; both are None where a server did not
+    count in time. `malformed` counts the lines left out, `examples` holds the first few of them.
     """
 
     files: int
@@ -79,7 +81,7 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a load is: bytes read of the current file, as on disk, and lines of RDF so far."""
+    """The progress of a load: bytes read of the current file (as on disk), and lines of RDF so far."""
 
     file: str
     bytes_done: int
@@ -92,24 +94,24 @@ OnError = Literal["fail", "skip"]
 
 
 class Store(Protocol):
-    """A SPARQL dataset. A result is whole or an exception: never cut short.
+    """A SPARQL dataset. A result is complete, or an exception is raised.
 
-    `timeout` is in seconds, None for the store's own default. All methods may be called from several threads.
+    `timeout` is in seconds, None for the store's default. All methods are thread-safe.
     """
 
     @property
     def location(self) -> str:
-        """Where it is, for people: a folder or an address."""
+        """The folder or the address, for messages."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the triples: the same for the same triples in any order. Computed when it is first needed."""
+        """A hash of the triples, independent of their order. Computed on first use."""
         ...
 
     @property
     def version(self) -> str:
-        """A text that changes with every update through this object. Never computed from triples."""
+        """A text that changes with every update made through this object; cheap to read."""
         ...
 
     @property
@@ -119,13 +121,13 @@ class Store(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many queries one question may send at once."""
+        """How many queries one question may run concurrently."""
         ...
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        """Run a SELECT query. `fresh`: past any cache of results.
+        """Run a SELECT query. `fresh` bypasses any cache of results.
 
         Raises:
             StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.
@@ -137,7 +139,7 @@ class Store(Protocol):
         ...
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update, where the store was opened for writing. Raises as `select` does."""
+        """Run a SPARQL update on a store that was opened for writing. Raises as `select` does."""
         ...
 
     def load(
@@ -147,18 +149,18 @@ class Store(Protocol):
         on_error: OnError = "fail",
         progress: Callable[[Progress], None] | None = None,
     ) -> LoadReport:
-        """Add the triples of RDF files. What is there already stays as it is. Raises LoadError as well."""
+        """Add the triples of RDF files to those in the store. Raises LoadError and what `select` raises."""
         ...
 
     def notice(self) -> str | None:
-        """What whoever asks this store should know, such as a load that was interrupted; None for nothing."""
+        """Return a warning for the user, such as an interrupted load; None if there is none."""
         ...
 
     def close(self) -> None:
-        """End workers and let go of locks. Closing twice is fine."""
+        """End workers and release locks. Closing twice does no harm."""
         ...
 
 
-def is_address(place: str | Path) -> bool:
-    """Whether a place is a web address rather than a folder."""
-    return str(place).strip().lower().startswith(("http://", "https://"))
+def is_address(location: str | Path) -> bool:
+    """Tell whether a location is a web address rather than a folder."""
+    return str(location).strip().lower().startswith(("http://", "https://"))

@@ -11,14 +11,14 @@ from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.runs.records import Record
-from kgqa.evaluation.runs.runs import METRICS, PREDICTIONS
+from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS
 from kgqa.report.files import ReportError
 from kgqa.report.loose import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
 
 class Run(Protocol):
-    """What a report reads of a run; `kgqa.evaluation.runs.runs.Run` is one."""
+    """What a report reads of a run; `kgqa.evaluation.runs.run_files.Run` is one."""
 
     @property
     def folder(self) -> Path: ...

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import QueryRejected, SchemaError
-from kgqa.graph.query.tokens import Token, prepare, tokens
+from kgqa.graph.query.tokens import Token, prepare_for_engine, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
@@ -52,7 +52,7 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
             entity from which a chain leads to the answer.
     """
     try:
-        items = [token for token in tokens(prepare(sparql)) if token.kind not in ("space", "comment")]
+        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
         return []
     answer = _asked_for(items)
@@ -82,7 +82,7 @@ class QueryPattern:
 def query_pattern(sparql: str) -> QueryPattern | None:
     """The triple patterns of a gold query; None where it has none, or asks for no variable."""
     try:
-        items = [token for token in tokens(prepare(sparql)) if token.kind not in ("space", "comment")]
+        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
         return None
     answer, stands_for = _asked_for(items), _values(items)

@@ -35,7 +35,7 @@ def test_list_as_json(kgqa, tmp_path):
 
 def test_check(kgqa):
     good = kgqa("data", "check", "demo", "demo-webqsp", f"hotpotqa:{FIXTURES / 'hotpot_dev_distractor_v1.json'}")
-    assert good.returncode == 1 and good.out.count("ok ") == 2 and "fetch it again" in good.out
+    assert good.returncode == 1 and good.out.count("ok ") == 2 and "Fetch it again" in good.out
     assert kgqa("data", "check", "demo", "demo-cwq", "demo-grailqa").returncode == 0
     bad = kgqa("data", "check", f"webqsp:{DEV}", "cwq:missing.json", "--json")
     assert bad.returncode == 1
@@ -49,7 +49,7 @@ def test_check_says_what_is_missing(kgqa, tmp_path):
     shutil.copy(DEV, tmp_path)
     done = kgqa("data", "check", KGQA_DATASETS=str(tmp_path))
     assert done.returncode == 1 and "4 questions of 3,519" in done.out
-    missing = done.out.split("Not there:\n")[1]
+    missing = done.out.split("Missing:\n")[1]
     assert re.search(r"^  cwq +ComplexWebQuestions_train.json", missing, re.MULTILINE) and "hotpotqa" in missing
     found = json.loads(kgqa("data", "check", "--json", KGQA_DATASETS=str(tmp_path)).out)
     assert {"dataset": "webqsp", "file": "WebQSP.test.json"} in found["missing"] and len(found["checks"]) == 1

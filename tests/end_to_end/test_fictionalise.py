@@ -58,7 +58,7 @@ def test_files_are_rewired_too(kgqa, tmp_path):
         (["one", "two", "--out", "fiction"], 2, "one graph"),
         (["--invented", "a.nt", "--out", "fiction"], 2, "--invented"),
         (["a.nt", "--questions", "none.jsonl", "--out", "fiction"], 1, "none.jsonl"),
-        (["a.nt", "--out", "full"], 1, "give another folder"),
+        (["a.nt", "--out", "full"], 1, "Choose another folder"),
         (["a.nt"], 2, "--out"),
     ],
 )

@@ -20,12 +20,12 @@ from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
 
 TALKATIVE = """
 import sys
-from kgqa.cli.eval import names_first
-names_first.SAID_AFTER = 0.2
+from kgqa.evaluation.runs import name_index
+name_index.NOTE_AFTER_SECONDS = 0.2
 from kgqa.cli.main import main
 main(sys.argv[1:])
 """
-INDEXED = "are being indexed, once for all questions"
+INDEXED = "once for all questions"
 QUESTIONS = 3
 BUDGET = {"KGQA_BUDGET_SECONDS": "2", "KGQA_ENDPOINT_PATIENCE": "0.3", "KGQA_ENDPOINT_CACHE": "off"}
 

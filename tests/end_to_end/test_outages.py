@@ -153,7 +153,7 @@ def quiet(tmp_path_factory) -> dict[str, dict]:
 def test_a_graph_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_path, away, quiet, how, concurrency):
     asked = (*ASKED, "--graph", away.url, "--concurrency", concurrency)
     code, err, seconds = stopped(tmp_path, getattr(away, how), *asked, **SLOWLY)
-    assert code == 3 and "Go on: kgqa eval resume x" in err and away.url in err, err
+    assert code == 3 and "Resume: kgqa eval resume x" in err and away.url in err, err
     assert seconds < 60
     assert all(record["answer"]["status"] != "failed" for record in found(tmp_path / "x").values())
     if how == "stop":
@@ -172,7 +172,7 @@ def test_a_model_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_
     oracle = ModelOracle({"": Gold()})
     with ScriptedServer(oracle, latency=0.03) as first, ScriptedServer(oracle) as second:
         code, err, _ = stopped(tmp_path, first.close, *asked, "--llm", f"{first.url}#m", **SLOWLY)
-        assert code == 3 and "Go on: kgqa eval resume x" in err and "language model m" in err, err
+        assert code == 3 and "Resume: kgqa eval resume x" in err and "language model m" in err, err
         assert len(found(tmp_path / "x")) < 40
         assert run(tmp_path, "eval", "resume", "x", "--llm", f"{second.url}#m", **SLOWLY)[0] == 0
         assert run(tmp_path, *asked, "--llm", f"{second.url}#m", "--out", "quiet", **SLOWLY)[0] == 0
@@ -204,7 +204,7 @@ if SOAK:  # it takes minutes; the tests above are its reduced form
             take_away = server.stop if how == "stop" else partial(os.kill, pid, signal.SIGSTOP)
             code, err, seconds = stopped(tmp_path, take_away, *asked, lines=80, code=REAL, **own)
             print(f"{how}, concurrency {concurrency}: ended {seconds:.0f} s after the outage began\n{err}")
-            assert code == 3 and seconds < 120 and "Go on: kgqa eval resume x" in err, err
+            assert code == 3 and seconds < 120 and "Resume: kgqa eval resume x" in err, err
             again = run(tmp_path, "eval", "resume", "x", code=REAL, **own, KGQA_GRAPH_TIMEOUT="5")
             assert again[0] == 1 and "is not what it was" not in again[1], again
             server.start() if how == "stop" else os.kill(pid, signal.SIGCONT)

@@ -95,7 +95,7 @@ def test_a_field_of_another_type_is_said(kgqa, runs, tmp_path, fields):
     first, *rest = predictions.read_text().splitlines(keepends=True)
     predictions.write_text("".join([json.dumps({**json.loads(first), **fields}) + "\n", *rest]))
     done = kgqa("report", "bad", "--html", "site")
-    assert done.returncode == 1 and f"line 1: this is no record of a run: {next(iter(fields))}" in done.err, done.err
+    assert done.returncode == 1 and f"line 1: this is not a record of a run: {next(iter(fields))}" in done.err, done.err
 
 
 def test_help(kgqa):

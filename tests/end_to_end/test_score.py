@@ -29,7 +29,7 @@ def test_a_file_that_carries_its_truth(kgqa, tmp_path):
     write(tmp_path, "p.jsonl", GNN)
     done = kgqa("score", "p.jsonl", "--format", "gnn-rag")
     assert done.returncode == 0, done.err
-    assert "3 questions; gold answers: those of the file" in done.out
+    assert "3 questions; gold answers: in the file" in done.out
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert any(line.startswith("Hit 66.7 [") for line in lines) and any(line.startswith("em 33.3 [") for line in lines)
     assert "Hit 66.7 -> hit@any 33.3, because" in lines
@@ -83,10 +83,10 @@ def test_what_kgqa_itself_answered(kgqa, tmp_path):
         (["p.jsonl"], 2, "--format"),
         (["p.jsonl", "--format", "other"], 2, "gnn-rag"),
         (["missing.jsonl", "--format", "tog"], 1, "missing.jsonl cannot be read"),
-        (["p.jsonl", "--format", "aog"], 1, "p.jsonl, line 1 is no prediction of format aog: has no 'Answer'"),
-        (["q.jsonl", "--format", "tog"], 1, "has no 'results'"),
-        (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is no JSON"),
-        (["t.jsonl", "--format", "tog"], 1, "says nowhere what is right: give its data set"),
+        (["p.jsonl", "--format", "aog"], 1, "p.jsonl, line 1 is not a prediction of format aog: it has no 'Answer'"),
+        (["q.jsonl", "--format", "tog"], 1, "it has no 'results'"),
+        (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is not JSON"),
+        (["t.jsonl", "--format", "tog"], 1, "contains no gold answers; add --dataset"),
         (["t.jsonl", "--format", "tog", "--dataset", "q.jsonl"], 1, "None of the 1 questions of t.jsonl is in q.jsonl"),
         (["p.jsonl", "--format", "gnn-rag", "--dataset", "nowhere.jsonl"], 1, "nowhere.jsonl"),
     ],
@@ -155,7 +155,7 @@ def test_judges(kgqa, tmp_path, server):
     assert (overall["ties"], overall["rate"], overall["contradictory"], overall["elo"]) == (3, 0.5, 1, 1600)
     assert server.calls == 3 + 3 * 3 + 3 * 4 * 2
     shown = kgqa(*arguments, "--reask", "0", "--against", "p.jsonl").out
-    assert "judge: correct, 3 judged, 66.7% of the verdicts unread" in shown
+    assert "judge: correct, 3 judged, 66.7% of the verdicts unreadable" in shown
     assert "overall             50.0% won (0 won, 3 tied, 0 lost), Elo 1600" in shown
 
 

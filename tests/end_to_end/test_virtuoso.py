@@ -114,7 +114,7 @@ def test_of_several_graphs_one_has_to_be_named(kgqa, two_graphs):
         ("no iri", "absolute IRI"),
         ("http://x> WHERE { ?s ?p ?o } #", "absolute IRI"),
         ("http://x/\udcff", "no UTF-8"),
-        ("", "say which with --graph-iri"),
+        ("", "Choose one with --graph-iri"),
     ],
 )
 def test_a_graph_with_an_impossible_name(kgqa, two_graphs, iri, said):

@@ -15,6 +15,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
+from tests.graph.in_process import in_process_loads
 from tests.graph.stores import KINDS, EmbeddedGraphs, Graphs, VirtuosoGraphs
 
 
@@ -63,6 +64,13 @@ def graph(request, named, nameless) -> KnowledgeGraph:
 
 
 @pytest.fixture
+def loads_in_process() -> Iterator[None]:
+    """Let loads of this test run in its own process."""
+    with in_process_loads():
+        yield
+
+
+@pytest.fixture
 def load(tmp_path) -> Callable[..., Path]:
     """`load(content, ...) -> graph folder`. `content`: N-Triples text, lines, a file, or several files.
 
@@ -74,7 +82,8 @@ def load(tmp_path) -> Callable[..., Path]:
         nonlocal count
         count += 1
         folder = into or tmp_path / f"graph{count}"
-        load_graph(folder, _files(content, tmp_path / f"lines{count}.nq"), **options)
+        with in_process_loads():
+            load_graph(folder, _files(content, tmp_path / f"lines{count}.nq"), **options)
         return folder
 
     return load

@@ -22,6 +22,7 @@ from kgqa.model import Entity, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
+from tests.graph.in_process import in_process_loads
 
 KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
@@ -76,7 +77,8 @@ class EmbeddedGraphs:
         base = self._folder / f"graph{next(_numbers)}"
         base.mkdir(parents=True)
         (base / "data.nq").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        load_graph(base / "g", [base / "data.nq"])
+        with in_process_loads():
+            load_graph(base / "g", [base / "data.nq"])
         return base / "g"
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
@@ -84,7 +86,8 @@ class EmbeddedGraphs:
 
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
         folder = self._folder / f"graph{next(_numbers)}"
-        load_graph(folder, files)
+        with in_process_loads():
+            load_graph(folder, files)
         return self._graph(folder, schema, **options)
 
     def _graph(self, folder: Path, schema: str | Schema, **options) -> KnowledgeGraph:

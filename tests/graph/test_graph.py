@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from kgqa.cache import Cache
@@ -123,7 +125,7 @@ class TestHub:
 
 
 class TestWalkRules:
-    LINES = ["<http://e/a> <http://e/r> <http://e/b> .", "<http://e/c> <http://e/r> <http://e/b> ."]
+    LINES: ClassVar = ["<http://e/a> <http://e/r> <http://e/b> .", "<http://e/c> <http://e/r> <http://e/b> ."]
 
     @pytest.mark.parametrize(
         "rule, ends",
@@ -147,7 +149,7 @@ class TestWalkRules:
 
 
 class TestViews:
-    LINES = [
+    LINES: ClassVar = [
         "<http://e/a> <http://e/r> <http://e/b> <http://e/g1> .",
         "<http://e/a> <http://e/r> <http://e/b> <http://e/g2> .",
         "<http://e/b> <http://e/q> <http://e/c> <http://e/g2> .",

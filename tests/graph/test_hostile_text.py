@@ -34,7 +34,7 @@ from tests.graph.hostile import PIECES, TEXTS
 from tests.graph.recording import RecordingProxy, RecordingStore, bones
 from tests.graph.stores import VirtuosoGraphs
 
-EXAMPLES = 1000
+EXAMPLES = 1000 if SOAK else 300
 UPDATES = 300 if SOAK else 25
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OPTIONS = resolve({"rank.embeddings": "off", "explore.depth": 1}, environment={})

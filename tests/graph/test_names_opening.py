@@ -250,7 +250,7 @@ class TestWithinAQuestion:
         with pytest.raises(NamesNotIndexed, match="could be counted in time"):
             graph.search("name 7")
         scripts.append(self.script())
-        monkeypatch.setattr("kgqa.graph.tables.graph_tables.UNCOUNTED_SECONDS", 0.0)
+        monkeypatch.setattr("kgqa.graph.names.shared.UNCOUNTED_SECONDS", 0.0)
         graph = graph.for_question(Trace(Budget()))
         graph.timeout = 10.0
         assert graph.search("name 7")

@@ -96,7 +96,7 @@ def test_where_nothing_is_known_there_is_none(graph_of, answer):
 
 def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
     down = True
-    store, server = graph_of(lambda query: Sent(503) if down else number(3))
+    store, _server = graph_of(lambda query: Sent(503) if down else number(3))
     with pytest.raises(StoreUnavailable):
         store.fingerprint
     down = False

@@ -118,7 +118,7 @@ class TestTheSameGraph:
 class TestMalformedLines:
     def test_fail_changes_nothing(self, target, file):
         store = target()
-        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*Nothing of this load was kept.*--on-error skip"):
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
             store.load([file(LINES), file([LINES[0], "<http://e/a> nonsense ."], "bad.nt")])
         assert triples(store) == set()
 

@@ -25,7 +25,7 @@ def asked(requests, text="SELECT ?x WHERE { ?x ?p ?o }", *, asks=False, profile=
 
 def fields_of(request):
     text = urlsplit(request.url).query if request.body is None else request.body.decode()
-    return {name: values for name, values in parse_qs(text, strict_parsing=True).items()}
+    return dict(parse_qs(text, strict_parsing=True).items())
 
 
 def test_a_short_query_stands_in_the_address(requests):

@@ -12,11 +12,12 @@ import pytest
 from kgqa import open_resources
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
-from kgqa.evaluation.runs.manifest import Plan, manifest_of
+from kgqa.evaluation.runs.manifest import new_manifest
+from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.records import Record
-from kgqa.evaluation.runs.run_folder import begun
-from kgqa.evaluation.runs.runner import answered
-from kgqa.evaluation.runs.runs import Run
+from kgqa.evaluation.runs.run_files import Run
+from kgqa.evaluation.runs.run_folder import create_run
+from kgqa.evaluation.runs.runner import ask_question
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for
@@ -34,12 +35,12 @@ def demo_records(cache: Path, most: int, **given: Any) -> tuple[dict[str, Any], 
     settings = resolve({"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}})
     with open_graph(cache=Cache(cache)) as graph:
         resources = open_resources(graph, settings=settings)
-        manifest = manifest_of(Plan("demo", losses=True), questions, resources)
-        return manifest, [answered(each, resources, topics="gold", losses=True) for each in questions]
+        manifest = new_manifest(RunPlan("demo", losses=True), Selection(questions, questions), resources)
+        return manifest, [ask_question(each, resources, topics="gold", losses=True) for each in questions]
 
 
 def write_run(folder: Path, manifest: dict[str, Any], records: list[Record]) -> Run:
-    with begun(folder, manifest) as run:
+    with create_run(folder, manifest) as run:
         run.append(records)
     return Run(folder, manifest)
 

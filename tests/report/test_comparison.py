@@ -126,7 +126,7 @@ def test_what_decides_whether_runs_may_be_compared_is_said():
 
 
 def test_metrics_that_are_older_than_the_predictions_are_not_believed(offline, tmp_path):
-    from kgqa.evaluation.runs.runs import METRICS, PREDICTIONS, Run
+    from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
 
     for name in ("run.json", PREDICTIONS):
         (tmp_path / name).write_bytes((offline.folder / name).read_bytes())

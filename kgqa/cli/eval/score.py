@@ -1,4 +1,4 @@
-"""`kgqa score`: published predictions under our rules, beside what their own scorer gives."""
+"""`kgqa score`: scores of published predictions by our metrics and by the project's own."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ JUDGES = ("correct", "answer", "evidence", "generation")
 
 @click.command("score")
 @click.argument("file", metavar="PREDICTIONS", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(FORMATS), required=True, help="Whose output it is.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), required=True, help="system that wrote the predictions"
+)
 @click.option(
     "--dataset",
     metavar="NAME:FILE|FILE",
-    help="Questions with gold answers; may be left out where the predictions carry their ground truth.",
+    help="questions with gold answers; not needed if the predictions include them",
 )
-@click.option("--aliases", is_flag=True, help="Another name of a gold answer is as good as its own.")
-@click.option("--count-missing", is_flag=True, help="Questions of the data set without a prediction count as wrong.")
+@click.option("--aliases", is_flag=True, help="accept aliases of gold answers")
+@click.option("--count-missing", is_flag=True, help="count questions of the data set without a prediction as wrong")
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     type=click.Choice(JUDGES),
-    help="Also ask a language model; repeat. evidence: where the data set says what leads to its answers.",
+    help="also ask a language model; may be repeated. evidence needs a data set with supporting passages",
 )
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
     metavar="PREDICTIONS",
-    help="Other predictions of the same format: a language model says whose responses are better, in both orders.",
+    help="other predictions of the same format, which a language model compares with these, in both orders",
 )
 @setting_option("llm.model", "--llm", metavar="MODEL")
 @setting_option("llm.concurrency", "--concurrency")
 @setting_option("llm.replay", "--replay", metavar="FILE")
 @setting_option("llm.reask", "--reask")
-@click.option("--max-calls", type=click.IntRange(min=0), help="Calls of the judge, at most. [none]")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="USD for the judge, at most. [none]")
+@click.option("--max-calls", type=click.IntRange(min=0), help="limit for calls of the judge [none]")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="limit for the cost of the judge in USD [none]")
 @JSON
 @verbosity_options
 def command(
@@ -57,18 +59,18 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Score PREDICTIONS, a JSON object a line (or one array), gzipped or not.
+    """Score PREDICTIONS, a JSON object per line or one array, gzipped or not.
 
-    Ours compare whole answers: normalised, then equal. The own scorer of each project is applied as it is defined, and
-    the differences are listed by reason. docs/metrics.md says what each number means.
+    Our metrics compare whole answers after normalisation. The project's own metrics are computed by their definition,
+    and the differences are listed by reason. docs/metrics.md explains each number.
 
     \b
     Fields that are read:
-      tog      question, results            the reply; the answer in braces
+      tog      question, results            the reply, with the answer in braces
       pog      question, results            a JSON text with A.Answer
       aog      question, ground_truth, Answer, correct
       rog      id, question, prediction, ground_truth (or ground_paths)
-      gnn-rag  as rog
+      gnn-rag  like rog
       kgqa     a run or its predictions.jsonl, or kgqa ask --json
 
     \b
@@ -82,7 +84,7 @@ def command(
     from kgqa.cli.eval import score_print
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
-    from kgqa.evaluation.runs.runs import PREDICTIONS
+    from kgqa.evaluation.runs.run_files import PREDICTIONS
     from kgqa.words import clean
 
     questions = _questions(dataset) if dataset else None
@@ -91,9 +93,11 @@ def command(
     predictions = list(read_published(file, format_))
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
-        raise PublishedError(f"None of the {found.unmatched:,} questions of {file} is in {dataset}: name its data set.")
+        raise PublishedError(
+            f"None of the {found.unmatched:,} questions of {file} is in {dataset}. Choose another --dataset"
+        )
     if not found.n:
-        raise PublishedError(f"{file} says nowhere what is right: give its data set, --dataset NAME:FILE.")
+        raise PublishedError(f"{file} contains no gold answers; add --dataset NAME:FILE")
     judged: dict[str, Any] = {}
     compared: dict[str, Any] = {}
     if judges or against:
@@ -101,7 +105,7 @@ def command(
         there = match(read_published(against, format_), questions)[0] if against else None
         if "evidence" in judges and not any(each.evidence for each, _ in here):
             raise click.UsageError(
-                "--judge evidence needs a data set that says what leads to its answers: --dataset hotpotqa:FILE, say."
+                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE"
             )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}
         judged, compared = _judged(here, there, judges, options)
@@ -111,7 +115,7 @@ def command(
         more |= {"against": {"file": str(against), **compared}} if compared else {}
         print(json_text(data | score_print.as_data(found) | more, indent=2))
         return
-    source = clean(dataset) if dataset else "those of the file"
+    source = clean(dataset) if dataset else "in the file"
     print(f"{clean(str(file))}, format {format_}: {found.n:,} questions; gold answers: {source}")
     lines = score_print.as_lines(found, aliases=aliases) + score_print.judged_lines(judged)
     for line in lines + (score_print.against_lines(compared) if compared else []):
@@ -127,7 +131,7 @@ def _questions(source: str) -> list[Any]:
 def _judged(
     here: Any, there: Any, judges: tuple[str, ...], options: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    from kgqa.evaluation.judges.files import judge_against, judge_published
+    from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
     from kgqa.llm.models import open_models
     from kgqa.llm.prompts import Prompts
     from kgqa.trace import Budget, Trace
@@ -135,7 +139,7 @@ def _judged(
     settings = settings_from(options)
     models = open_models(settings)
     if models is None:
-        raise click.UsageError("A judge is a language model: name one, --llm MODEL.")
+        raise click.UsageError("A judge is a language model. Choose one: --llm MODEL")
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     budget = Budget(calls=settings["budget.calls"], cost=settings["budget.cost"])
     try:

@@ -1,4 +1,4 @@
-"""How `kgqa score` shows what it found: as a table or as JSON."""
+"""Output of `kgqa score`, as text or JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgqa.words import clean
 
 
 def as_data(found: Any) -> dict[str, Any]:
-    """Both sides of a file as plain JSON data."""
+    """Convert the scores of a file to plain JSON data."""
     data: dict[str, Any] = {"n": found.n}
     for side in ("ours", "theirs"):
         means = getattr(found, side).items()
@@ -24,21 +24,21 @@ def as_data(found: Any) -> dict[str, Any]:
 
 
 def as_lines(found: Any, *, aliases: bool) -> list[str]:
-    """Both sides of a file, and what lies between them."""
+    """Format the scores of a file and the reasons for differences."""
     lines = []
     for count, text in (
-        (found.unmatched, "predictions left out: their question is not in the data set"),
-        (found.without_gold, "predictions left out: nobody says what is right"),
-        (found.unanswered, "questions of the data set have no prediction"),
-        (found.repeated, "earlier predictions of the same id: the last one counts"),
-        (found.lists, "predictions in prose score better read as a list, and were"),
+        (found.unmatched, "predictions left out: question not in the data set"),
+        (found.without_gold, "predictions left out: no gold answers"),
+        (found.unanswered, "questions of the data set without a prediction"),
+        (found.repeated, "predictions replaced by a later one of the same id"),
+        (found.lists, "predictions in prose read as a list, which scores better"),
     ):
         if count:
             lines.append(f"  {count:,} {text}")
-    lines += ["", f"ours: whole answers, normalised, then equal{', by any name' if aliases else ''}"]
+    lines += ["", f"our metrics: whole answers, normalised{', aliases accepted' if aliases else ''}"]
     lines += [f"  {name:<16}{_points(value)}" for name, value in found.ours.items()]
     if found.theirs:
-        lines += ["", "its own scorer"]
+        lines += ["", "the project's own metrics"]
         lines += [f"  {name:<16}{_points(value)}" for name, value in found.theirs.items()]
     means = {name: value.value for side in (found.ours, found.theirs) for name, value in side.items()}
     last = None
@@ -48,28 +48,29 @@ def as_lines(found: Any, *, aliases: bool) -> list[str]:
             left, right = (f"{name} {100 * means[name]:.1f}" for name in last)
             lines += ["", f"{left} -> {right}, because"]
         lines.append(f"  {each.points:+6.1f}  {each.questions:>5,}  {each.reason}")
-    said = ", ".join(f'"{text}" {100 * value:.1f}' for text, value in found.constants.items())
-    return [*lines, "", f"With these gold answers tog_em of a constant answer is: {said}"]
+    constants = ", ".join(f'"{text}" {100 * value:.1f}' for text, value in found.constants.items())
+    return [*lines, "", f"tog_em of constant answers with these gold answers: {constants}"]
 
 
 def judged_lines(judged: Mapping[str, Any]) -> list[str]:
-    """What judges said: means over what could be read, and how much could not."""
+    """Format the means of judges over readable verdicts, and the share of unreadable ones."""
     lines = []
     for name, part in judged.items():
-        lines += ["", f"judge: {name}, {part['n']:,} judged, {_percent(part['unparsed'])} of the verdicts unread"]
+        lines += ["", f"judge: {name}, {part['n']:,} judged, {_percent(part['unparsed'])} of the verdicts unreadable"]
         lines += [f"  {key:<20}{_value(value)}" for key, value in part.items() if isinstance(value, dict)]
         lines += [f"  stopped: {clean(part['stopped'])}"] if part["stopped"] else []
     return lines
 
 
 def against_lines(found: Mapping[str, Any]) -> list[str]:
-    """Win rates against another file."""
+    """Format win rates against another file."""
     lines = ["", f"against the other file: {found['judged']:,} of {found['pairs']:,} pairs, each in both orders"]
     for name, part in found["dimensions"].items():
         elo = "-" if part["elo"] is None else f"{part['elo']:.0f}"
         lines.append(
-            f"  {name:<20}{_percent(part['rate'])} won ({part['wins']} won, {part['ties']} tied, {part['losses']} lost), "
-            f"Elo {elo}; {_percent(part['unparsed'])} unread, {_percent(part['contradictory'])} changed with the order"
+            f"  {name:<20}{_percent(part['rate'])} won ({part['wins']} won, {part['ties']} tied, "
+            f"{part['losses']} lost), Elo {elo}; {_percent(part['unparsed'])} unreadable, "
+            f"{_percent(part['contradictory'])} changed with the order"
         )
     return lines + ([f"  stopped: {clean(found['stopped'])}"] if found["stopped"] else [])
 

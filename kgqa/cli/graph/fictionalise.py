@@ -1,10 +1,8 @@
-"""`kgqa graph fictionalise`: a graph whose facts contradict the world, and its questions asked anew."""
+"""`kgqa graph fictionalise`: a graph whose facts contradict the world, and questions about it."""
 
 from __future__ import annotations
 
 import sys
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,11 @@ from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_opt
     "--questions",
     "source",
     metavar="FILE",
-    help="Questions with gold queries or gold paths, as --dataset of kgqa eval run takes them. [those of the demo graph]",
+    help="questions with gold queries or gold paths, as for kgqa eval run --dataset [those of the demo graph]",
 )
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Folder of the new graph, which is made here."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another world.")
-@click.option(
-    "--invented", is_flag=True, help="Begin with an invented world and its questions instead of a graph of yours."
-)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="folder for the new graph")
+@click.option("--seed", type=int, default=0, show_default=True, help="seed of the rewiring")
+@click.option("--invented", is_flag=True, help="use an invented world and its questions instead of a graph")
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @setting_option("graph.walks", "--walks")
 @JSON
@@ -42,13 +36,13 @@ def fictionalise(
     graph__walks: Any,
     as_json: bool,
 ) -> None:
-    """Rewire a graph so that its facts contradict the world, and ask its gold queries anew.
+    """Rewire a graph so that its facts contradict the world, and run its gold queries on the result.
 
-    Schema, types, names, degrees, inverse relations and whole mediators stay. A model that answers from memory fails on
-    the result; one that reads the graph does not. Without a graph the bundled demo graph is rewired.
+    Schema, types, names, degrees, inverse relations and whole mediators are kept. A model that answers from memory
+    fails on the result; one that reads the graph does not. Without a graph the bundled demo graph is rewired.
 
-    The folder is a graph, with questions.jsonl, left_out.jsonl (which questions have no new answer, and why),
-    facts.nt.gz and fictional.json in it besides.
+    The folder is a graph folder with questions.jsonl, left_out.jsonl (questions without new answers, and why),
+    facts.nt.gz and fictional.json.
 
     \b
     Examples:
@@ -56,53 +50,35 @@ def fictionalise(
       kgqa graph fictionalise --invented --out fiction/
       kgqa eval run --graph fiction/ --dataset fiction/questions.jsonl --out runs/fiction
     """
-    from kgqa.evaluation.datasets.registry import dataset_questions
-    from kgqa.evaluation.fictional.fictionalise import check_free
-    from kgqa.evaluation.fictional.fictionalise import fictionalise as rewired
-    from kgqa.evaluation.fictional.world import QUESTIONS, world_folder
-    from kgqa.graph.opening import open_graph
-    from kgqa.methods.ask import cache_of
-    from kgqa.settings import resolve
+    from kgqa.evaluation.fictional.fictionalise import make_fiction
 
     if invented and (places or source):
-        raise click.UsageError("--invented brings a graph and questions of its own: give neither.")
-    check_free(out)
-    cache = cache_of(resolve())
-    bar = _Bar()
-    with ExitStack() as opened:
-        opened.callback(bar.close)
-        try:
-            place: str | Path | None = world_folder(cache) if invented else _place(places, opened)
-            if invented:
-                source = str(Path(str(place)) / QUESTIONS)
-            elif place is None and source is None:
-                source = "demo"
-            questions = dataset_questions(source) if source else []
-            graph = opened.enter_context(open_graph(place, schema=graph__schema, walks=graph__walks, cache=cache))
-            found = rewired(graph, questions, out, seed=seed, cache=cache, progress=bar)
-        except KeyboardInterrupt:
-            bar.close()
-            say(f"\nkgqa: Stopped. {out} was not made.")
-            raise KeyboardInterrupt("said") from None
-    _print(found, out, as_json)
-
-
-def _place(places: tuple[str, ...], opened: ExitStack) -> str | Path | None:
-    """A graph as it is named, or RDF files loaded into a folder that goes when the work is done."""
-    from kgqa.graph.embedded.loading import load_graph
-
-    if not places:
-        return None
+        raise click.UsageError("--invented brings its own graph and questions. Leave out the others.")
     files = [place for place in places if Path(place).is_file()]
-    if not files:
-        if len(places) > 1:
-            raise click.UsageError("Give one graph, or RDF files.")
-        return places[0]
-    if len(files) < len(places):
-        raise click.UsageError("Give one graph, or RDF files, not both.")
-    folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-"))) / "graph"
-    load_graph(folder, files)
-    return folder
+    if len(places) > 1 and not files:
+        raise click.UsageError("Name one graph, or RDF files.")
+    if files and len(files) < len(places):
+        raise click.UsageError("Name one graph, or RDF files, not both.")
+    bar = _StageBar()
+    try:
+        found = make_fiction(
+            out,
+            places[0] if places and not files else None,
+            rdf_files=files,
+            invented=invented,
+            questions=source,
+            seed=seed,
+            schema=graph__schema,
+            walks=graph__walks,
+            progress=bar,
+        )
+    except KeyboardInterrupt:
+        bar.close()
+        say(f"\nkgqa: Stopped. {out} was not made.")
+        raise KeyboardInterrupt("said") from None
+    finally:
+        bar.close()
+    _print(found, out, as_json)
 
 
 def _print(found: Any, out: Path, as_json: bool) -> None:
@@ -115,8 +91,8 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
         return
     share = 100 * found.rewired / max(1, found.facts)
     print(
-        f"{clean(str(out))}: {found.triples:,} triples. Of {found.facts:,} that are neither schema, types nor names nor "
-        f"part of a mediator, {found.rewired:,} are not what they were ({share:.0f}%)."
+        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} movable facts "
+        f"({share:.0f}%) have changed; schema, types, names and parts of mediators are fixed."
     )
     for shape, counts in found.shapes.items():
         if counts["asked"]:
@@ -128,7 +104,7 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
         print(f"Ask them: kgqa eval run --graph {clean(str(out))} --dataset {clean(str(out / 'questions.jsonl'))}")
 
 
-class _Bar:
+class _StageBar:
     """A progress bar for each stage, on a terminal only."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgqa.cli.main import LazyGroup
+from kgqa.cli.lazy_group import LazyGroup
 
 COMMANDS = {
     "load": ("kgqa.cli.graph.load:load", "Add the triples of RDF FILES to a graph folder or a server."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgqa.cli.main import LazyGroup
+from kgqa.cli.lazy_group import LazyGroup
 
 COMMANDS = {
     "load": ("kgqa.cli.servers.freebase_load:load", "Clean the dump, load it into your server, index its names."),

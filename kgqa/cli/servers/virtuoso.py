@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgqa.cli.main import LazyGroup
+from kgqa.cli.lazy_group import LazyGroup
 
 _RUN, _DATABASE = "kgqa.cli.servers.virtuoso_run", "kgqa.cli.servers.virtuoso_database"
 COMMANDS = {

@@ -1,1 +1,1 @@
-"""What runs show: aggregates, comparisons, reachability and losses."""
+"""Analysis of runs: aggregates, comparisons, reachable answers, losses."""

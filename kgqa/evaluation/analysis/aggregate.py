@@ -1,6 +1,6 @@
-"""What metrics.json says of a run: every metric with its interval, and what others do not report beside it.
+"""Aggregates of a run, the content of metrics.json: every metric with its interval, failures, costs, groups.
 
-One pass over the records; of each question only numbers are kept, a few hundred bytes.
+One pass over the records; a few hundred bytes are kept per question.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_GROUPS = 50
 
 
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
-    """A run as plain JSON data: no value is nan, what cannot be said is None.
+    """Summarise a run as plain JSON data; None stands for undefined values, never nan.
 
-    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over all
-    that are scored, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: how much lower the first
-    is}; `statuses`, `failures` and `losses` by how often; `grounding` and `reproduced` as shares of the answered;
+    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over
+    scored questions, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: difference of the
+    two}; `statuses`, `failures` and `losses` by frequency; `grounding` and `reproduced` as shares of the answered;
     `leaks`, `unparsed`, `usage` {of COSTS: {n, mean, p50, p95, total}}; `groups` {grouping: {name: {n, metric...}}}.
     """
     table = _Table()
@@ -39,14 +39,14 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
 
 
 class _Table:
-    """Columns of numbers, a row a question."""
+    """Columns of numbers, a row per question."""
 
     def __init__(self) -> None:
         self.n = self.failed = 0
-        self.scores: dict[str, array] = {name: array("d") for name in METRIC_NAMES}
+        self.scores: dict[str, array[float]] = {name: array("d") for name in METRIC_NAMES}
         self.did_not_fail = array("b")
         self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
-        self.costs: dict[str, array] = {name: array("d") for name in COSTS}
+        self.costs: dict[str, array[float]] = {name: array("d") for name in COSTS}
         self.unpriced = 0
         self.statuses: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
@@ -102,7 +102,7 @@ class _Table:
         kept = np.array(self.did_not_fail, dtype=bool)
         columns = {name: np.array(values) for name, values in self.scores.items()}
         scores = {name: _mean(values, interval) for name, values in columns.items()}
-        # without failures the two are the same, and need not be drawn twice
+        # without failures both are equal, and one bootstrap is enough
         others = scores if kept.all() else {name: _mean(v[kept], interval) for name, v in columns.items()}
         answered = self.statuses["answered"]
         unparsed = sum(counts["unparsed"] for counts in self.stages.values())
@@ -132,7 +132,7 @@ class _Table:
         }
 
     def _grouped(self, of: Sequence[str], columns: Mapping[str, np.ndarray], interval: Interval) -> dict[str, Any]:
-        """Each group by the order of its name; nothing where there is no more than questions that say nothing."""
+        """Return the groups in the order of their names; nothing if no question has a group."""
         counts = Counter(of)
         if set(counts) <= {""}:
             return {}
@@ -150,7 +150,7 @@ def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | Non
     return {"value": _plain(found.value), "low": _plain(found.low), "high": _plain(found.high), "n": found.n}
 
 
-def _spread(values: array) -> dict[str, float | int | None]:
+def _spread(values: array[float]) -> dict[str, float | int | None]:
     if not values:
         return {"n": 0, "mean": None, "p50": None, "p95": None, "total": 0.0}
     data = np.array(values)
@@ -186,7 +186,7 @@ def _counted(counts: Counter[str]) -> dict[str, int]:
 
 
 def _number(value: Any) -> float:
-    """A number of a file that others may have written; anything else is 0."""
+    """Return a finite number of a foreign file, or 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)

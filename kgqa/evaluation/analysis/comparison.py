@@ -1,6 +1,6 @@
-"""Two runs over the same questions: is the difference more than chance? And questions by groups.
+"""Paired tests for two runs over the same questions, and groupings of questions.
 
-Means with intervals are `metrics.mean`; here are the paired tests, which see more than two intervals side by side.
+Paired tests detect smaller differences than a comparison of two intervals.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ MORE_TOPICS = 3
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Over n questions: right in the first run only, in the second only, and the exact two-sided p of that split if
-    both were equally good.
-    """
+    """Over n questions: right in the first run only, in the second only, and the exact two-sided p of that split."""
 
     n: int
     only_first: int
@@ -34,7 +32,7 @@ class McNemar:
 class Difference:
     """The mean of second - first over n questions, its 95% interval, and the two-sided bootstrap p of no difference.
 
-    All nan of no question; interval and p nan of one.
+    All are nan for n = 0, interval and p for n = 1.
     """
 
     value: float
@@ -45,28 +43,27 @@ class Difference:
 
 
 def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
-    """The exact McNemar test of two runs, on the questions that both have (McNemar 1947, binomial form).
+    """Apply the exact McNemar test to two runs, on the questions that both have (McNemar 1947, binomial form).
 
     Args:
         first, second: 1 for right and 0 for wrong, by question.
 
     Raises:
-        ValueError: another value: shares of a question are no verdict; use `difference`.
+        ValueError: another value; use `difference` for metrics between 0 and 1.
     """
     shared = first.keys() & second.keys()
     if wrong := {value for run in (first, second) for value in (run[ident] for ident in shared)} - {0.0, 1.0}:
-        raise ValueError(f"McNemar's test takes 0 and 1, not {min(wrong)}: use the paired bootstrap")
+        raise ValueError(f"McNemar's test takes 0 and 1, not {min(wrong)}; use the paired bootstrap")
     only_first = sum(first[ident] > second[ident] for ident in shared)
     only_second = sum(second[ident] > first[ident] for ident in shared)
     return McNemar(len(shared), only_first, only_second, _two_sided(only_first, only_second))
 
 
 def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Difference:
-    """The paired bootstrap of the difference of two runs, on the questions that both have (Efron and Tibshirani 1993,
-    chapters 13 and 16).
+    """Apply the paired bootstrap to the difference of two runs, on the questions that both have.
 
-    Few questions cannot show much, however alike their differences are, which is all that resamples see. So p is no
-    less than where n of them differ a test that turns their signs could give: 2 of 2**n.
+    Efron and Tibshirani 1993, chapters 13 and 16. Resamples of a few similar differences understate the uncertainty,
+    so p is at least 2 / 2**n, the smallest value of a sign-flip test on the n questions that differ.
 
     Args:
         first, second: a metric from 0 to 1, by question.
@@ -79,17 +76,15 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
         return Difference(value, 1, math.nan, math.nan, math.nan)
     means = resampled_means(data, np.random.default_rng(seed))
     low, high = np.quantile(means, (0.025, 0.975))
-    # how often resamples of runs that do not differ would differ as much; the data counts as one of them
+    # share of resamples under the null hypothesis that differ as much, the data included
     beyond = int(np.count_nonzero(np.abs(means - value) >= abs(value) - 1e-12))
     p = max((beyond + 1) / (means.size + 1), min(1.0, 2.0 ** (1 - int(np.count_nonzero(data)))))
     return Difference(value, data.size, float(min(low, value)), float(max(high, value)), p)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One metric of two runs: their means on the shared questions, the difference, and McNemar's test where the metric
-    is a verdict (None else).
-    """
+class MetricComparison:
+    """A metric of two runs: means over the shared questions, the difference, and McNemar's test for 0/1 metrics."""
 
     metric: str
     first: float
@@ -100,11 +95,11 @@ class Compared:
 
 def compare_runs(
     first: Mapping[str, Mapping[str, float]], second: Mapping[str, Mapping[str, float]], *, seed: int = 0
-) -> list[Compared]:
-    """Every metric that all shared questions have in both runs, in the order of the first run.
+) -> list[MetricComparison]:
+    """Compare every metric that all shared questions have in both runs, in the order of the first run.
 
     Args:
-        first, second: scores by question, as `scores_by_question` gives them.
+        first, second: scores by question, from `scores_by_question`.
     """
     shared = [ident for ident in first if ident in second and first[ident] and second[ident]]
     if not shared:
@@ -115,20 +110,18 @@ def compare_runs(
         one, other = ({ident: run[ident][metric] for ident in shared} for run in (first, second))
         verdict = {*one.values(), *other.values()} <= {0.0, 1.0}
         test = mcnemar(one, other) if verdict else None
-        means = (sum(run.values()) / len(shared) for run in (one, other))
-        found.append(Compared(metric, *means, difference(one, other, seed=seed), test))
+        first_mean, second_mean = (sum(run.values()) / len(shared) for run in (one, other))
+        found.append(MetricComparison(metric, first_mean, second_mean, difference(one, other, seed=seed), test))
     return found
 
 
 def question_key(record: Record) -> str:
-    """What two runs have in common of one question: its id and its text. The id alone is a mere number in many files,
-    and the same one in all of them.
-    """
+    """Return a key of id and text, because ids are mere positions in many files."""
     return f"{record.id}\n{normalise(record.text)}"
 
 
 def scores_by_question(records: Iterable[Record]) -> dict[str, Mapping[str, float]]:
-    """The scores of each question of a run that has any, by `question_key`."""
+    """Map `question_key` to the scores of each scored question."""
     return {question_key(record): dict(record.scores) for record in records if record.scores}
 
 
@@ -147,11 +140,11 @@ GROUPINGS: Mapping[str, Grouping] = {
     "level": lambda record: record.level,
     "topics": _topic_count,
 }
-"""What a question belongs to; empty where its data set does not say."""
+"""Groupings of questions; the name of a group is empty if the data set does not give it."""
 
 
 def _two_sided(one: int, other: int) -> float:
-    """The chance that a fair coin thrown one + other times falls at least so unevenly."""
+    """Compute the chance that a fair coin tossed one + other times is at least as uneven."""
     total, fewer = one + other, min(one, other)
     if not total:
         return 1.0
@@ -159,4 +152,4 @@ def _two_sided(one: int, other: int) -> float:
     for successes in range(1, fewer + 1):
         term = term * (total - successes + 1) // successes
         tail += term
-    return min(1.0, 2 * tail / 2**total)  # whole numbers until here: 2 ** -5000 is no float
+    return float(min(1.0, 2 * tail / 2**total))  # integers until here, because 2 ** -5000 is no float

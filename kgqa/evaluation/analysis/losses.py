@@ -1,8 +1,8 @@
-"""Where a right answer was lost: the trace of an answer held against the paths that have exactly the gold answers.
+"""Where right answers were lost: traces compared with the paths that lead to exactly the gold answers.
 
-The trace must say which paths were where, by their keys (`words.path_key`): events `pool`, `shortlist`
-({hop, paths: [key]}), `kept` ({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}) where
-acceptance said no. Several paths that are joined are one candidate with the key of `words.paths_key`.
+The trace must name paths by their keys (`words.path_key`): events `pool`, `shortlist` ({hop, paths: [key]}), `kept`
+({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}). Joined paths are one candidate with
+the key `words.paths_key`.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ Loss = OneOf[
 ]
 LOSSES: dict[Loss, str] = {
     "right": "the answers are the gold answers",
-    "unsupported": "declined before anything was explored",
+    "unsupported": "declined before exploring",
     "failed": "an error, or a topic that is not in the graph",
     "budget": "the budget was spent first",
     "linking": "explored from other topics than the gold ones",
     "no path": "no path of the allowed depth, and no join of two, has exactly the gold answers",
-    "unknown": "none was found, but not everything was looked at; or the trace has no keys of paths",
-    "not expanded": "such a path exists, but the one it goes on from was not kept",
-    "prefilter": "in the pool of a hop, cut before the tournament",
+    "unknown": "none was found in an incomplete search, or the trace has no path keys",
+    "not expanded": "such a path exists, but its prefix was not kept",
+    "prefilter": "in the pool of a hop, removed by the prefilter",
     "tournament": "in a tournament, not kept",
-    "joining": "a path of a join was kept, but the join was not made or not chosen",
-    "depth": "kept, but a path of another length came first in the end",
-    "last comparison": "kept, but another path of its length came first in the end",
-    "rejected": "came first, and was not accepted",
-    "read": "came first, but its answers could not be read, or not all of them were selected",
+    "joining": "a path of the join was kept, but the join was not formed or not chosen",
+    "depth": "kept, but a path of another length was ranked first",
+    "last comparison": "kept, but another path of the same length was ranked first",
+    "rejected": "ranked first, but not accepted",
+    "read": "ranked first, but its answers could not be read, or were not all selected",
 }
 Hops = Callable[[RelationPath], int]
 
 
 def paths_of(key: str, schema: Schema) -> list[RelationPath]:
-    """The paths that a key stands for.
+    """Read the paths of a key.
 
     Raises:
-        SchemaError: this is no key of this schema's graphs.
+        SchemaError: the key does not belong to graphs of this schema.
     """
     found = []
     for part in key.split(MEETING):
@@ -70,9 +70,10 @@ def paths_of(key: str, schema: Schema) -> list[RelationPath]:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """Which keys a trace has where. `ranked` holds those of the last comparison, best first; `told` is False
-    where the trace says nothing of paths by key.
+class TraceKeys:
+    """The path keys in a trace.
+
+    `ranked`: those of the last comparison, best first; `complete`: False if the trace does not name paths by key.
     """
 
     pool: frozenset[str]
@@ -80,10 +81,11 @@ class Traced:
     kept: frozenset[str]
     ranked: tuple[str, ...]
     rejected: frozenset[str]
-    told: bool
+    complete: bool
 
     @classmethod
-    def of(cls, events: Sequence[Event]) -> Traced:
+    def of(cls, events: Sequence[Event]) -> TraceKeys:
+        """Collect the keys in events."""
         ranked = [event.detail["keys"] for event in events if event.kind == "ranked" and "keys" in event.detail]
         return cls(
             pool=frozenset(_strings(events, "pool", "paths")),
@@ -91,7 +93,7 @@ class Traced:
             kept=frozenset(_strings(events, "kept", "keys")),
             ranked=tuple(ranked[-1]) if ranked else (),
             rejected=frozenset([*_strings(events, "rejected", "keys"), *_strings(events, "rejected", "key")]),
-            told=any(event.kind == "pool" for event in events),
+            complete=any(event.kind == "pool" for event in events),
         )
 
 
@@ -104,13 +106,13 @@ def lost_at(
     gold_topics: Sequence[Entity] = (),
     hops: Hops = len,
 ) -> Loss:
-    """Where the gold answers were lost; of several solutions the one that came furthest says it.
+    """Find out where the gold answers were lost; of several solutions the one that came furthest decides.
 
     Args:
-        reach: what `exact_paths` found for the gold topics.
+        reach: result of `exact_paths` for the gold topics.
         right: whether the answers are the gold answers.
-        gold_topics: none to leave out what linking lost.
-        hops: the length of a path, in edges unless something else is given.
+        gold_topics: empty to ignore losses by linking.
+        hops: computes the length of a path; by default its number of edges.
     """
     if right:
         return "right"
@@ -122,8 +124,8 @@ def lost_at(
         return "linking"
     if not reach.solutions:
         return "unknown" if reach.capped else "no path"
-    traced = Traced.of(answer.trace)
-    if not traced.told:
+    traced = TraceKeys.of(answer.trace)
+    if not traced.complete:
         return "budget" if answer.status == "budget_exhausted" else "unknown"
     furthest = max((_stage(solution, traced, answer, schema, hops) for solution in reach.solutions), key=_ORDER.index)
     if answer.status == "budget_exhausted" and furthest in ("not expanded", "depth", "last comparison", "read"):
@@ -143,7 +145,7 @@ _ORDER: tuple[Loss, ...] = (
 )
 
 
-def _stage(solution: Solution, traced: Traced, answer: Answer, schema: Schema, hops: Hops) -> Loss:
+def _stage(solution: Solution, traced: TraceKeys, answer: Answer, schema: Schema, hops: Hops) -> Loss:
     whole = paths_key(solution, schema)
     keys = {whole, *(path_key(path, schema) for path in solution)}
     first = traced.ranked[0] if traced.ranked else None
@@ -163,7 +165,7 @@ def _stage(solution: Solution, traced: Traced, answer: Answer, schema: Schema, h
 
 
 def _other_length(whole: str, first: str | None, answer: Answer, schema: Schema, hops: Hops) -> bool:
-    """Whether what came first, or else what was answered, has another length than this solution."""
+    """Whether the first path, or else the answered one, has another length than this solution."""
     if first is None:
         if not answer.paths:
             return False

@@ -1,7 +1,7 @@
-"""How much of a score is memory: the same questions asked of a true graph and of a fictional one, side by side.
+"""How much of a score comes from a model's memory: runs on a true and on a fictional graph, compared.
 
-On the fictional graph (see `kgqa.evaluation.fictional`) no true answer is right, so what a method loses there it had
-from the model's memory and not from the graph (Tournament on Path, section 6.2.2).
+On a fictional graph (see `kgqa.evaluation.fictional`) no true answer is right, so what a method loses there came from
+the model's memory and not from the graph (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from kgqa.evaluation.runs.records import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """One metric over the n questions that both runs have: the mean on the true and on the fictional graph, and what the
-    first is higher by, with its 95% interval and the two-sided p of no difference (paired bootstrap).
+class MemoryGap:
+    """A metric over the n questions that both runs have: means on the true and on the fictional graph.
+
+    `difference`: true - fictional, with its 95% interval and the two-sided p of no difference (paired bootstrap).
     """
 
     true: float
@@ -28,16 +29,17 @@ class Memory:
     n: int
 
 
-def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int = 0) -> dict[str, Memory]:
-    """Every metric that both runs have on all questions they share, by id and text. Questions that only one run has, such
-    as those the fictional graph has no answer to, do not count. Empty where nothing is shared.
+def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int = 0) -> dict[str, MemoryGap]:
+    """Compare every metric on the questions that both runs have, by id and text; empty if there are none.
+
+    Questions without an answer in the fictional graph are in one run only and do not count.
 
     Args:
         true, fictional: the records of a run on each graph.
-        seed: of the bootstrap.
+        seed: seed of the bootstrap.
     """
     found = {}
     for each in compare_runs(scores_by_question(fictional), scores_by_question(true), seed=seed):
         gap = each.difference
-        found[each.metric] = Memory(each.second, each.first, gap.value, gap.low, gap.high, gap.p, gap.n)
+        found[each.metric] = MemoryGap(each.second, each.first, gap.value, gap.low, gap.high, gap.p, gap.n)
     return found

@@ -1,8 +1,7 @@
-"""Whether the graph has what a method looks for: paths, alone or joined, whose ends are exactly the gold answers.
+"""Which paths of a graph, alone or joined, end in exactly the gold answers.
 
-Found by walking all paths of the allowed depth, not by a beam. Joined means one path from each of two topics (or
-three, where no two will do): either their ends are intersected, or the second path ends on the mediators that the
-first one passes.
+They are found by walking all paths up to a depth, without a beam. Joined paths start from two topics (from three if
+no two suffice): either their ends are intersected, or the second path ends on mediators of the first.
 """
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ Solution = tuple[RelationPath, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """All solutions found, those of one path first, of joined paths with the main one first. `capped`: not everything
-    was looked at, there may be more.
-    """
+    """The solutions found, single paths first; in joins the main path is first. `capped`: there may be more."""
 
     solutions: tuple[Solution, ...] = ()
     capped: bool = False
@@ -37,7 +34,7 @@ class Reach:
 
 @dataclass
 class _Search:
-    """One question's search: what it may still spend, and what it has found."""
+    """The search for one question: its remaining limits, and the ends found."""
 
     graph: KnowledgeGraph
     gold: frozenset[Key]
@@ -96,16 +93,16 @@ def exact_paths(
     expansions: int = EXPANSIONS,
     end_sets: int = END_SETS,
 ) -> Reach:
-    """Everything within the depth that has exactly the gold answers.
+    """Find all solutions up to a depth.
 
     Args:
-        settings: only depth and what a mediator costs are used.
-        join: whether paths of two topics may be joined.
-        expansions: paths that are walked on from, at most.
-        end_sets: paths whose ends are read, at most.
+        settings: only depth and the cost of mediators are used.
+        join: also join paths of several topics.
+        expansions: limit of paths that are extended.
+        end_sets: limit of paths whose ends are read.
 
     Raises:
-        StoreError: the graph failed; a query that ran out of time only sets `capped`.
+        StoreError: the graph failed; a timeout only sets `capped`.
     """
     search = _Search(graph, gold, settings, expansions, end_sets)
     arriving = _arriving(search)
@@ -124,7 +121,7 @@ def exact_paths(
                 if found == gold:
                     solutions.append((path,))
     if join and len(covering) > 1:
-        # what has exactly the gold answers by itself needs no other topic
+        # a path that is a solution by itself needs no join
         alone = {path for (path,) in solutions}
         open_ = {topic: [path for path in paths if path not in alone] for topic, paths in covering.items()}
         solutions += _at_the_end(search, open_)
@@ -133,9 +130,7 @@ def exact_paths(
 
 
 def _arriving(search: _Search) -> set[Step] | None:
-    """The last steps by which one of the gold answers can be reached; None where that is not known. A path that
-    ends with any other step need not be looked at.
-    """
+    """Return the last steps that may reach a gold answer, None if unknown; other paths can be skipped."""
     entities = [ident for kind, ident in search.gold if kind == "id"]
     if not entities:
         return None
@@ -144,14 +139,14 @@ def _arriving(search: _Search) -> set[Step] | None:
     if len(edges) >= NEIGHBOURS:
         return None
     found = {step.reversed() for step, _ in edges}
-    # a step and its twin, the inverse relation the other way: exploration gives only one of them
+    # a step and its inverse relation in the other direction: exploration returns only one of them
     pairs = {*graph.inverses.items(), *((inverse, relation) for relation, inverse in graph.inverses.items())}
     twins = {Step(twin, step.direction).reversed() for step in found for name, twin in pairs if name == step.relation}
     return found | twins
 
 
 def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
-    """All paths from a topic within the depth, shorter ones first."""
+    """Yield all paths from a topic up to the depth, shorter ones first."""
     graph, settings = search.graph, search.settings
     frontier = [RelationPath(topic)]
     while frontier:
@@ -170,7 +165,7 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
 
 
 def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> Iterator[Solution]:
-    """Paths of two topics, or of three, whose ends have exactly the gold answers in common."""
+    """Yield paths of two topics, or of three, whose common ends are exactly the gold answers."""
     for count in (2, 3):
         found = False
         for topics in combinations(covering, count):
@@ -185,7 +180,7 @@ def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> 
 def _on_mediators(
     search: _Search, covering: dict[Entity, list[RelationPath]], onto: dict[Entity, list[RelationPath]]
 ) -> Iterator[Solution]:
-    """A path through mediators, of which only those count that the other topic leads to."""
+    """Yield pairs of a path through mediators and a path of another topic that selects among them."""
     for topic, paths in covering.items():
         others = [path for other, found in onto.items() if other != topic for path in found]
         for path in paths:

@@ -1,4 +1,4 @@
-"""Checks question files that a user has against what is known of them: whole, of the version expected, readable."""
+"""Checks of question files: readable, complete, of the expected version."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
-from kgqa.evaluation.datasets.published import PublishedFile, published
+from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
 from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
-from kgqa.evaluation.datasets.sampling import Ids
+from kgqa.evaluation.datasets.sampling import QuestionIds
 
 Hash = OneOf["same", "other", "not known"]
 
 
 @dataclass(frozen=True)
-class Check:
-    """What a file holds and what is wrong with it; `problems` empty: nothing. Numbers are of questions.
+class FileCheck:
+    """The content of a question file, its problems (empty if there are none), and notes that are no problems.
 
-    `expected`: how many it should have, None where nobody says; `hash`: whether its SHA-256 is the one on record.
-    `notes`: what is worth knowing, though nothing is wrong.
+    Numbers count questions. `expected`: how many there should be, None if unknown; `hash`: whether the SHA-256 is the
+    one on record.
     """
 
     source: str
@@ -40,8 +40,8 @@ class Check:
     notes: tuple[str, ...] = ()
 
 
-def check(source: str) -> Check:
-    """Read the file that a source names, whole, and compare it with the published one of that name.
+def check(source: str) -> FileCheck:
+    """Read the whole file of a source and compare it with the published file of the same name.
 
     Raises:
         SettingsError: there is no data set of this name.
@@ -49,19 +49,23 @@ def check(source: str) -> Check:
     try:
         name, file = located(source)
     except QuestionFileError as error:
-        return Check(source, "", source.partition(":")[0], problems=(str(error),))
-    known = published()[name].file_like(file) if name in published() and file and source not in DEMO else None
+        return FileCheck(source, "", source.partition(":")[0], problems=(str(error),))
+    known = (
+        published_datasets()[name].file_like(file)
+        if name in published_datasets() and file and source not in DEMO
+        else None
+    )
     where, form = str(file or ""), name if file and name else "kgqa" if file else f"plugin {name}"
     try:
         counts = _Counts()
         for question in iter_dataset(source):
             counts.add(question)
     except QuestionFileError as error:
-        return Check(source, where, form, split=known.split if known else "", problems=(str(error),))
+        return FileCheck(source, where, form, split=known.split if known else "", problems=(str(error),))
     digest: Hash = "not known"
     if known and known.sha256 and file:
         digest = "same" if _sha256(file) == known.sha256 else "other"
-    return Check(
+    return FileCheck(
         source=source,
         file=where,
         format=form,
@@ -73,72 +77,73 @@ def check(source: str) -> Check:
         queries=counts.queries,
         hash=digest,
         problems=tuple(_problems(counts, known)),
-        notes=tuple(_notes(counts, known, digest, expected=name in published() and source not in DEMO)),
+        notes=tuple(_notes(counts, known, digest, expected=name in published_datasets() and source not in DEMO)),
     )
 
 
 class _Counts:
-    """What is counted of questions that pass by."""
+    """Counts over the questions of a file."""
 
     def __init__(self) -> None:
         self.questions = self.answers = self.topics = self.queries = 0
-        self._ids = Ids()
+        self._ids = QuestionIds()
 
     def add(self, question: GoldQuestion) -> None:
+        """Count a question."""
         self.questions += 1
         self.answers += bool(question.answers or any(question.parses))
         self.topics += bool(question.topics)
         self.queries += any(question.sparql)
-        self._ids.note(question)
+        self._ids.record(question)
 
     @property
     def repeated(self) -> int:
-        """Questions whose id came before."""
+        """Questions with an id that occurred before."""
         return self._ids.repeated()
 
 
 def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
     if known and counts.questions != known.questions:
-        yield f"It holds {counts.questions:,} questions, where {known.name} has {known.questions:,}: fetch it again."
+        yield f"{counts.questions:,} questions, but {known.name} has {known.questions:,}. Fetch it again."
     if known and known.answers and not counts.answers:
-        yield f"It has no gold answers, which {known.name} has."
+        yield f"No gold answers, but {known.name} has them. Fetch it again."
 
 
 def _notes(counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool) -> Iterator[str]:
     if digest == "other":
-        yield "Its SHA-256 is not the one on record: a later version, or other line ends."
+        yield "Its SHA-256 differs from the one on record: another version, or other line ends."
     if expected and not known:
-        yield "No published file has this name, so nothing is known of how many questions it should hold."
+        yield "No published file has this name, so the expected number of questions is unknown."
     without = counts.questions - counts.answers
     if without == counts.questions:
-        yield "It has no gold answers: questions can be asked but not scored."
+        yield "No gold answers: questions can be asked but not scored."
     elif without:
         yield f"Questions without a gold answer: {without:,}."
     if counts.repeated:
-        yield f"Ids that came before: {counts.repeated:,}."
+        yield f"Repeated ids: {counts.repeated:,}."
 
 
 @dataclass(frozen=True)
-class Place:
-    """A published file and where the user has it, None where nowhere."""
+class InventoryEntry:
+    """A published file, and the user's copy of it if there is one."""
 
     dataset: str
     known: PublishedFile
     file: Path | None
 
 
-def inventory() -> list[Place]:
-    """Every published file and where it lies in the folder that KGQA_DATASETS names."""
+def inventory() -> list[InventoryEntry]:
+    """List every published file with the user's copy in the folder KGQA_DATASETS."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return [
-        Place(name, known, in_folder(Path(folder), name, known.name) if folder else None)
-        for name, each in published().items()
+        InventoryEntry(name, known, in_folder(Path(folder), name, known.name) if folder else None)
+        for name, each in published_datasets().items()
         for known in each.files
     ]
 
 
 def _sha256(file: Path) -> str:
-    """Of the file as it is unpacked, in hex."""
+    """Return the SHA-256 of the unpacked file in hex."""
     digest = hashlib.sha256()
     try:
         with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Names for gold answers of which the data set gives ids alone: what a model says from memory has no id to compare."""
+"""Names for gold answers given by id alone: an answer from a model's memory can be compared only by name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kgqa.model import Entity
 
 
 def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list[GoldQuestion]:
-    """The same questions, gold answers without a name with the graph's, where it has one.
+    """Fill in the graph's names for gold answers without a name.
 
     Raises:
-        StoreError: the graph does not answer.
+        StoreError: the graph cannot be queried.
     """
     lacking: dict[str, Entity] = {}
     for question in questions:

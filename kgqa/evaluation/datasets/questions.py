@@ -1,7 +1,7 @@
-"""Question files in the project's format: one JSON object a line, gzipped or not, with gold answers.
+"""Questions with gold answers, and files of them in the project's own format: a JSON object per line.
 
-A line has `question`, and where known `id, dataset, topic_entities[{id,name}], answers[{id?,name}]` (literals also as
-`{value,datatype}`), `hops, gold_path, gold_chain(s), support, path_check`. Whatever else it has is kept in `row`.
+A line has `question`, and if known `id, dataset, topic_entities[{id,name}], answers[{id?,name}]` (literals also as
+`{value,datatype}`), `hops, gold_path, gold_chain(s), support, path_check`. Other keys are kept in `row`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_LINE_BYTES = 4 << 20
 MAX_FILE_BYTES = 1 << 30
 MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
-"""What `support` and `path_check` call a question whose gold query gives exactly the gold answers."""
+"""Values of `support` and `path_check` for questions whose gold query gives exactly the gold answers."""
 
 Half = OneOf["first", "second", "all"]
 T = TypeVar("T")
@@ -34,8 +34,9 @@ class QuestionFileError(KgqaError):
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """One gold answer: an id (short or an IRI) where it is an entity, else its text, with a datatype if it has one.
-    `aliases`: other names it goes by, where the data set gives them.
+    """A gold answer: the id (short, or an IRI) of an entity, or the text of a literal with its datatype.
+
+    `aliases`: other names, if the data set gives them.
     """
 
     id: str
@@ -46,12 +47,12 @@ class GoldAnswer:
 
 @dataclass(frozen=True)
 class GoldQuestion:
-    """A question with what is known to be right. `hops` is None where the file does not say; `number` is the
-    line's place among the questions of the file, from 0.
+    """A question with its gold answers.
 
-    `parses`: where the data set has several readings of the question, the answers of each, the best of which counts;
-    empty for one reading, which is `answers`. `sparql`: gold queries, one for each reading. `kind`: what the data set
-    calls its type (composition, conjunction, ...); `level`: GrailQA's level of generalisation.
+    `number`: position among the questions of the file, from 0; `hops`: None if the file does not give them; `parses`:
+    the answers of each reading if the data set has several, of which the best match counts, else empty; `sparql`: gold
+    queries, one per reading; `kind`: the data set's type of question (composition, conjunction, ...); `level`: level of
+    generalisation (GrailQA) or difficulty.
     """
 
     text: str
@@ -72,9 +73,7 @@ class GoldQuestion:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The passages that lead to the answer, where the data set gives them: `title: text` each. What is no passage
-        or no list of their places is left out: any line may have fields of these names.
-        """
+        """The passages that support the answer as `title: text`, if the data set gives them."""
         passages, supporting = self.row.get("passages"), self.row.get("supporting")
         if not isinstance(passages, list) or not isinstance(supporting, list):
             return ()
@@ -82,14 +81,14 @@ class GoldQuestion:
         return tuple(f"{p['title']}: {p['text']}" for p in chosen if {"title", "text"} <= p.keys())
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
-        """Whether there are gold answers and the graph is known to give exactly these."""
+        """Whether there are gold answers and the graph is known to give exactly them."""
         if not self.answers:
             return False
         return all(not mark or mark in support for mark in (self.support, self.path_check))
 
 
 def questions_of(source: str) -> list[GoldQuestion]:
-    """The questions of a file, or of a data set that an installed package brings under this name.
+    """Read the questions of a file, or of a data set of this name from an installed package.
 
     Raises:
         QuestionFileError: the file cannot be read. SettingsError: neither a file nor a data set.
@@ -103,48 +102,48 @@ def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[
     """Read a question file, gzipped if its name ends in .gz.
 
     Args:
-        max_line_bytes: the longest line there may be.
+        max_line_bytes: limit for one line.
 
     Raises:
-        QuestionFileError: it is missing, too large, cut short, or a line is no question.
+        QuestionFileError: the file is missing, too large or truncated, or a line is not a question.
     """
     return list(iter_questions(file, max_line_bytes=max_line_bytes))
 
 
 def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[GoldQuestion]:
-    """The questions of a file one by one; arguments and errors as of `read_questions`."""
+    """Yield the questions of a file one by one; arguments and errors as for `read_questions`."""
     file = Path(file)
     number = 0
     for line_number, line in file_lines(file, max_line_bytes):
         try:
             question = _question(json.loads(line), number, file.name.split(".")[0])
         except RecursionError:
-            raise QuestionFileError(f"{file}, line {line_number}: nested too deep for a question.") from None
+            raise QuestionFileError(f"{file}, line {line_number}: nested too deeply.") from None
         except ValueError as error:
             raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
         number += 1
         yield question
     if not number:
-        raise QuestionFileError(f"{file} has no question in it.")
+        raise QuestionFileError(f"{file} contains no question.")
 
 
 def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:
-    """The questions with an even place in their file (`first`), an odd one (`second`), or all."""
+    """Select the questions with an even number (`first`), with an odd one (`second`), or all."""
     return [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
 
 
 def spread(items: Sequence[T], limit: int | None) -> list[T]:
-    """At most `limit` of the items, evenly over the whole of them, because files are sorted by kind."""
+    """Select at most `limit` items, evenly spaced, because files are sorted by kind."""
     if limit is None or len(items) <= limit:
         return list(items)
     return [items[index * len(items) // limit] for index in range(limit)]
 
 
 def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, and their numbers from 1; unpacked where its name ends in .gz.
+    """Yield the non-blank lines of a file with their numbers from 1; unpacked if its name ends in .gz.
 
     Raises:
-        QuestionFileError: it cannot be read, is too large, or a line is too long.
+        QuestionFileError: the file cannot be read or is too large, or a line is too long.
     """
     number, total = 0, 0
     try:
@@ -155,13 +154,13 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
                 if len(line) > max_line_bytes:
                     raise QuestionFileError(f"{file}, line {number}: longer than {max_line_bytes:,} bytes.")
                 if total > MAX_FILE_BYTES:
-                    raise QuestionFileError(f"{file} holds more than {MAX_FILE_BYTES:,} bytes: split it.")
+                    raise QuestionFileError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes unpacked. Split it.")
                 if line.strip():
                     yield number, line
-    except (OSError, EOFError, zlib.error) as error:  # a gzip file cut short or damaged among them
-        said = getattr(error, "strerror", None) or str(error)
+    except (OSError, EOFError, zlib.error) as error:  # includes truncated and damaged gzip files
+        reason = getattr(error, "strerror", None) or str(error)
         place = f" after line {number}" if number else ""
-        raise QuestionFileError(f"{file} cannot be read{place}: {said}.") from error
+        raise QuestionFileError(f"{file} cannot be read{place}: {reason}.") from error
 
 
 def _opened(file: Path) -> BinaryIO:
@@ -170,10 +169,10 @@ def _opened(file: Path) -> BinaryIO:
 
 def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
     if not isinstance(data, dict):
-        raise ValueError("a question is a JSON object")
+        raise ValueError("a question must be a JSON object")
     text = data.get("question")
     if not isinstance(text, str) or not text.strip():
-        raise ValueError('"question" must be a text that is not empty')
+        raise ValueError('"question" must be a non-empty text')
     return GoldQuestion(
         text=text,
         id=_text(data, "id") or str(number),
@@ -211,17 +210,17 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
 
 
 def _hops(data: Mapping[str, Any]) -> int | None:
-    """What the line says, else the length of its gold path or of the longest of its chains."""
+    """Return the given hops, else the length of the gold path or of the longest chain."""
     hops = data.get("hops")
     if hops is not None:
         if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
-            raise ValueError('"hops" must be a number from 1 up')
+            raise ValueError('"hops" must be a whole number, 1 or more')
         return hops
     path = data.get("gold_path")
     if isinstance(path, list) and path:
         return len(path)
     chains = data.get("gold_chains")
-    # nodes and relations in turn, a node at both ends
+    # nodes and relations alternate, with a node at both ends
     lengths = [len(chain) // 2 for chain in chains if isinstance(chain, list)] if isinstance(chains, list) else []
     return max(lengths, default=0) or None
 

@@ -1,7 +1,7 @@
-"""Question sets by name: readers for the files as their authors publish them, each giving GoldQuestions.
+"""The registry of question files: a reader for each published format.
 
-A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` alone for a published file that lies in the folder that the variable
-KGQA_DATASETS names; a file in the project's own format; or the name of a data set that an installed package brings.
+A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file in the
+project's own format; or the name of a data set of an installed package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kgqa.errors import SettingsError
+from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.formats import (
     cwq,
     grailqa,
@@ -25,7 +26,6 @@ from kgqa.evaluation.datasets.formats import (
     webqsp,
     webquestions,
 )
-from kgqa.evaluation.datasets.published import PublishedFile, published
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.plugins import plugin, plugin_names
 
@@ -51,44 +51,40 @@ READERS: Mapping[str, Reader] = {
     "tog-simpleqa": tog.read_simplequestions,
     "tog-qald": tog.read_qald,
 }
-"""The reader of each format by the name that sources give it."""
+"""The reader of each format."""
 
 DEMO = {"demo": "questions.jsonl", "demo-cwq": "cwq.json", "demo-webqsp": "webqsp.json", "demo-grailqa": "grailqa.json"}
-"""Files of questions about the bundled demo graph; what follows `demo-` is their format."""
+"""Question files about the bundled demo graph; `demo-` is followed by their format."""
 
 
 def dataset_questions(source: str) -> list[GoldQuestion]:
-    """The questions that a source names, see above.
+    """Read the questions of a source, see above.
 
     Raises:
-        QuestionFileError: a file is missing, cannot be read, or is not what the name says.
+        QuestionFileError: a file is missing, cannot be read, or has another format.
         SettingsError: there is no data set of this name.
     """
     return list(iter_dataset(source))
 
 
 def iter_dataset(source: str) -> Iterator[GoldQuestion]:
-    """The questions that a source names one by one, so that no more of them need be in memory than are wanted.
-
-    Raises:
-        QuestionFileError, SettingsError: as `dataset_questions`, when the first one is asked for or later.
-    """
+    """Yield the questions of a source one by one; errors as for `dataset_questions`, on iteration."""
     name, file = located(source)
-    called = source.strip() if source.strip() in DEMO else name
-    if name in READERS:
-        yield from READERS[name](file, called)
+    dataset = source.strip() if source.strip() in DEMO else name
+    if name in READERS and file is not None:
+        yield from READERS[name](file, dataset)
     elif file is not None:
         for question in iter_questions(file):
-            yield replace(question, dataset=called) if called else question
+            yield replace(question, dataset=dataset) if dataset else question
     else:
         yield from plugin("dataset", name, ours=[*READERS, *DEMO])()
 
 
 def located(source: str) -> tuple[str, Path | None]:
-    """The name of the format of a source, empty for the project's own, and its file; no file for a name of a plugin.
+    """Return the format of a source, empty for the project's own, and its file, None for a plugin.
 
     Raises:
-        QuestionFileError, SettingsError: as `dataset_questions`.
+        QuestionFileError, SettingsError: as for `dataset_questions`.
     """
     source = source.strip()
     if source in DEMO:
@@ -99,15 +95,15 @@ def located(source: str) -> tuple[str, Path | None]:
     if Path(source).exists() or "/" in source or ("." in source and not colon):
         return "", Path(source)
     if colon:
-        raise SettingsError(f"There is no format {name!r} of question files. There are: {', '.join(READERS)}.")
+        raise SettingsError(f"There is no format {name!r} of question files. Choose from: {', '.join(READERS)}")
     return source, None
 
 
 def _file_of(name: str, rest: str) -> Path:
-    """The file of NAME:REST: a path, else the name of a file in the user's folder, else a split of it."""
+    """Find the file of NAME:REST, where REST is a path, a file in the user's folder, or a split."""
     if rest and Path(rest).exists():
         return Path(rest)
-    known = published()[name].files
+    known = published_datasets()[name].files
     wanted = [file.name for file in known if rest == file.split] or ([rest] if rest else _by_default(known))
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
@@ -115,21 +111,19 @@ def _file_of(name: str, rest: str) -> Path:
             if found := in_folder(Path(folder), name, file):
                 return found
     if rest and ("/" in rest or (not folder and rest == wanted[0])):
-        raise QuestionFileError(f"{rest} is not there. `kgqa data list` says where {name} is published.")
-    where = f"in {folder}" if folder else f"known: set {FOLDER_VARIABLE} to the folder of your question files"
-    raise QuestionFileError(
-        f"No file of {name} is {where}. Wanted is {' or '.join(wanted)}; `kgqa data list` says where it is published."
-    )
+        raise QuestionFileError(f"{rest} does not exist. See where {name} is published: kgqa data list {name}")
+    where = f"in {folder}" if folder else f"known. Set {FOLDER_VARIABLE} to the folder of your question files"
+    raise QuestionFileError(f"No file of {name} is {where}. Expected: {' or '.join(wanted)}; see kgqa data list {name}")
 
 
 def in_folder(folder: Path, name: str, file: str) -> Path | None:
-    """Where a published file lies in a folder: in its subfolder of the data set's name or in it, gzipped or not."""
+    """Find a published file in a folder or in its subfolder of the data set's name, gzipped or not."""
     places = [place / each for place in (folder / name, folder) for each in (file, f"{file}.gz")]
     return next((place for place in places if place.is_file()), None)
 
 
 def _by_default(known: Sequence[PublishedFile]) -> list[str]:
-    """What NAME alone stands for: the test questions if they have answers, else the development questions."""
+    """Choose the files for NAME alone: the test questions if they have answers, else the development questions."""
     for split in ("test", "dev"):
         if found := [file.name for file in known if file.split == split and file.answers]:
             return found
@@ -137,5 +131,5 @@ def _by_default(known: Sequence[PublishedFile]) -> list[str]:
 
 
 def dataset_names() -> list[str]:
-    """All names that a source may begin with: formats, the demo graph's questions, and what packages bring."""
+    """List all names that a source may start with: formats, demo questions, data sets of installed packages."""
     return [*READERS, *DEMO, *plugin_names("dataset")]

@@ -1,7 +1,7 @@
-"""Samples and parts of question sets that are the same on every machine and under every version of Python.
+"""Samples and shards of question sets, the same on every machine and under every version of Python.
 
-What is drawn depends on seed and ids alone: each question has the SHA-256 of both for a number, and those with the
-smallest numbers are the sample. So a sample of 100 is within that of 200, and the order of the file does not matter.
+A sample depends on seed and ids alone: it holds the questions with the smallest SHA-256 of both. So a sample of 100 is
+part of that of 200, and the order of the file does not matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 
 
 def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """`n` of the questions, or all if there are fewer, in the order they came in.
+    """Draw `n` questions, or all if there are fewer, in their original order.
 
     Raises:
         SettingsError: `n` is less than 1.
@@ -29,37 +29,38 @@ def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[Gol
 
 
 def sample_of(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """As `sample`, of questions that pass by: no more than `n` are kept. Raises as it does."""
+    """Draw as `sample` does from an iterable, with at most `n` questions in memory."""
     if n < 1:
-        raise SettingsError(f"A sample has at least one question, not {n}.")
+        raise SettingsError(f"A sample needs at least 1 question, not {n}. Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
     return [question for *_, question in sorted(heapq.nsmallest(n, ranked), key=lambda item: item[1])]
 
 
-class Ids:
-    """The ids of questions that pass by, eight bytes each, and which of them came more than once."""
+class QuestionIds:
+    """The ids of an iterable of questions, eight bytes each, and which of them are repeated."""
 
     def __init__(self) -> None:
-        self._noted = array("Q")
+        self._recorded = array("Q")
         self._sorted = np.empty(0, dtype=np.uint64)
 
-    def note(self, question: GoldQuestion) -> None:
-        self._noted.append(_eight_bytes(question.id))
+    def record(self, question: GoldQuestion) -> None:
+        """Record the id of a question."""
+        self._recorded.append(_eight_bytes(question.id))
 
-    def noted(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """The questions, each noted as it passes by."""
+    def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
+        """Yield the questions and record their ids."""
         for question in questions:
-            self.note(question)
+            self.record(question)
             yield question
 
     def repeated(self) -> int:
-        """How many questions had an id that came before."""
-        if len(self._sorted) != len(self._noted):
-            self._sorted = np.sort(np.frombuffer(self._noted, dtype=np.uint64))
+        """Count the questions whose id was recorded before."""
+        if len(self._sorted) != len(self._recorded):
+            self._sorted = np.sort(np.frombuffer(self._recorded, dtype=np.uint64))
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def made_distinct(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """The same questions again as `run_questions.distinct` gives them: a number added to an id that came before."""
+        """Yield the same questions with distinct ids, as `runs.plan.distinct` makes them."""
         self.repeated()
         several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()
@@ -86,13 +87,13 @@ class Ids:
 
 
 def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestion]:
-    """The `i`-th (from 1) of `n` parts: every `n`-th question, so that each part has of all that a file is sorted by.
+    """Return part `i` (from 1) of `n`: every `n`-th question, because files are sorted by kind.
 
     Raises:
-        SettingsError: there is no such part.
+        SettingsError: there is no such shard.
     """
     if not 1 <= i <= n:
-        raise SettingsError(f"There is no part {i} of {n}: parts are counted from 1.")
+        raise SettingsError(f"There is no shard {i} of {n}. Shards are counted from 1")
     return list(questions[i - 1 :: n])
 
 
@@ -102,5 +103,5 @@ def _eight_bytes(ident: str) -> int:
 
 
 def _number(ident: str, seed: int) -> bytes:
-    # an id read from JSON may hold half a character
+    # an id read from JSON may contain half a surrogate pair
     return hashlib.sha256(f"{seed}\0{ident}".encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""All triples of a graph as numbers, and back as N-Triples: what rewiring works on."""
+"""All triples of a graph as arrays of numbers, and their output as N-Triples."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ MAX_TRIPLES = 5_000_000
 SECONDS = 600.0
 _LINES = 10_000
 
-Progress = Callable[[str, int, int], None]
-"""Told of a stage by name, how much of it is done, and of how much."""
+StageProgress = Callable[[str, int, int], None]
+"""Called with the name of a stage, how much of it is done, and the total (0 if unknown)."""
 
 
 class FictionError(KgqaError):
-    """A graph cannot be rewired. The message says why and what to do."""
+    """A graph cannot be rewired. The message gives the reason and the next step."""
 
 
 @dataclass(frozen=True)
 class Facts:
     """Triples by relation.
 
-    `terms`: every subject and object as N-Triples text, in the order of the text, so that the numbers of nodes are the
-    same on any machine; `relations`: IRIs in order; `subjects`, `objects`: for each relation an int64 array of its
-    distinct triples, ordered.
+    `terms`: every subject and object as N-Triples text, sorted, so that node numbers are the same on any machine;
+    `relations`: sorted IRIs; `subjects`, `objects`: for each relation an int64 array over its distinct triples, sorted.
     """
 
     terms: list[str]
@@ -43,34 +42,34 @@ class Facts:
 
     @property
     def triples(self) -> int:
+        """Number of triples."""
         return sum(map(len, self.subjects))
 
     def number(self, term: str) -> int | None:
-        """The number of a term's N-Triples text, None where the graph does not have it."""
+        """Return the number of a term in N-Triples, None if it is not in the graph."""
         place = bisect_left(self.terms, term)
         return place if place < len(self.terms) and self.terms[place] == term else None
 
     def literal_kind(self, node: int) -> str:
-        """What follows the text of a literal: its language or datatype; a space where there is neither. Empty for
-        entities.
-        """
+        """Return the language or datatype suffix of a literal, a space if it has none; empty for entities."""
         term = self.terms[node]
         return term[term.rindex('"') + 1 :] or " " if term[0] == '"' else ""
 
 
-def read_facts(graph: KnowledgeGraph, progress: Progress = lambda *_: None) -> Facts:
+def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None) -> Facts:
     """Read a whole graph, relation by relation.
 
     Raises:
-        FictionError: it is empty, or larger than can be rewired. StoreError: as `select` does.
+        FictionError: the graph is empty or too large.
+        StoreError: see `Store.select`.
     """
     counts = graph.relations
     total = sum(counts.values())
     if not total:
-        raise FictionError("The graph has no triples, so there is nothing to rewire. Load it: kgqa graph load")
+        raise FictionError("The graph has no triples. Load some first: kgqa graph load")
     if total > MAX_TRIPLES:
         raise FictionError(
-            f"The graph has {total:,} triples and rewiring works on {MAX_TRIPLES:,} at most: take a part of it."
+            f"The graph has {total:,} triples, and rewiring is limited to {MAX_TRIPLES:,}. Use a part of it."
         )
     numbers: dict[str, int] = {}
     relations = sorted(counts)
@@ -89,8 +88,8 @@ def read_facts(graph: KnowledgeGraph, progress: Progress = lambda *_: None) -> F
     place = np.empty(len(terms), dtype=np.int64)
     place[[numbers[term] for term in terms]] = np.arange(len(terms))
     subjects, objects = [], []
-    for subject, object_ in pairs:
-        subject, object_ = place[subject], place[object_]
+    for subject_numbers, object_numbers in pairs:
+        subject, object_ = place[subject_numbers], place[object_numbers]
         order = np.lexsort((object_, subject))
         subjects.append(subject[order])
         objects.append(object_[order])
@@ -99,12 +98,12 @@ def read_facts(graph: KnowledgeGraph, progress: Progress = lambda *_: None) -> F
 
 def _text(term: Entity | Literal | None) -> str:
     if term is None:
-        raise FictionError("The graph gives an edge without a subject or object, which cannot be rewired.")
+        raise FictionError("The graph returned an edge without subject or object. Check the store: kgqa doctor")
     return render_term(term)
 
 
 def write_facts(lines: Iterable[str], file: Path) -> None:
-    """Write N-Triples lines, gzipped; the same lines give the same bytes."""
+    """Write N-Triples lines, gzipped, with the same bytes for the same lines."""
     with open(file, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as out:
         for block in _blocks(lines):
             out.write("".join(block).encode("utf-8"))

@@ -1,8 +1,7 @@
-"""Rewires a graph so that its facts contradict the world, and asks its gold queries anew.
+"""Fictional graphs: rewires a graph so that its facts contradict the world, and runs its gold queries on the result.
 
-What stays: the schema, types, names, the degree of every node under every relation, inverse pairs, mediators with all
-they say but one side. The thesis calls for such a graph to tell reading from remembering (Tournament on Path, section
-6.2.2).
+Schema, types, names, degrees under every relation, inverse pairs, and all but one edge of each mediator are kept. The
+thesis asks for such graphs to distinguish reading from remembering (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,35 +19,45 @@ from typing import Any
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.fictional.facts import Facts, FictionError, Progress, read_facts, write_facts
-from kgqa.evaluation.fictional.golds import Asked, asked_of, fictional_row, keys_of, run, true_keys, true_names_among
-from kgqa.evaluation.fictional.mending import Mender
+from kgqa.evaluation.datasets.registry import dataset_questions
+from kgqa.evaluation.fictional.facts import Facts, FictionError, StageProgress, read_facts, write_facts
+from kgqa.evaluation.fictional.gold_queries import (
+    GoldQuery,
+    fictional_row,
+    gold_queries_of,
+    keys_of,
+    run_query,
+    true_keys,
+    true_names_among,
+)
+from kgqa.evaluation.fictional.invented_world import world_folder
 from kgqa.evaluation.fictional.patterns import Pattern, pattern_of
-from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
-from kgqa.evaluation.fictional.units import take_apart
+from kgqa.evaluation.fictional.repair import Repairer
+from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
+from kgqa.evaluation.fictional.units import split_into_units
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
-from kgqa.schema import BUNDLED
+from kgqa.methods.ask import cache_of
+from kgqa.schema import BUNDLED, WalkRule
+from kgqa.settings import resolve
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 
 WEIGHTS = {"path": 12, "conjunction": 1}
-"""What a question counts for where not all can be had: who plays for Spain and for Barcelona has an answer only if
-Barcelona stays among the clubs of players from Spain."""
+"""Weight of a question in the repair, by shape: conjunctions restrict the rewiring most."""
 
 
 @dataclass(frozen=True)
-class Fiction:
-    """What became of a graph and its questions.
+class FictionReport:
+    """The result of a rewiring.
 
-    `triples` of the graph; `facts` of them, which are neither schema, types nor names nor what stays with a mediator;
-    `rewired` of these, which are not what they were; `shapes`: for paths and conjunctions
-    how many questions the true graph can answer (`asked`) and how many of these have answers in the new one, none of
-    them true or called as a true one is (`kept`); `left_out`: how many questions are not in the new file, by reason; `fingerprint`: of the new
-    graph.
+    `triples` in the graph; `facts`: those that may move, so no schema, types, names or fixed edges of mediators;
+    `rewired`: facts that have changed; `shapes`: for paths and conjunctions the number of questions that the true
+    graph answers (`asked`) and of those with answers in the new graph, none of them true or named like a true one
+    (`kept`); `left_out`: questions that are not in the new file, by reason; `fingerprint` of the new graph.
     """
 
     seed: int
@@ -67,27 +77,29 @@ def fictionalise(
     *,
     seed: int = 0,
     cache: Cache | None = None,
-    progress: Progress = lambda *_: None,
-) -> Fiction:
-    """Rewire a graph into the folder `out`, which is a graph's folder with `facts.nt.gz`, `questions.jsonl`,
-    `left_out.jsonl` and `fictional.json` in it besides. The same graph, questions and seed give the same facts
-    anywhere. A folder that is cut short leaves nothing behind.
+    progress: StageProgress = lambda *_: None,
+) -> FictionReport:
+    """Rewire a graph into the folder `out`, completely or not at all.
+
+    It becomes a graph folder with `facts.nt.gz`, `questions.jsonl`, `left_out.jsonl` and `fictional.json`. The same
+    graph, questions and seed give the same facts on any machine.
 
     Args:
-        graph: in memory while this runs: about half a gigabyte for a million triples.
-        progress: told of the stages.
+        graph: is read into memory, about half a gigabyte per million triples.
+        progress: called for each stage.
 
     Raises:
-        FictionError: `out` is there already, or the graph is empty or too large. StoreError: a graph fails.
+        FictionError: `out` exists, or the graph is empty or too large.
+        StoreError: a graph cannot be read or written.
     """
     out = Path(out)
     check_free(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    asked = asked_of(questions, graph, progress)
+    asked = gold_queries_of(questions, graph, progress)
     facts = read_facts(graph, progress)
     world = rewire(facts, graph, asked, seed=seed, progress=progress)
     rewired = world.changed()
-    # in the same folder as the result, so that moving it is one step
+    # beside the result, so that it can be moved atomically
     making = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         write_facts(world.units.lines(), making / FACTS)
@@ -95,7 +107,7 @@ def fictionalise(
         _load(graph, making / FACTS, making / "graph")
         with open_graph(making / "graph", cache=cache) as fiction:
             shapes, reasons = _ask_anew(asked, graph, fiction, making, progress)
-            found = Fiction(
+            found = FictionReport(
                 seed=seed,
                 triples=facts.triples,
                 facts=world.units.movable,
@@ -106,27 +118,27 @@ def fictionalise(
                 fingerprint=fiction.store.fingerprint,
             )
         (making / MANIFEST).write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
-        _settle(making, out)
+        _publish(making, out)
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return found
 
 
 def check_free(out: Path) -> None:
-    """Raises FictionError where something is in the way."""
+    """Raise FictionError if a folder for a new graph exists and is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FictionError(f"{out} is there already: give another folder with --out, or remove it first.")
+        raise FictionError(f"{out} already exists. Choose another folder with --out, or remove it first.")
 
 
 def rewire(
     facts: Facts,
     graph: KnowledgeGraph,
-    asked: Sequence[Asked] = (),
+    asked: Sequence[GoldQuery] = (),
     *,
     seed: int = 0,
-    progress: Progress = lambda *_: None,
+    progress: StageProgress = lambda *_: None,
 ) -> Rewiring:
-    """Rewire facts: at random, then mended for the questions that the true graph can answer."""
+    """Rewire facts at random, then repair them for the questions that the true graph answers."""
     patterns: list[tuple[Pattern, frozenset[int], int]] = []
     for each in asked:
         pattern = pattern_of(each.sparql, facts) if each.true else None
@@ -136,17 +148,15 @@ def rewire(
                 numbers.add(facts.number(f"<{key[1]}>") if key[0] == "id" else None)
             patterns.append((pattern, frozenset(n for n in numbers if n is not None), WEIGHTS[each.shape]))
     watched = list(dict.fromkeys(relation for pattern, *_ in patterns for relation in pattern.relations))
-    units = take_apart(facts, graph, prefer=_exits(patterns))
-    world = Rewiring(units, Kinds(facts, graph.schema, watched), seed, watched)
+    units = split_into_units(facts, graph, prefer=_exits(patterns))
+    world = Rewiring(units, NodeKinds(facts, graph.schema, watched), seed, watched)
     world.shuffle(progress)
-    Mender(world, patterns).run(progress)
+    Repairer(world, patterns).run(progress)
     return world
 
 
 def _exits(patterns: Sequence[tuple[Pattern, frozenset[int], int]]) -> dict[int, float]:
-    """How much questions want mediators moved by a relation: they ask for what it leads to, or begin there; they do not
-    only test it.
-    """
+    """Weigh the relations by which mediators should move: those that lead to answers, then those at variables."""
     found: Counter[int] = Counter()
     for pattern, *_ in patterns:
         for subject, relation, object_ in pattern.edges:
@@ -167,7 +177,7 @@ def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
 
 
 def _ask_anew(
-    asked: Sequence[Asked], graph: KnowledgeGraph, fiction: KnowledgeGraph, folder: Path, progress: Progress
+    asked: Sequence[GoldQuery], graph: KnowledgeGraph, fiction: KnowledgeGraph, folder: Path, progress: StageProgress
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     shapes: dict[str, Counter[str]] = {"path": Counter(asked=0, kept=0), "conjunction": Counter(asked=0, kept=0)}
     reasons: Counter[str] = Counter()
@@ -189,10 +199,10 @@ def _ask_anew(
     return {shape: dict(counts) for shape, counts in shapes.items()}, dict(reasons.most_common())
 
 
-def _judge(each: Asked, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, dict[str, Any]]:
-    """Why a question is left out, else its line in the new file."""
+def _judge(each: GoldQuery, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, dict[str, Any]]:
+    """Return why a question is left out, or an empty text and its line in the new file."""
     try:
-        values = run(each.sparql, fiction)
+        values = run_query(each.sparql, fiction)
     except KgqaError as error:
         return f"the gold query failed: {error}", {}
     if not values:
@@ -205,8 +215,8 @@ def _judge(each: Asked, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple
     return "", row
 
 
-def _settle(making: Path, out: Path) -> None:
-    """Put the files beside the graph's own, and everything where it belongs, in one step."""
+def _publish(making: Path, out: Path) -> None:
+    """Add the files to the graph folder and move it to its destination atomically."""
     folder = making / "graph"
     for name in (FACTS, QUESTIONS, LEFT_OUT, MANIFEST):
         (making / name).rename(folder / name)
@@ -216,3 +226,48 @@ def _settle(making: Path, out: Path) -> None:
     if out.exists():
         out.rmdir()
     folder.rename(out)
+
+
+def make_fiction(
+    out: str | Path,
+    graph: str | Path | None = None,
+    *,
+    rdf_files: Sequence[str | Path] = (),
+    invented: bool = False,
+    questions: str | None = None,
+    seed: int = 0,
+    schema: str | None = None,
+    walks: WalkRule | None = None,
+    cache: Cache | None = None,
+    progress: StageProgress = lambda *_: None,
+) -> FictionReport:
+    """Rewire a graph by its place; see `fictionalise`.
+
+    Args:
+        graph: folder or address; None for the demo graph.
+        rdf_files: are loaded as the graph instead.
+        invented: use an invented world and its questions instead.
+        questions: source as for `dataset_questions`; None for those of the demo graph or of the invented world.
+        schema, walks: as for `open_graph`.
+        cache: place of tables and invented worlds; None for the user's own.
+
+    Raises:
+        FictionError, StoreError: see `fictionalise`.
+        QuestionFileError, SettingsError: see `dataset_questions`.
+    """
+    out = Path(out)
+    check_free(out)
+    cache = cache or cache_of(resolve())
+    with ExitStack() as stack:
+        place = graph
+        if invented:
+            place = world_folder(cache)
+            questions = str(place / QUESTIONS)
+        elif rdf_files:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-"))) / "graph"
+            load_graph(place, list(rdf_files))
+        elif place is None and questions is None:
+            questions = "demo"
+        rows = dataset_questions(questions) if questions else []
+        opened = stack.enter_context(open_graph(place, schema=schema, walks=walks, cache=cache))
+        return fictionalise(opened, rows, out, seed=seed, cache=cache, progress=progress)

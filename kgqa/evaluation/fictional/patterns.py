@@ -1,4 +1,4 @@
-"""Gold queries as patterns of edges, matched against a graph that is being rewired."""
+"""Patterns of edges from gold queries, matched against a graph during rewiring."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from kgqa.training.gold_paths import query_pattern
 
 MAX_ROWS = 50_000
 SAMPLE = 6
-"""Nodes that are tried where a pattern leads on by an edge that is not there yet."""
+"""Nodes that are tried at the other end of a missing edge."""
 
 Binding = dict[int, int]
 Missing = tuple[int, int, int]
-"""An edge that would have to be there: relation, subject, object."""
+"""An edge that a match would need: relation, subject, object."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern over a graph's numbers: nodes from 0 up, variables from -1 down. `edges`: subject, relation, object, in
-    the order in which they are matched; `answer`: the variable asked for.
+    """A pattern over numbers: nodes from 0 up, variables from -1 down.
+
+    `edges`: subject, relation, object, in the order of matching; `different`: pairs that must not be equal; `answer`:
+    the variable of the answers.
     """
 
     edges: tuple[tuple[int, int, int], ...]
@@ -32,15 +34,17 @@ class Pattern:
 
     @property
     def relations(self) -> tuple[int, ...]:
+        """The distinct relations."""
         return tuple(dict.fromkeys(relation for _, relation, _ in self.edges))
 
     @property
     def constants(self) -> frozenset[int]:
+        """The nodes."""
         return frozenset(term for s, _, o in self.edges for term in (s, o) if term >= 0)
 
 
 def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
-    """The pattern of a gold query; None where it has none, or names what the graph does not have."""
+    """Return the pattern of a gold query; None if it has none, or names terms that are not in the graph."""
     found = query_pattern(sparql)
     if found is None:
         return None
@@ -64,7 +68,7 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
 
 
 def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...] | None:
-    """The edges so that each begins where something is known already; None if there is no such order."""
+    """Order edges such that each has an end that is known before; None if there is no such order."""
     left, known, found = list(dict.fromkeys(edges)), set(), []
     while left:
         ready = [sum(end >= 0 or end in known for end in (s, o)) for s, _, o in left]
@@ -79,8 +83,10 @@ def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int
 
 @dataclass(frozen=True)
 class _Step:
-    """One edge of a pattern with what is known when it is matched: `live` variables before it and `names` after it,
-    `kept` the places of those that are still needed, `tests` the inequalities that it decides.
+    """An edge of a pattern in matching order.
+
+    `live`: variables known before it; `names`: known after it; `kept`: indices of those that are needed later; `tests`:
+    inequalities that can be tested then.
     """
 
     edge: tuple[int, int, int]
@@ -102,7 +108,7 @@ def _steps(pattern: Pattern) -> tuple[_Step, ...]:
         names = list(dict.fromkeys([*live, *(t for t in (subject, object_) if t < 0)]))
         tests = [pair for pair in pattern.different if pair not in tested and all(t >= 0 or t in seen for t in pair)]
         tested |= {*tests}
-        # an inequality is tested once both sides are known, so its variables live until then
+        # the variables of an inequality live until both are known
         later |= {t for pair in pattern.different if pair not in tested for t in pair}
         kept = tuple(n for n, name in enumerate(names) if name in later)
         found.append(_Step((subject, relation, object_), tuple(live), tuple(names), kept, tuple(tests)))
@@ -111,10 +117,10 @@ def _steps(pattern: Pattern) -> tuple[_Step, ...]:
 
 
 def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -> set[int] | None:
-    """What the pattern matches for the variable asked for; None where that is too much to look at.
+    """Return the matches of the answer variable; None if there is too much to search.
 
     Args:
-        reads: the ports that were looked at are added.
+        reads: the ports that were read are added to it.
     """
     reads = set() if reads is None else reads
     rows: set[tuple[int, ...]] = {()}
@@ -130,7 +136,7 @@ def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -
 
 
 def _is_simple(step: _Step) -> bool:
-    """Whether one variable is all that is known before and after, so that whole sets of nodes can be walked."""
+    """Whether at most one variable is known before and after, so that sets of nodes can be used."""
     subject, _, object_ = step.edge
     return (
         len(step.live) <= 1
@@ -146,7 +152,7 @@ def _one_variable(
     subject, relation, object_ = step.edge
     known = {row[0] for row in rows} if step.live else None
     kept = step.names[step.kept[0]]
-    # from what is known to the other end; a constant goes first, as its edges are looked at once
+    # start from the known end; a constant first, because its edges are read once
     outward = subject >= 0 or (object_ < 0 and step.live == (subject,))
     edges = (world.out if outward else world.into)[relation]
     start, end = (subject, object_) if outward else (object_, subject)
@@ -188,7 +194,7 @@ def _joined(step: _Step, rows: set[tuple[int, ...]], world: Rewiring, reads: set
 def _matches(
     subject: int, relation: int, object_: int, bound: Binding, world: Rewiring, reads: set[Port] | None
 ) -> list[tuple[int, int]]:
-    """The edges that fit what is bound."""
+    """Return the edges that fit the bound variables, as pairs of subject and object."""
     start = subject if subject >= 0 else bound.get(subject)
     end = object_ if object_ >= 0 else bound.get(object_)
     if start is not None:
@@ -205,14 +211,14 @@ def _matches(
 def solutions(
     pattern: Pattern, world: Rewiring, chance: random.Random, *, bound: Binding, missing: int = 0, steps: int = 400
 ) -> Iterator[tuple[Binding, list[Missing]]]:
-    """Ways to match a pattern, in random order, with at most so many edges that are not there.
+    """Yield matches of a pattern in random order, with at most `missing` edges that do not exist.
 
-    A missing edge is proposed only between nodes that have other edges of that relation, so that an exchange can
-    make it.
+    A missing edge is proposed only between nodes that have other edges of the relation, because an exchange can make
+    it.
 
     Args:
-        bound: variables that are known.
-        steps: nodes that are looked at before the search ends.
+        bound: variables with known values.
+        steps: limit of nodes to visit.
     """
     left = [steps]
 
@@ -233,9 +239,9 @@ def solutions(
             if left[0] < 0:
                 return
             now = {**bound, subject: one, object_: other}
-            if any(a in (subject, object_) or b in (subject, object_) for a, b in pattern.different):
-                if any(now.get(a, a) == now.get(b, b) for a, b in pattern.different):
-                    continue
+            touched = any(a in (subject, object_) or b in (subject, object_) for a, b in pattern.different)
+            if touched and any(now.get(a, a) == now.get(b, b) for a, b in pattern.different):
+                continue
             yield from search(place + 1, now, [*lacking, (relation, one, other)] if absent else lacking)
 
     yield from search(0, dict(bound), [])
@@ -244,7 +250,7 @@ def solutions(
 def _possible(
     start: int | None, relation: int, end: int | None, world: Rewiring, chance: random.Random
 ) -> list[tuple[int, int]]:
-    """Pairs that could be tied by a relation: both have an edge of it that may move."""
+    """Return pairs that an exchange could connect: both nodes have a movable edge of the relation."""
 
     def movable(edges: dict[int, tuple[int, int]]) -> bool:
         return any(group >= 0 for group, _ in edges.values())
@@ -256,9 +262,10 @@ def _possible(
         return [(start, end)] if end not in out[start] else []
     nodes = world.ends(relation, outward=start is None)
     picked = [nodes[chance.randrange(len(nodes))] for _ in range(SAMPLE)] if nodes else []
-    pairs = [(start, node) if start is not None else (node, end) for node in dict.fromkeys(picked)]
-    return [
-        (s, o)
-        for s, o in pairs
-        if s != o and o not in out.get(s, {}) and movable(out.get(s, {})) and movable(into.get(o, {}))  # type: ignore[arg-type]
-    ]
+    found = []
+    for node in dict.fromkeys(picked):
+        s = node if start is None else start
+        o = node if end is None else end
+        if s != o and o not in out.get(s, {}) and movable(out.get(s, {})) and movable(into.get(o, {})):
+            found.append((s, o))
+    return found

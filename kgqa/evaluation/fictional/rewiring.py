@@ -1,7 +1,7 @@
-"""Seeded exchanges of two nodes between two facts of one kind: what turns a graph into one that contradicts it.
+"""Rewiring of a graph by seeded exchanges of nodes between two facts of the same kind.
 
-An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). So every node keeps its degree under every
-relation, and no triple is made that was true, that is there already, or that leads from a node to itself.
+An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every
+relation. No exchange makes a triple that was true, that exists already, or that connects a node with itself.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kgqa.evaluation.fictional.facts import Facts, Progress
-from kgqa.evaluation.fictional.units import Group, Units
+from kgqa.evaluation.fictional.facts import Facts, StageProgress
+from kgqa.evaluation.fictional.units import UnitGroup, Units
 from kgqa.schema import Schema
 
 TRIES = (6, 4, 4, 6)
-"""How many partners are tried: units whose both nodes are alike, whose hole is, whose other node is, and any."""
+"""Partners to try: units with two similar nodes, with a similar hole, with a similar other node, any."""
 PASSES = 2
 Port = tuple[int, bool, int]
 """Relation, whether it leaves the node, the node."""
 
 
-class Kinds:
-    """Which nodes are alike: those of the same types, with edges of the same telling relations.
+class NodeKinds:
+    """Similarity of nodes: the same types, and edges of the same marker relations.
 
     Args:
-        telling: relations whose presence at a node matters, because questions walk them.
+        markers: relations that matter because questions use them.
     """
 
-    def __init__(self, facts: Facts, schema: Schema, telling: Sequence[int]) -> None:
+    def __init__(self, facts: Facts, schema: Schema, markers: Sequence[int]) -> None:
         generic = schema.noise_prefixes
         self._types: dict[int, frozenset[int]] = defaultdict(frozenset)
         names = {name: n for n, name in enumerate(facts.relations)}
@@ -40,32 +40,32 @@ class Kinds:
                     if not facts.terms[type_][1:].startswith(generic or "\0"):
                         self._types[node] |= {type_}
         self._edges: dict[int, int] = defaultdict(int)
-        for place, relation in enumerate(telling):
+        for place, relation in enumerate(markers):
             for ends, bit in ((facts.subjects, 1 << 2 * place), (facts.objects, 2 << 2 * place)):
                 for node in dict.fromkeys(ends[relation].tolist()):
                     self._edges[node] |= bit
         self._known: dict[tuple[frozenset[int], int], int] = {}
 
     def of(self, node: int) -> int:
-        """A number that nodes have in common if they are alike."""
+        """Return a number that is the same for similar nodes."""
         key = (self._types.get(node, frozenset()), self._edges.get(node, 0))
         return self._known.setdefault(key, len(self._known))
 
     def fit(self, first: int, second: int) -> bool:
-        """Whether one may stand where the other stood: they share a type, or of one of them no type is known."""
+        """Whether one node may replace the other: they share a type, or one has no known type."""
         one, other = self._types.get(first), self._types.get(second)
         return not one or not other or not one.isdisjoint(other)
 
 
 @dataclass
 class Pools:
-    """The units of a group by what their nodes are like."""
+    """The units of a group by the similarity of their nodes."""
 
     by_key: tuple[dict[object, list[int]], ...]
     keys: tuple[list[object], ...]
 
     def partners(self, unit: int, chance: random.Random, tries: Sequence[int] = TRIES) -> Iterator[int]:
-        """Units to exchange with, the most alike first, at random among equals."""
+        """Yield units to exchange with, the most similar first, random among equals."""
         for level, many in enumerate(tries):
             pool = self.by_key[level][self.keys[level][unit]]
             if len(pool) > 1:
@@ -73,11 +73,12 @@ class Pools:
                     yield pool[chance.randrange(len(pool))]
 
 
-def pools_of(group: Group, kinds: Kinds) -> Pools:
-    """Sort the units of a group by what stands in them now."""
+def pools_of(group: UnitGroup, kinds: NodeKinds) -> Pools:
+    """Sort the units of a group by their present nodes."""
     holes = [kinds.of(hole) for hole in group.holes]
     others = [kinds.of(bundle[0]) for bundle in group.bundles]
-    keys: tuple[list[object], ...] = (list(zip(holes, others)), holes, others, [0] * len(holes))  # type: ignore[arg-type]
+    alike: list[object] = list(zip(holes, others, strict=True))
+    keys: tuple[list[object], ...] = (alike, [*holes], [*others], [0] * len(holes))
     by_key: tuple[dict[object, list[int]], ...] = tuple(defaultdict(list) for _ in keys)
     for level, level_keys in enumerate(keys):
         for unit, key in enumerate(level_keys):
@@ -86,18 +87,18 @@ def pools_of(group: Group, kinds: Kinds) -> Pools:
 
 
 class Rewiring:
-    """A graph in the middle of being rewired.
+    """A graph during rewiring.
 
     Args:
-        watched: relations whose edges are kept at hand, for questions that walk them.
+        watched: relations that questions use; their edges are indexed.
     """
 
-    def __init__(self, units: Units, kinds: Kinds, seed: int, watched: Sequence[int] = ()) -> None:
+    def __init__(self, units: Units, kinds: NodeKinds, seed: int, watched: Sequence[int] = ()) -> None:
         self.units = units
         self.kinds = kinds
         self.chance = random.Random(seed)
         self.out: dict[int, dict[int, dict[int, tuple[int, int]]]] = {r: {} for r in watched}
-        """By relation and subject: objects, and the unit (group, index) of the edge, or (-1, -1) where it stays."""
+        """By relation, subject and object: the unit (group, index) of the edge, or (-1, -1) if it is fixed."""
         self.into: dict[int, dict[int, dict[int, tuple[int, int]]]] = {r: {} for r in watched}
         self.pools: dict[int, Pools] = {}
         self._ends: dict[tuple[int, bool], list[int]] = {}
@@ -105,8 +106,8 @@ class Rewiring:
         self._true: dict[int, set[int]] = {}
         self._now: dict[int, set[int]] = {}
 
-    def shuffle(self, progress: Progress = lambda *_: None) -> None:
-        """Exchange at random, all over the graph."""
+    def shuffle(self, progress: StageProgress = lambda *_: None) -> None:
+        """Exchange at random in the whole graph."""
         clusters = self._clusters()
         total, done = sum(len(g.holes) for g in self.units.groups), 0
         for relations, groups in clusters:
@@ -121,13 +122,13 @@ class Rewiring:
                 progress("rewiring", done, total)
                 if not self.out.keys().isdisjoint(relation for relation, _, _ in group.parts):
                     self.pools[number] = pools_of(group, self.kinds)
-            if self.out.keys().isdisjoint(relations):  # only what is mended later has to be remembered
+            if self.out.keys().isdisjoint(relations):  # needed later only for the repair
                 for relation in relations:
                     del self._true[relation], self._now[relation]
         self._index()
 
     def changed(self) -> int:
-        """How many triples are not what they were."""
+        """Count the triples that have changed."""
         facts, found = self.units.facts, 0
         now: dict[int, set[int]] = defaultdict(set)
         for group in self.units.groups:
@@ -138,8 +139,8 @@ class Rewiring:
             found += len(now[relation] - self._keys(relation))
         return found
 
-    def may_exchange(self, group: Group, first: int, second: int, *, restoring: bool = False) -> bool:
-        """Whether two units may exchange their holes; with `restoring`, even if that makes a triple that was true."""
+    def may_exchange(self, group: UnitGroup, first: int, second: int, *, restoring: bool = False) -> bool:
+        """Whether two units may exchange their holes; with `restoring` even if that makes a true triple."""
         one, two = group.holes[first], group.holes[second]
         bundle, other = group.bundles[first], group.bundles[second]
         if one == two or bundle[0] == other[0]:
@@ -156,7 +157,7 @@ class Rewiring:
         return True
 
     def exchange(self, number: int, first: int, second: int) -> None:
-        """Exchange the holes of two units of a group; doing it again takes it back."""
+        """Exchange the holes of two units of a group; a second call undoes it."""
         group = self.units.groups[number]
         self._note(number, group, (first, second), remove=True)
         holes = group.holes
@@ -164,7 +165,7 @@ class Rewiring:
         self._note(number, group, (first, second), remove=False)
 
     def ends(self, relation: int, *, outward: bool) -> list[int]:
-        """The nodes with an edge of a watched relation that leaves them, or leads to them. Degrees stay, so these do."""
+        """Return the nodes at the start (outward) or end of a watched relation, which never change."""
         key = (relation, outward)
         if key not in self._ends:
             self._ends[key] = sorted(
@@ -173,14 +174,14 @@ class Rewiring:
         return self._ends[key]
 
     def ports(self, number: int, units: Sequence[int]) -> set[Port]:
-        """Where questions notice an exchange of these units."""
+        """Return the ports that an exchange of these units touches."""
         group, found = self.units.groups[number], set()
         for unit in units:
             for relation, subject, object_ in group.triples(unit):
                 found |= {(relation, True, subject), (relation, False, object_)}
         return found
 
-    def _note(self, number: int, group: Group, units: Sequence[int], *, remove: bool) -> None:
+    def _note(self, number: int, group: UnitGroup, units: Sequence[int], *, remove: bool) -> None:
         for unit in units:
             for relation, subject, object_ in group.triples(unit):
                 key = subject * self._count + object_
@@ -195,21 +196,21 @@ class Rewiring:
                         self.out[relation].setdefault(subject, {})[object_] = (number, unit)
                         self.into[relation].setdefault(object_, {})[subject] = (number, unit)
 
-    def _shuffle_group(self, group: Group, pools: Pools) -> None:
+    def _shuffle_group(self, group: UnitGroup, pools: Pools) -> None:
         before = list(group.holes)
         order = list(range(len(before)))
         for turn in range(PASSES):
             self.chance.shuffle(order)
             for unit in order:
                 moved = group.holes[unit] != before[unit]
-                # what is moved already is only mixed further among its like
+                # units that have moved are only exchanged with the most similar ones
                 tries = TRIES if not moved else (2,) if turn else ()
                 for partner in pools.partners(unit, self.chance, tries):
                     if self.may_exchange(group, unit, partner):
                         self._swap(group, unit, partner)
                         break
 
-    def _swap(self, group: Group, first: int, second: int) -> None:
+    def _swap(self, group: UnitGroup, first: int, second: int) -> None:
         for unit in (first, second):
             for relation, subject, object_ in group.triples(unit):
                 self._now[relation].discard(subject * self._count + object_)
@@ -223,7 +224,7 @@ class Rewiring:
         return set((facts.subjects[relation] * self._count + facts.objects[relation]).tolist())
 
     def _clusters(self) -> list[tuple[list[int], list[int]]]:
-        """Relations that move together, and their groups."""
+        """Return the relations that move together, with their groups."""
         root: dict[int, int] = {}
 
         def find(relation: int) -> int:

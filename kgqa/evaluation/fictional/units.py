@@ -1,8 +1,8 @@
-"""What is moved when a graph is rewired: a node's place (the hole) in a bundle of triples that say one thing.
+"""Units of rewiring: a node (the hole) in a bundle of triples that express one fact.
 
-A bundle is a triple and its inverse, or an edge between an entity and a mediator with its inverse, or, in Wikidata, the
-edges to the statements that stand for one claim together with that claim. Everything else about a mediator stays with
-it, the other spouse of a marriage too, so it moves as a whole: what changes is whom it belongs to.
+A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a
+claim with the edges to its statements. All other edges of a mediator stay with it, so a mediator moves as a whole:
+only its owner changes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kgqa.evaluation.fictional.facts import Facts
 from kgqa.graph.graph import KnowledgeGraph
 
 MIRRORED = 0.5
-"""Share of the edges of the smaller of two relations that must stand in the other one, turned round, for these to be
-taken for inverses where no schema says so."""
-_BY_FORCE = 1e6  # a statement can be moved by its owner only, or claim and statement would part
+"""Share of edges of the smaller of two relations that must occur reversed in the other one to be its inverses."""
+_BY_FORCE = 1e6  # statements move by their owner only, or claim and statement would be separated
 
 Part = tuple[int, bool, str]
-"""Relation, whether the hole is the subject, and `Facts.literal_kind` of the node on the other side."""
+"""Relation, whether the hole is the subject, and `Facts.literal_kind` of the other node."""
 
 
 @dataclass
-class Group:
-    """Units of one kind: any two of them may exchange their holes. `parts` says how hole and bundle make triples:
-    the hole of unit i and the k-th node of bundle i stand in a triple of the k-th part.
+class UnitGroup:
+    """Units of one kind, any two of which may exchange their holes.
+
+    `parts`: how hole and bundle form triples; the hole of unit i and node k of bundle i form a triple by part k.
     """
 
     parts: tuple[Part, ...]
@@ -36,7 +36,7 @@ class Group:
     bundles: list[tuple[int, ...]] = field(default_factory=list)
 
     def triples(self, unit: int) -> Iterator[tuple[int, int, int]]:
-        """The triples (relation, subject, object) of a unit, as it is now."""
+        """Yield the present triples (relation, subject, object) of a unit."""
         hole = self.holes[unit]
         for (relation, outward, _), other in zip(self.parts, self.bundles[unit]):
             yield (relation, hole, other) if outward else (relation, other, hole)
@@ -44,23 +44,21 @@ class Group:
 
 @dataclass
 class Units:
-    """A graph taken apart: groups of what may move, and `fixed`: arrays of subjects and objects by relation of what
-    stays.
-    """
+    """A graph split into movable groups and `fixed` triples: arrays of subjects and objects by relation."""
 
     facts: Facts
-    groups: list[Group]
+    groups: list[UnitGroup]
     fixed: dict[int, tuple[np.ndarray, np.ndarray]]
     pairs: dict[int, int]
     """Relations and their inverses."""
 
     @property
     def movable(self) -> int:
-        """How many triples may move."""
+        """Number of triples that may move."""
         return sum(len(group.holes) * len(group.parts) for group in self.groups)
 
     def lines(self) -> Iterator[str]:
-        """The graph as it is now, as N-Triples lines: relation by relation, in order."""
+        """Yield the present graph as sorted N-Triples lines, relation by relation."""
         terms, count = self.facts.terms, len(self.facts.terms)
         moving: dict[int, list[int]] = defaultdict(list)
         for group in self.groups:
@@ -75,15 +73,15 @@ class Units:
                 yield f"{terms[key // count]} <{name}> {terms[key % count]} .\n"
 
 
-def take_apart(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, float] = {}) -> Units:
+def split_into_units(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, float] = {}) -> Units:
     """Find what may move in a graph, by its schema.
 
-    Names, types and other noise stay. Inverses are those that the graph declares and those that it shows.
+    Names, types and other noise are fixed. Inverses are declared by the graph, or found in its edges.
 
     Args:
-        prefer: by relation, how much it should be the one by which mediators are moved.
+        prefer: weight of a relation for being the one by which mediators move.
     """
-    mobile = [not graph.is_noise(name) and not _schema_says(name, graph) for name in facts.relations]
+    mobile = [not graph.is_noise(name) and not _is_schema_relation(name, graph) for name in facts.relations]
     pairs = inverse_pairs(facts, graph.inverses, mobile)
     mediators = mediator_nodes(facts, graph)
     builder = _Builder(facts, pairs, mediators)
@@ -102,13 +100,13 @@ def take_apart(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, floa
     return Units(facts, groups, fixed, pairs)
 
 
-def _schema_says(name: str, graph: KnowledgeGraph) -> bool:
+def _is_schema_relation(name: str, graph: KnowledgeGraph) -> bool:
     schema = graph.schema
     return name in (*schema.types, *schema.label, *schema.alias, *schema.inverse, *schema.domain, *schema.range)
 
 
 def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
-    """The nodes that only tie others together, by the rules of the schema."""
+    """Return the mediators, by the rules of the schema."""
     schema, found = graph.schema, set()
     types = set(schema.mediator_types)
     places = {name: n for n, name in enumerate(facts.relations)}
@@ -133,17 +131,18 @@ def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
 
 
 def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool]) -> dict[int, int]:
-    """Relations and their inverses, each relation in one pair at most; a symmetric relation is its own inverse.
+    """Pair relations with their inverses, each at most once; a symmetric relation is its own inverse.
 
-    What the graph declares comes first, then what it shows: relations whose edges mirror each other.
+    Declared pairs come first, then relations whose edges mirror each other.
     """
     places = {name: n for n, name in enumerate(facts.relations)}
     pairs: dict[int, int] = {}
 
     def pair(first: int | None, second: int | None) -> None:
-        if first is not None and second is not None and mobile[first] and mobile[second]:
-            if first not in pairs and second not in pairs:
-                pairs[first], pairs[second] = second, first
+        if first is None or second is None or first in pairs or second in pairs:
+            return
+        if mobile[first] and mobile[second]:
+            pairs[first], pairs[second] = second, first
 
     for name in sorted(declared):
         pair(places.get(name), places.get(declared[name]))
@@ -182,14 +181,14 @@ class _Builder:
         self.facts = facts
         self.pairs = pairs
         self.mediators = mediators
-        self.groups: dict[tuple[Part, ...], Group] = {}
+        self.groups: dict[tuple[Part, ...], UnitGroup] = {}
         self.fixed: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._ports: dict[int, int] = {}
         self._moving: set[int] = set()
         self._entering: set[int] = set()
         self._claims: dict[tuple[int, int, int], tuple[int, int, list[int]]] = {}
         self._taken: set[tuple[int, int, int]] = set()
-        """Edges that go with another one, or are among `fixed` already."""
+        """Edges that move with another edge, or are fixed already."""
 
     def edges(self, relation: int) -> list[tuple[int, int]]:
         return list(zip(self.facts.subjects[relation].tolist(), self.facts.objects[relation].tolist()))
@@ -198,9 +197,10 @@ class _Builder:
         self.fixed[relation] += edges
 
     def statements(self, prefixes: Iterable[tuple[str, str, str]], mobile: list[bool]) -> None:
-        """Tie the claim (wdt:) that statements stand for to the edges that lead to them (p:). Statements of one owner
-        with one value, a post that was held twice, stand for one claim and move together. Where one side has to stay,
-        a type for instance, both do.
+        """Connect claims (wdt:) with the edges to their statements (p:).
+
+        Statements of one owner with the same value, such as an office held twice, belong to one claim and move
+        together. If one side is fixed, for example a type, both are.
         """
         places = {name: n for n, name in enumerate(self.facts.relations)}
         for enter, exit_, direct in prefixes:
@@ -220,7 +220,7 @@ class _Builder:
                             self._settle(edges if mobile[entering] else [(claim, owner, other)])
 
     def _of_claims(self, entering: int, leaving: int, claim: int) -> dict[tuple[int, int], list[int]]:
-        """By owner and value of each claim the statements that stand for it, where there are any."""
+        """Map owner and value of each claim to its statements."""
         value, claims = dict(self.edges(leaving)), set(self.edges(claim))
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
         for owner, statement in self.edges(entering):
@@ -234,9 +234,7 @@ class _Builder:
             self.fixed[relation].append((subject, object_))
 
     def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
-        """By which pair of relations each mediator is moved: the one that is preferred, else the one that ties it to
-        the most entities.
-        """
+        """Choose the relations by which each mediator moves: the preferred ones, else those with most entities."""
         ends: dict[int, set[int]] = defaultdict(set)
         touching: dict[int, set[int]] = defaultdict(set)
         wish: Counter[int] = Counter()
@@ -259,7 +257,7 @@ class _Builder:
             self._ports[mediator] = max(ports, key=lambda port: (wish[port], len(ends[port]), -port))
 
     def relation(self, relation: int, inverse: int | None) -> None:
-        """Sort the edges of a relation and its inverse."""
+        """Assign the edges of a relation and its inverse to groups."""
         free = [e for e in self.edges(relation) if (relation, *e) not in self._taken]
         if inverse is None:
             for edge in free:
@@ -285,7 +283,7 @@ class _Builder:
         subject, object_ = edge
         inner = (subject in self.mediators, object_ in self.mediators)
         relation, (hole, other) = parts[0][0], edge
-        if inner == (True, False):  # the hole is where the entity stands
+        if inner == (True, False):  # the hole is the position of the entity
             hole, other = object_, subject
             parts = [(relation, not outward) for relation, outward in parts]
         kind = self.facts.literal_kind(other)
@@ -300,12 +298,12 @@ class _Builder:
             for (relation, outward, _), node in zip(named, bundle):
                 self.fixed[relation].append((hole, node) if outward else (node, hole))
             return
-        group = self.groups.setdefault(tuple(named), Group(tuple(named)))
+        group = self.groups.setdefault(tuple(named), UnitGroup(tuple(named)))
         group.holes.append(hole)
         group.bundles.append(tuple(bundle))
 
     def _stays(self, relation: int, hole: int, mediator: int) -> bool:
-        """Whether a mediator keeps this side: all but one of its sides, or it would be torn."""
+        """Whether a mediator keeps this edge; it keeps all but one."""
         port = min(relation, self.pairs.get(relation, relation))
         if self.facts.terms[hole][0] == '"' or self._ports.get(mediator) != port or mediator in self._moving:
             return True

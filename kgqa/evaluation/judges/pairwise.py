@@ -1,7 +1,7 @@
-"""Two responses side by side: a language model says which is better, in both orders, and Elo ratings of many systems.
+"""Pairwise comparison of responses by a language model, in both orders, and Elo ratings.
 
-Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall, and from
-the win rates against a reference a rating each. That is a formula, not a sequence of games: it has no K, and no order.
+Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall; ratings
+follow from the win rates against a reference by a formula, so there is no K and no order of games.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from kgqa.evaluation.judges.judging import NOTHING
+from kgqa.evaluation.judges.responses import NO_RESPONSE
 from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
@@ -19,7 +19,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
 from kgqa.llm.replies.json_values import Reading
 
-DIMENSIONS = ("comprehensiveness", "diversity", "empowerment", "overall")
+PAIR_DIMENSIONS = ("comprehensiveness", "diversity", "empowerment", "overall")
 REFERENCE_RATING = 1600.0
 _CHOICES = ("FIRST", "SECOND", "TIE")
 Winner = OneOf["first", "second", "tie"]
@@ -36,16 +36,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """Who won as the pair stands, and who won (of the pair as it stands) when it was shown the other way round; None
-    where the reply could not be read.
-    """
+    """Who won in the original order, and who won (of the original pair) in the swapped order; None if unreadable."""
 
     straight: Winner | None
     swapped: Winner | None
 
     @property
     def winner(self) -> Winner | None:
-        """Who won in both orders; a tie where they disagree; None unless both could be read."""
+        """Who won in both orders; a tie if they disagree; None unless both replies were readable."""
         if self.straight is None or self.swapped is None:
             return None
         return self.straight if self.straight == self.swapped else "tie"
@@ -53,10 +51,11 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """Of n pairs that were judged in both orders how many the first response won, drew and lost; `rate` is wins and
-    half the ties as a share, None of no pair. `unparsed`: the share of pairs left out because a reply could not be
-    read. `contradictory`: the share of the judged whose winner changed with the order. `reads_first`: the share of all
-    decided readings won by the response that was read first, 0.5 for a judge without that bias.
+    """Results of the first response over n pairs that were judged in both orders.
+
+    `rate`: wins plus half the ties, as a share; `unparsed`: share of pairs left out because a reply was unreadable;
+    `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: share of decided
+    replies won by the response shown first, 0.5 for an unbiased judge. Shares are None without pairs.
     """
 
     n: int
@@ -74,26 +73,26 @@ def judge_pairs(
     *,
     models: QuestionModels,
     prompts: Prompts,
-    dimensions: Sequence[str] = DIMENSIONS,
+    dimensions: Sequence[str] = PAIR_DIMENSIONS,
     reask: int = 1,
 ) -> list[Mapping[str, PairVerdict]]:
-    """The verdict on each pair by dimension: two calls each, one with the order swapped.
+    """Judge each pair in each dimension, with two calls, one of them in swapped order.
 
     Raises:
-        BudgetExhausted, ModelUnavailable: as `QuestionModels.complete`.
+        BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
     """
     found: list[dict[str, PairVerdict]] = [{} for _ in pairs]
     for dimension in dimensions if pairs else ():
         asked = [_prompt(prompts, pair, dimension, swapped) for swapped in (False, True) for pair in pairs]
-        said = ask_and_read(models, prompts, asked, [_read] * len(asked), reask=reask)
+        replies = ask_and_read(models, prompts, asked, [_read] * len(asked), reask=reask)
         for place in range(len(pairs)):
-            swapped = _OTHER.get(said[place + len(pairs)] or "")
-            found[place][dimension] = PairVerdict(said[place], swapped)  # type: ignore[arg-type]
+            swapped = _OTHER.get(replies[place + len(pairs)] or "")
+            found[place][dimension] = PairVerdict(replies[place], swapped)  # type: ignore[arg-type]
     return found  # type: ignore[return-value]
 
 
 def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> WinRate:
-    """How often the first response wins in a dimension. Pairs without a verdict are counted, and stand for nothing."""
+    """Compute how often the first response wins in a dimension; pairs without a verdict only count in `unparsed`."""
     known = [each[dimension] for each in verdicts if dimension in each]
     judged = [each for each in known if each.winner is not None]
     wins, ties, losses = (sum(each.winner == name for each in judged) for name in ("first", "tie", "second"))
@@ -115,25 +114,24 @@ def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> W
 def elo_ratings(
     rates: Mapping[str, float | None], *, reference: str, at: float = REFERENCE_RATING
 ) -> dict[str, float | None]:
-    """Elo ratings from win rates against one reference (ToG-3, appendix F.3): at - 400 log10(1 / rate - 1).
+    """Compute Elo ratings from win rates against one reference (ToG-3, appendix F.3): at - 400 log10(1 / rate - 1).
 
     Args:
-        rates: of each system its win rate against the reference, from 0 to 1.
+        rates: win rate of each system against the reference, from 0 to 1.
 
     Returns:
-        The reference's own rating first. None for a system that won or lost everything, or was not judged: no number
-        follows from that.
+        Ratings, the reference first; None for a system that won or lost everything, or was not judged.
     """
     found: dict[str, float | None] = {reference: at}
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
-            raise ValueError(f"a win rate is from 0 to 1, not {rate}")
+            raise ValueError(f"a win rate must be from 0 to 1, not {rate}")
         found[name] = at - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
     return found
 
 
 def win_probability(rating: float, other: float) -> float:
-    """The chance that a system of one rating beats another (ToG-3, appendix F.3)."""
+    """Compute the chance that a system of one rating beats another (ToG-3, appendix F.3)."""
     return 1 / (1 + 10 ** ((other - rating) / 400))
 
 
@@ -141,7 +139,7 @@ _OTHER: Mapping[str, Winner] = {"first": "second", "second": "first", "tie": "ti
 
 
 def _prompt(prompts: Prompts, pair: Pair, dimension: str, swapped: bool) -> Prompt:
-    first, second = (text.strip() or NOTHING for text in (pair.first, pair.second))
+    first, second = (text.strip() or NO_RESPONSE for text in (pair.first, pair.second))
     if swapped:
         first, second = second, first
     messages = prompts.render("judge/pairwise", question=pair.question, first=first, second=second, dimension=dimension)
@@ -149,5 +147,5 @@ def _prompt(prompts: Prompts, pair: Pair, dimension: str, swapped: bool) -> Prom
 
 
 def _read(text: str) -> Reading[str]:
-    said = read_choice(text, options=_CHOICES)
-    return Reading(None if said.value is None else said.value.lower(), said.repaired, said.problem)
+    choice = read_choice(text, options=_CHOICES)
+    return Reading(None if choice.value is None else choice.value.lower(), choice.repaired, choice.problem)

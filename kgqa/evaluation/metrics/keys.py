@@ -1,8 +1,8 @@
-"""Answers and gold answers as keys that can be compared: entities by id, everything else by value.
+"""Comparison keys of answers and gold answers: entities by id, everything else by value.
 
-A gold answer with an id is right for that entity only. One without an id is a number, a date, or a name: numbers and
-dates compare by value (`1996.0` is `1996`, `1945-04-30T00:00:00Z` is `1945-04-30`), names by `spelling`. A year by
-itself is the number it is written as.
+A gold answer with an id matches that entity only. One without an id is a number, a date, or a name: numbers and dates
+compare by value (`1996.0` = `1996`, `1945-04-30T00:00:00Z` = `1945-04-30`), names by `spelling`. A lone year is a
+number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.model import Literal, Named
 
 Key = tuple[str, str]
-"""`("id", an id as gold has it, or an IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
+"""`("id", an id as in the gold answer, or an IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
 
 MAX_NUMBER_CHARS = 400
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -62,7 +62,7 @@ _SIGN = re.compile(
 
 
 def gold_keys(gold: Iterable[GoldAnswer]) -> frozenset[Key]:
-    """The keys of gold answers: the id where there is one, else the value, or what the text says."""
+    """Return the keys of gold answers: the id if there is one, else the value."""
     return frozenset(map(_gold_key, gold))
 
 
@@ -73,9 +73,9 @@ def _gold_key(answer: GoldAnswer) -> Key:
 
 
 def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
-    """The aliases of gold answers that are known by name, each as a key with the key of its answer.
+    """Map the aliases of gold answers without id, as keys, to the keys of their answers.
 
-    An alias that is another gold answer's own name stays that answer's; one that two share belongs to the first.
+    An alias that is the name of another gold answer is left out; one that two answers share belongs to the first.
     """
     known = list(gold)
     own = gold_keys(known)
@@ -90,24 +90,24 @@ def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
 def answer_keys(
     answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None
 ) -> frozenset[Key]:
-    """The keys of answers, to be compared with these gold keys.
+    """Return the keys of answers, for comparison with these gold keys.
 
-    An entity whose id or IRI is among the gold ids gets that key; one whose name is among the gold names, for gold
-    without ids, gets that; any other its IRI, which is no gold key. Two entities of one name are one answer then.
+    An entity whose id or IRI is a gold id gets that key; one whose name is the name of a gold answer without id gets
+    the name; any other gets its IRI, which is no gold key. So two entities of the same name may be one answer.
 
     Args:
-        aliases: what `alias_keys` gave, where an answer may go by another name.
+        aliases: from `alias_keys`, to accept aliases.
     """
     return frozenset(ordered_keys(answers, gold, aliases))
 
 
 def ordered_keys(answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None) -> list[Key]:
-    """As `answer_keys`, each once, in the order of the answers."""
+    """Return distinct keys as `answer_keys` does, in the order of the answers."""
     return list(dict.fromkeys(_answer_key(answer, gold, aliases or {}) for answer in answers))
 
 
 def needs_names(gold: frozenset[Key]) -> bool:
-    """Whether an entity can be right by its name: some gold answer has no id."""
+    """Whether an entity may match by name, because a gold answer has no id."""
     return any(kind != "id" for kind, _ in gold)
 
 
@@ -125,7 +125,7 @@ def _answer_key(answer: Named, gold: frozenset[Key], aliases: Mapping[Key, Key])
 
 
 def literal_key(literal: Literal) -> Key:
-    """The value of a literal: by its datatype where that is a number's or a year's, else by its text."""
+    """Return the key of a literal: by its datatype if that is a number or year, else by its text."""
     text = literal.value.strip()
     if literal.datatype in _NUMERIC:
         year = _YEAR.fullmatch(text) if literal.datatype == _XSD + "gYear" else None
@@ -134,7 +134,7 @@ def literal_key(literal: Literal) -> Key:
 
 
 def text_key(text: str) -> Key:
-    """What a text without a datatype stands for: a number, a date, or a name."""
+    """Return the key of a text without datatype: a number, a date, or a name."""
     text = text.strip()
     if len(text) <= MAX_NUMBER_CHARS and text.isascii():
         if _NUMBER.fullmatch(text) and (number := _number(text.replace(",", ""))):
@@ -152,7 +152,7 @@ def _number(text: str) -> Key | None:
     except InvalidOperation:
         return None
     if not number.is_finite() or abs(number.adjusted()) > 9999:
-        return None  # NaN equals nothing, not even itself; as a name it does
+        return None  # as a number, NaN would not equal itself
     sign, digits, exponent = number.as_tuple()
     bare = "".join(map(str, digits)).lstrip("0")
     short = bare.rstrip("0")
@@ -162,7 +162,7 @@ def _number(text: str) -> Key | None:
 
 
 def _date(text: str) -> Key | None:
-    """A day or a month; the time only where it is not midnight, which is how days are written as times."""
+    """Return the key of a day, month or time; midnight counts as no time, because days are written so."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None
@@ -179,14 +179,15 @@ def _date(text: str) -> Key | None:
 
 
 def _name(text: str) -> Key:
-    """A name; one without a letter or digit, of which nothing would be left, as it stands."""
+    """Return the key of a name; one without any letter or digit is compared as it is written."""
     return "name", spelling(text) or text.casefold()
 
 
 def spelling(text: str) -> str:
-    """A name as it is compared: compatibility forms folded, accents off, lower case, words only, and unlike
-    `words.normalise` with what tells two names apart: vowel signs of scripts that write vowels so, and signs that end a
-    word or belong to a number (`C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`).
+    """Normalise a name for comparison: compatibility forms folded, no accents, lower case, words only.
+
+    Unlike `words.normalise` this keeps vowel signs of scripts that have them, and signs that end a word or belong to a
+    number: `C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`.
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(c for c in folded if not _is_accent(c))
@@ -200,8 +201,9 @@ def _kept(match: re.Match[str]) -> str:
 
 
 def _is_accent(char: str) -> bool:
-    """A mark that a name is also written without: accents, points of Hebrew and Arabic, variants of a character; by its
-    combining class no vowel sign, voicing mark or the like.
+    """Whether a mark is optional in names, by its combining class: accents, Hebrew and Arabic points, variants.
+
+    Vowel signs and voicing marks are not.
     """
     place = unicodedata.combining(char)
     return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

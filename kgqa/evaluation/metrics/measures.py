@@ -1,7 +1,7 @@
-"""How right answers are: Hit@1, precision, recall, F1 and exact match on sets, and their means with intervals.
+"""Hit@1, precision, recall, F1 and exact match on sets of answers, and their means with intervals.
 
-The answers of one question are the ends of one path: none of them comes first, they tie. So Hit@1 is what a fair
-draw among them would score on average, the share of them that is right.
+The answers of a question are the ends of one path and therefore tie. Hit@1 is the expected score of a fair draw among
+them: the share that is right.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ class Score:
 
 
 def hit_at_1(tied: AbstractSet[Any], gold: AbstractSet[Any]) -> float:
-    """The chance that one of the answers that tie for the first place, drawn fairly, is right; 0 without any."""
+    """Compute the chance that one of the tied answers, drawn fairly, is right; 0 without answers."""
     return len(tied & gold) / len(tied) if tied else 0.0
 
 
 def reciprocal_rank(answers: int, right: int) -> float:
-    """What 1 / (place of the first right answer) is on average, where `right` of so many answers are, all tied and
-    drawn in a fair order; 0 where none is right.
+    """Compute the expected reciprocal rank of the first right answer if `right` of `answers` tied ones are right.
+
+    The order is a fair draw; 0 if none is right.
     """
     total, wrong_so_far = 0.0, 1.0
     for place in range(1, answers - right + 2) if right else ():
@@ -55,10 +56,10 @@ def reciprocal_rank(answers: int, right: int) -> float:
 
 
 def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
-    """Compare a set of answers, all of which tie, with the gold answers. No answers score 0 throughout.
+    """Compare a set of tied answers with the gold answers. Without answers every metric is 0.
 
     Raises:
-        ValueError: there are no gold answers, so nothing is right or wrong.
+        ValueError: there are no gold answers.
     """
     if not gold:
         raise ValueError("a question without gold answers cannot be scored")
@@ -74,19 +75,19 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 
 
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
-    """The score of an Answer against gold answers, by id, value or name as `keys` has it.
+    """Score an Answer against gold answers, by id, value or name (see `keys`).
 
-    What a model answered from its own knowledge has no ids: it is compared by name, which is kinder than by id.
+    Answers from a model's memory have no ids and are compared by name, which is more lenient.
     """
     wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)
 
 
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
-    """Gold answers as an answer of this grounding can be compared with them: those of a model, by name.
+    """Return gold answers in the form for answers of this grounding: without ids for those of a model.
 
     Args:
-        aliases: a gold answer that has other names only goes by the first of them.
+        aliases: a gold answer without a name gets its first alias as name.
     """
     return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
 
@@ -99,7 +100,7 @@ def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean of n values and its 95% interval; all nan of nothing, the interval nan of one value."""
+    """A mean of n values with its 95% interval; all nan for n = 0, the interval nan for n = 1."""
 
     value: float
     n: int
@@ -108,13 +109,13 @@ class Mean:
 
 
 def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int = 0) -> Mean:
-    """The mean of values from 0 to 1.
+    """Compute the mean of values from 0 to 1.
 
     Args:
         interval: `bootstrap`: percentiles of the means of `RESAMPLES` resamples; `normal`: 1.96 standard errors
-            to both sides, within 0 and 1. Where all values are equal both shrink to that value, whatever n is.
+            to both sides, within 0 and 1. If all values are equal both shrink to that value, for any n.
     """
-    data = np.sort(np.asarray(values, dtype=float))  # the order the questions came in makes no difference
+    data = np.sort(np.asarray(values, dtype=float))  # the order of the questions must not matter
     if not data.size:
         return Mean(math.nan, 0, math.nan, math.nan)
     centre = float(data.mean())
@@ -129,21 +130,18 @@ def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int
 
 
 def resampled_means(data: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The means of `RESAMPLES` resamples of the data, with replacement, each as long as the data."""
+    """Compute the means of `RESAMPLES` resamples of the data, with replacement, each as long as the data."""
     values, counts = np.unique(data, return_counts=True)
     if values.size <= DISTINCT:
-        # how often each value is drawn is multinomial: the same draw, without one for every question
-        return generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size
+        # the counts of each value are multinomial: the same distribution, without a draw per question
+        return np.asarray(generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size)
     # one resample at a time: n may be tens of thousands
     return np.array([data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)])
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question that was asked: how right the answer is, what became of it, and where it was lost.
-
-    `hops` is None where nobody says; `loss` is empty where it was not looked for.
-    """
+    """A question that was asked, with its score; `hops`: None if unknown; `loss`: empty if not analysed."""
 
     id: str
     dataset: str
@@ -166,8 +164,10 @@ METRICS: Mapping[str, Callable[[Outcome], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over outcomes. `reproduced`: share of the answered whose query gives exactly the answers when it is
-    run again, nan where none was answered; `seconds`: mean wall time of a question.
+    """Means over n outcomes.
+
+    `reproduced`: share of answered questions whose query returns exactly the answers when it is run again, nan if none
+    was answered; `seconds`: mean wall time per question.
     """
 
     n: int
@@ -178,7 +178,7 @@ class Summary:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data: `n`, each metric as a number, `intervals` by metric, and the rest."""
+        """Return plain data: `n`, each metric as a number, `intervals` by metric, and the other fields."""
         found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
         found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
         found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}
@@ -186,7 +186,7 @@ class Summary:
 
 
 def summarise(outcomes: Sequence[Outcome], *, interval: Interval = "bootstrap") -> Summary:
-    """Every metric over all outcomes; statuses and losses by how often."""
+    """Summarise outcomes; statuses and losses are sorted by frequency."""
     answered = [outcome for outcome in outcomes if outcome.status == "answered"]
     exact = sum(outcome.query_class == "exact" for outcome in answered)
     return Summary(
@@ -200,7 +200,7 @@ def summarise(outcomes: Sequence[Outcome], *, interval: Interval = "bootstrap") 
 
 
 def by_group(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> dict[str, list[Outcome]]:
-    """Outcomes by what `group` calls them, in the order of the names."""
+    """Group outcomes by name, in the order of the names."""
     found: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         found.setdefault(group(outcome), []).append(outcome)
@@ -208,7 +208,7 @@ def by_group(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> di
 
 
 def dataset_and_hop(outcome: Outcome) -> str:
-    """`webqsp_test, 2 hops`, or the data set alone where the hops are not known."""
+    """Return `webqsp_test, 2 hops`, or the data set alone if the hops are unknown."""
     if outcome.hops is None:
         return outcome.dataset
     return f"{outcome.dataset}, {outcome.hops} hop{'s' if outcome.hops > 1 else ''}"

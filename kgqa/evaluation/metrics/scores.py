@@ -1,5 +1,7 @@
-"""Every metric of one answer. Answers are compared as sets of keys: ids first, names where there is no id, never a
-piece of a name; what the field reports beside that, on texts, has names of its own (`tog_em`, `substring_em`, ...).
+"""All metrics of one answer.
+
+Set metrics compare answers as keys: by id, by name where there is no id, never by a piece of a name. Metrics of the
+field that compare texts have their own names (`tog_em`, `substring_em`, ...).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
-from kgqa.evaluation.metrics.texts import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
+from kgqa.evaluation.metrics.text_metrics import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 
 SET_METRICS = ("hit@1", "hit@any", "precision", "recall", "f1", "em", "mrr")
@@ -31,21 +33,19 @@ Reading = Sequence[GoldAnswer]
 def score_record(
     answer: Mapping[str, Any], readings: Sequence[Reading], *, aliases: bool = False, ordered: bool = False
 ) -> dict[str, float]:
-    """Every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
+    """Compute every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
 
-    The set metrics are those of the reading with the best F1. The text metrics compare all answers, joined by commas,
-    with every gold answer of every reading. An answer without a name or value matches nothing; a question that failed
-    scores 0 throughout.
+    Set metrics are those of the reading with the best F1. Text metrics compare all answers, joined by commas, with
+    every gold answer of every reading. An answer without name and value matches nothing; failed questions score 0.
 
     Args:
         answer: the object of docs/answer-json.md.
-        readings: sets of gold answers. Those that are blank are left out.
-        aliases: another name of a gold answer is as good as its own, where it is compared by name. `tog_em` always
-            takes them, as its origin does.
-        ordered: the first of the answers is meant as the best one; else all tie.
+        readings: sets of gold answers; blank gold answers are left out.
+        aliases: accept aliases of gold answers that are compared by name. `tog_em` always does, as the original.
+        ordered: the answers are ranked, the best first; otherwise they tie.
 
     Returns:
-        Nothing where no gold answer is left: such a question cannot be scored.
+        Scores by metric; empty if no gold answer is left, as the question cannot be scored.
     """
     known = [kept for reading in readings if (kept := _with_content(reading))]
     if not known:
@@ -63,24 +63,24 @@ def score_record(
 def reading_keys(
     answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
 ) -> tuple[list[Key], frozenset[Key]]:
-    """The keys of an answer, each once in its order, and of one reading's gold answers."""
+    """Return the distinct keys of an answer in order, and those of the gold answers of one reading."""
     seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
     gold = gold_keys(seen)
     return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
 
 
 def named_answers(answer: Mapping[str, Any]) -> list[Named]:
-    """The answers of an answer object as entities and literals."""
+    """Convert the answers of an answer object to entities and literals."""
     return list(map(_named, answer.get("answers") or ()))
 
 
 def answer_texts(answer: Mapping[str, Any]) -> list[str]:
-    """What a reader sees of each answer: its name, value or id."""
+    """Return the name, value or id of each answer."""
     return [str(each.get("name") or each.get("value") or each.get("id") or "") for each in answer.get("answers") or ()]
 
 
 def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
-    """The names of gold answers, ids where they have none, each once."""
+    """Return the distinct names of gold answers, ids if they have none."""
     found: list[str] = []
     for reading in readings:
         for gold in reading:
@@ -89,20 +89,20 @@ def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
 
 
 def text_scores(texts: Sequence[str], readings: Sequence[Reading], *, aliases: bool = False) -> dict[str, float]:
-    """The metrics of `TEXT_METRICS`."""
-    said = ", ".join(texts)
+    """Compute the metrics of `TEXT_METRICS`."""
+    prediction = ", ".join(texts)
     every = gold_texts(readings, aliases=True)
     gold = every if aliases else gold_texts(readings, aliases=False)
     lists = [", ".join(each.name or each.id for each in reading) for reading in readings if len(reading) > 1]
-    passed, suspect = tog_match(said, every), tog_suspect(said, every)
-    f1, recall = rouge_l(said, [*gold, *lists])
+    passed, suspect = tog_match(prediction, every), tog_suspect(prediction, every)
+    f1, recall = rouge_l(prediction, [*gold, *lists])
     return {
         "tog_em": float(passed),
         "tog_em_suspect": float(suspect),
         "tog_em_sound": float(passed and not suspect),
-        "substring_em": float(substring_em(said, gold)),
-        "sub_em": float(sub_em(said, gold)),
-        "token_f1": token_f1(said, [*gold, *lists]),
+        "substring_em": float(substring_em(prediction, gold)),
+        "sub_em": float(sub_em(prediction, gold)),
+        "token_f1": token_f1(prediction, [*gold, *lists]),
         "rouge_l": f1,
         "rouge_l_recall": recall,
     }

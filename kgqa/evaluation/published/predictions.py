@@ -1,11 +1,11 @@
-"""Reads what other systems publish of their answers, in the shape they write it, and our own predictions.jsonl.
+"""Reading of published predictions in the formats of other systems, and of our own predictions.jsonl.
 
-tog      {question, results}: the reply as text, the answer in braces (Think-on-Graph)
-pog      {question, results}: a JSON text, its answer under A, Answer (Plan-on-Graph)
+tog      {question, results}: the reply as text, with the answer in braces (Think-on-Graph)
+pog      {question, results}: a JSON text with the answer under A, Answer (Plan-on-Graph)
 aog      {question, ground_truth, Answer, correct}
-rog      {id, question, prediction, ground_truth}: one answer a line or a list, the best first (Reasoning on Graphs);
-         or {prediction, ground_paths}: relation paths, which are compared as answers are
-gnn-rag  as rog
+rog      {id, question, prediction, ground_truth}: an answer per line or a list, the best first (Reasoning on Graphs);
+         or {prediction, ground_paths}: relation paths, which are compared like answers
+gnn-rag  like rog
 kgqa     a line of predictions.jsonl, or of `kgqa ask --json`
 """
 
@@ -31,17 +31,17 @@ Readings = tuple[tuple[GoldAnswer, ...], ...]
 
 
 class PublishedError(KgqaError):
-    """A file of predictions cannot be read. The message names the line and what was expected there."""
+    """A file of predictions cannot be read or scored. The message names the line and what was expected."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """One prediction.
+class Prediction:
+    """A published prediction for one question.
 
-    `raw` is what the project's own scorer looks at; `texts` the answers in it, `ordered` if the first is meant as the
-    best; `parts` the same read as a list, where it is prose. `readings` are gold answers, and `verdict` right or wrong,
-    where the file says so. `answer` is our own answer object, where it is one; `evidence` what leads to the right answer,
-    where the data set says so.
+    `raw`: what the official scorer reads; `texts`: the answers in it, best first if `ordered`; `parts`: the answers if
+    prose is read as a list; `readings`: gold answers in the file; `verdict`: right or wrong according to the file;
+    `answer`: our own answer object, for the format kgqa; `evidence`: passages that support the right answer, from the
+    data set.
     """
 
     id: str
@@ -56,17 +56,18 @@ class Published:
     evidence: tuple[str, ...] = ()
 
     def objects(self) -> list[Mapping[str, Any]]:
-        """The answer objects that this may be read as: one, or two where prose may be a list."""
+        """Return the answer objects that the prediction may be read as: two where prose may be a list, else one."""
         if self.answer is not None:
             return [self.answer]
-        return [_said(texts) for texts in dict.fromkeys((self.texts, self.parts or self.texts))]
+        return [_model_answer(texts) for texts in dict.fromkeys((self.texts, self.parts or self.texts))]
 
 
-def read_published(file: Path, format: str) -> Iterator[Published]:
-    """The predictions of a file: a JSON object a line, or one array of them; gzipped if its name ends in .gz.
+def read_published(file: Path, format: str) -> Iterator[Prediction]:
+    """Yield the predictions of a file: a JSON object per line, or one array; gzipped if the name ends in .gz.
 
     Raises:
-        PublishedError: a line is not of this format. QuestionFileError: the file cannot be read.
+        PublishedError: a line does not have this format.
+        QuestionFileError: the file cannot be read.
     """
     read = FORMATS[format]
     empty = True
@@ -75,12 +76,12 @@ def read_published(file: Path, format: str) -> Iterator[Published]:
         try:
             yield read(data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            said = f"has no {error}" if isinstance(error, KeyError) else str(error)
+            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise PublishedError(
-                f"{place} is no prediction of format {format}: {said}. See kgqa score --help."
+                f"{place} is not a prediction of format {format}: {reason}. For the formats see: kgqa score --help"
             ) from error
     if empty:
-        raise PublishedError(f"{file} has no prediction in it.")
+        raise PublishedError(f"{file} contains no prediction.")
 
 
 def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -92,7 +93,7 @@ def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             size += len(line)
             if size > MAX_ARRAY_BYTES:
                 raise PublishedError(
-                    f"{file} is an array of more than {MAX_ARRAY_BYTES:,} bytes: write an object a line."
+                    f"{file} is an array of more than {MAX_ARRAY_BYTES:,} bytes. Write one object per line instead."
                 )
             array.append(line)
             continue
@@ -102,14 +103,14 @@ def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         found = _json(b"".join(array), str(file))
         for number, each in enumerate(found, 1):
             if not isinstance(each, dict):
-                raise PublishedError(f"{file}, entry {number} is no JSON object.")
+                raise PublishedError(f"{file}, entry {number} is not a JSON object.")
             yield f"{file}, entry {number}", each
 
 
 def _object(line: bytes, place: str) -> dict[str, Any]:
     data = _json(line, place)
     if not isinstance(data, dict):
-        raise PublishedError(f"{place} is no JSON object.")
+        raise PublishedError(f"{place} is not a JSON object.")
     return data
 
 
@@ -117,28 +118,28 @@ def _json(data: bytes, place: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise PublishedError(f"{place} is no JSON: {error}.") from None
+        raise PublishedError(f"{place} is not JSON: {error}.") from None
 
 
-def _tog(data: Mapping[str, Any]) -> Published:
+def _tog(data: Mapping[str, Any]) -> Prediction:
     raw = _text(data["results"])
     read = read_answers(raw).value
     texts = (raw.strip(),) if read is None else read
-    return Published(_ident(data), _question(data), raw, texts, _as_list(texts))
+    return Prediction(_ident(data), _question(data), raw, texts, _as_list(texts))
 
 
-def _pog(data: Mapping[str, Any]) -> Published:
+def _pog(data: Mapping[str, Any]) -> Prediction:
     reply = data["results"] if isinstance(data["results"], dict) else read_json(_text(data["results"]))[0]
     inner = reply.get("A") if isinstance(reply, dict) else None
-    said = inner.get("Answer") if isinstance(inner, dict) else None
-    texts = tuple(str(each) for each in said) if isinstance(said, list) else () if said is None else (str(said),)
-    return Published(_ident(data), _question(data), ", ".join(texts), texts, _as_list(texts))
+    given = inner.get("Answer") if isinstance(inner, dict) else None
+    texts = tuple(str(each) for each in given) if isinstance(given, list) else () if given is None else (str(given),)
+    return Prediction(_ident(data), _question(data), ", ".join(texts), texts, _as_list(texts))
 
 
-def _aog(data: Mapping[str, Any]) -> Published:
+def _aog(data: Mapping[str, Any]) -> Prediction:
     raw = "" if data["Answer"] is None else str(data["Answer"])
     verdict = data.get("correct")
-    return Published(
+    return Prediction(
         _ident(data),
         _question(data),
         raw,
@@ -149,14 +150,16 @@ def _aog(data: Mapping[str, Any]) -> Published:
     )
 
 
-def _rog(data: Mapping[str, Any]) -> Published:
-    said = data["prediction"]
-    paths = isinstance(said, list) and "ground_paths" in data
+def _rog(data: Mapping[str, Any]) -> Prediction:
+    given = data["prediction"]
+    paths = isinstance(given, list) and "ground_paths" in data
     lines = (
-        [_path(each) if paths else _text(each) for each in said] if isinstance(said, list) else _text(said).split("\n")
+        [_path(each) if paths else _text(each) for each in given]
+        if isinstance(given, list)
+        else _text(given).split("\n")
     )
     gold = [_path(each) for each in data["ground_paths"]] if paths else data.get("ground_truth")
-    return Published(
+    return Prediction(
         _ident(data),
         _question(data),
         "\n".join(lines),
@@ -166,24 +169,24 @@ def _rog(data: Mapping[str, Any]) -> Published:
     )
 
 
-def _kgqa(data: Mapping[str, Any]) -> Published:
+def _kgqa(data: Mapping[str, Any]) -> Prediction:
     if "answer" in data and "answers" in data:
         record = read_record(data)
-        return Published(record.id, record.text, "", answer=_answered(record.answer), readings=record.readings)
+        return Prediction(record.id, record.text, "", answer=_answered(record.answer), readings=record.readings)
     if not isinstance(data.get("answers"), list) or "status" not in data:
-        raise ValueError("neither a line of predictions.jsonl nor an answer of kgqa ask --json")
-    return Published(_ident(data), _question(data), "", answer=_answered(data))
+        raise ValueError("it is neither a line of predictions.jsonl nor an answer of kgqa ask --json")
+    return Prediction(_ident(data), _question(data), "", answer=_answered(data))
 
 
 def _answered(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer object. Raises ValueError where its answers are none."""
+    """Return an answer object; raise ValueError if its answers are malformed."""
     given = answer.get("answers") or []
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise ValueError('"answers" must be a list of objects')
     return answer
 
 
-FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Published]] = {
+FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Prediction]] = {
     "pog": _pog,
     "tog": _tog,
     "rog": _rog,
@@ -193,14 +196,14 @@ FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Published]] = {
 }
 
 
-def _said(texts: tuple[str, ...]) -> dict[str, Any]:
-    """An answer object of names that a model said."""
+def _model_answer(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Build an answer object from names given by a model."""
     answers = [{"id": None, "name": text, "value": text, "datatype": ""} for text in texts]
     return {"status": "answered" if texts else "no_answer", "grounding": "model", "answers": answers}
 
 
 def _as_list(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of "A, B and C", where there is one text and it has several."""
+    """Split a single text such as "A, B and C"; empty if it has one part."""
     parts = tuple(part for part in _PARTS.split(texts[0]) if part.strip(" .")) if len(texts) == 1 else ()
     return parts if len(parts) > 1 else ()
 

@@ -1,11 +1,9 @@
-"""Scores published predictions under our rules, beside what each project's own scorer gives, and says line by line
-what makes the difference.
+"""Scores of published predictions by our metrics and by each project's own, with the reasons for the differences.
 
-Own scorers, by their definitions (computed here, not copied): Think-on-Graph and those that took its evaluation over
-call it EM when prediction and gold answer are substrings of each other, either way, after stripping blanks and case;
-Think-on-Graph reads the first braces of the reply. RoG and GNN-RAG: Hit, some gold answer is a substring of all lines
-together; Hit@1, of the first line; accuracy, the share of gold answers so found; F1 of those found over the lines and
-over the gold answers.
+The projects' own metrics, reimplemented from their definitions: EM of Think-on-Graph and its successors holds if
+prediction or gold answer is a substring of the other, ignoring blanks and case; Think-on-Graph reads the first braces
+of the reply. RoG and GNN-RAG: Hit holds if a gold answer is a substring of all lines together, Hit@1 of the first
+line; accuracy is the share of gold answers found so; F1 is taken over the lines and the gold answers.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, TEXT_METRICS, gold_texts, score_record
-from kgqa.evaluation.metrics.texts import tog_clean, tog_match, tog_suspect
-from kgqa.evaluation.published.predictions import Published, Readings
+from kgqa.evaluation.metrics.text_metrics import tog_clean, tog_match, tog_suspect
+from kgqa.evaluation.published.predictions import Prediction, Readings
 from kgqa.words import normalise
 
 OwnScorer = Callable[[str, Sequence[str]], float]
@@ -30,25 +28,25 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def rog_clean(text: str) -> str:
-    """Text as RoG compares it: lower case, no ASCII punctuation, no articles, single blanks."""
+    """Normalise text as RoG does: lower case, no ASCII punctuation, no articles, single blanks."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def _first_braces(reply: str) -> str:
-    """What Think-on-Graph's evaluation reads: between the first brace and the first closing one, else everything."""
+    """Return what Think-on-Graph's evaluation reads: the text in the first braces, else everything."""
     return reply[reply.find("{") + 1 : reply.find("}")] if "{" in reply else reply
 
 
 def _found(text: str, gold: Sequence[str]) -> int:
-    said = rog_clean(text)
-    return sum(rog_clean(each) in said for each in gold)
+    normalised = rog_clean(text)
+    return sum(rog_clean(each) in normalised for each in gold)
 
 
 def _lines_f1(raw: str, gold: Sequence[str]) -> float:
     lines = raw.split("\n")
     found = _found(" ".join(lines), gold)
     precision, recall = found / len(lines), found / len(gold)
-    # a line that holds two gold answers counts twice: this is no share, and may be above 1
+    # a line with two gold answers counts twice, so this may exceed 1
     return 2 * precision * recall / (precision + recall) if found else 0.0
 
 
@@ -68,12 +66,12 @@ OWN_SCORERS: Mapping[str, Mapping[str, OwnScorer]] = {
     "kgqa": {},
 }
 COUNTERPARTS = {"EM": "hit@any", "Hit": "hit@any", "Hit@1": "hit@1", "Accuracy": "recall", "F1": "f1"}
-"""Which of ours measures, by equality, what theirs measures by substrings."""
+"""Our metric, by equality, for each of their metrics by substrings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one metric is not the other: in how many questions, and by how many points of the mean together."""
+    """A reason why two metrics differ: in how many questions, and by how many points of the mean."""
 
     theirs: str
     ours: str
@@ -83,11 +81,12 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Rescored:
-    """Both sides of a file. `unmatched`: predictions of questions that are not in the data set; `unanswered`:
-    questions of the data set without a prediction, which count only if asked for; `repeated`: earlier predictions of
-    the same id, of which the last counts; `lists`: predictions in prose that scored better read as a list;
-    `constants`: the own metric of these gold answers for predictions that say nothing.
+class Rescoring:
+    """The scores of a file by our metrics (`ours`) and by the project's own (`theirs`).
+
+    `unmatched`: predictions whose question is not in the data set; `unanswered`: questions of the data set without a
+    prediction; `repeated`: predictions replaced by a later one of the same id; `without_gold`: predictions without gold
+    answers; `lists`: predictions in prose that score better as a list; `constants`: tog_em of constant answers.
     """
 
     n: int
@@ -104,7 +103,7 @@ class Rescored:
 
 @dataclass(frozen=True)
 class _Row:
-    published: Published
+    published: Prediction
     readings: Readings
     ours: Mapping[str, float]
     with_aliases: Mapping[str, float]
@@ -113,20 +112,21 @@ class _Row:
 
 
 def rescore(
-    predictions: Iterable[Published],
+    predictions: Iterable[Prediction],
     format: str,
     questions: Sequence[GoldQuestion] | None = None,
     *,
     aliases: bool = False,
     count_missing: bool = False,
-) -> Rescored:
-    """Score predictions against the gold answers of a data set, or those that their file carries.
+) -> Rescoring:
+    """Score predictions against the gold answers of a data set, or those in the file of predictions.
 
-    The own scorers take the file's gold answers where it has some, and names with aliases as their origins do.
+    The projects' own metrics use the gold answers of the file if there are any, with aliases, as the originals do.
 
     Args:
-        questions: matched by id, else by the question's text.
-        count_missing: questions without a prediction count as wrong; else they are left out, as the projects do.
+        questions: matched by id, else by text.
+        aliases: accept aliases of gold answers.
+        count_missing: questions without a prediction count as wrong; otherwise they are left out, as the projects do.
     """
     pairs, left = match(predictions, questions)
     rows: list[_Row] = []
@@ -140,10 +140,10 @@ def rescore(
         rows.append(row)
         lists += as_list
     for question in left.missing if count_missing else ():
-        empty = Published(question.id, question.text, "", answer={"status": "failed", "answers": []})
+        empty = Prediction(question.id, question.text, "", answer={"status": "failed", "answers": []})
         if scored := _row(empty, _readings(question), format, aliases):
             rows.append(scored[0])
-    return Rescored(
+    return Rescoring(
         n=len(rows),
         ours={name: mean([row.ours[name] for row in rows]) for name in METRIC_NAMES},
         theirs={name: mean([row.theirs[name] for row in rows]) for name in _names(rows)},
@@ -153,13 +153,13 @@ def rescore(
         repeated=left.repeated,
         without_gold=without_gold,
         lists=lists,
-        constants={said: _constant(said, rows) for said in CONSTANTS} if rows else {},
+        constants={text: _constant(text, rows) for text in CONSTANTS} if rows else {},
     )
 
 
 @dataclass(frozen=True)
-class Left:
-    """What was left out when predictions were matched with questions."""
+class Matching:
+    """What was left out when predictions were matched with questions; see Rescoring."""
 
     unmatched: int
     missing: Sequence[GoldQuestion]
@@ -167,59 +167,60 @@ class Left:
 
 
 def match(
-    predictions: Iterable[Published], questions: Sequence[GoldQuestion] | None
-) -> tuple[list[tuple[Published, Readings]], Left]:
-    """Each prediction with its gold answers: those of its question in the data set, or without one its own. The data set
-    also says what the question is, for which some files have a whole prompt, and what leads to the answer.
+    predictions: Iterable[Prediction], questions: Sequence[GoldQuestion] | None
+) -> tuple[list[tuple[Prediction, Readings]], Matching]:
+    """Pair each prediction with the gold answers of its question in the data set, or with its own without a data set.
+
+    Question text and evidence are taken from the data set, too: some files have a whole prompt as question.
     """
     kept, repeated = _last_of_each(predictions)
     if questions is None:
-        return [(each, each.readings) for each in kept], Left(0, (), repeated)
-    known = _Known(questions)
+        return [(each, each.readings) for each in kept], Matching(0, (), repeated)
+    known = _QuestionIndex(questions)
     found = [(each, question) for each in kept if (question := known.find(each))]
     pairs = [(replace(each, question=q.text, evidence=q.evidence), _readings(q)) for each, q in found]
-    return pairs, Left(len(kept) - len(found), known.rest(), repeated)
+    return pairs, Matching(len(kept) - len(found), known.missing(), repeated)
 
 
 def _readings(question: GoldQuestion) -> Readings:
     return question.parses or (question.answers,)
 
 
-class _Known:
-    """The questions of a data set, by id and by text, and which of them were met."""
+class _QuestionIndex:
+    """The questions of a data set by id and by text, and which of them were found."""
 
     def __init__(self, questions: Sequence[GoldQuestion]) -> None:
         self._all = questions
         self._by_id = {question.id: question for question in questions}
         self._by_text = {normalise(question.text): question for question in questions}
-        self._met: set[str] = set()
+        self._found_ids: set[str] = set()
 
-    def find(self, published: Published) -> GoldQuestion | None:
+    def find(self, published: Prediction) -> GoldQuestion | None:
         found = self._by_id.get(published.id) or self._by_text.get(normalise(published.question))
         if found is not None:
-            self._met.add(found.id)
+            self._found_ids.add(found.id)
         return found
 
-    def rest(self) -> list[GoldQuestion]:
-        return [question for question in self._all if question.id not in self._met]
+    def missing(self) -> list[GoldQuestion]:
+        return [question for question in self._all if question.id not in self._found_ids]
 
 
-def _last_of_each(predictions: Iterable[Published]) -> tuple[list[Published], int]:
-    """Each id once. Without ids every line stands for itself: two questions may have one text."""
-    found: dict[Any, Published] = {}
+def _last_of_each(predictions: Iterable[Prediction]) -> tuple[list[Prediction], int]:
+    """Keep the last prediction of each id; without ids keep all, as two questions may have the same text."""
+    found: dict[Any, Prediction] = {}
     count = 0
     for count, each in enumerate(predictions, 1):
         found[each.id or count] = each
     return list(found.values()), count - len(found)
 
 
-def _row(each: Published, readings: Readings, format: str, aliases: bool) -> tuple[_Row, bool] | None:
-    """None where there are no gold answers. The second is whether prose scored better as a list."""
+def _row(each: Prediction, readings: Readings, format: str, aliases: bool) -> tuple[_Row, bool] | None:
+    """Score one prediction; None without gold answers. The second value: whether prose scored better as a list."""
     scored = [score_record(found, readings, aliases=aliases, ordered=each.ordered) for found in each.objects()]
     if not scored[0]:
         return None
     best = max(scored, key=lambda found: found["f1"])
-    # the metrics on texts are those of the whole text
+    # text metrics always use the whole text
     ours = {**best, **{name: scored[0][name] for name in TEXT_METRICS}}
     widest = [score_record(found, readings, aliases=True, ordered=each.ordered) for found in each.objects()]
     gold = gold_texts(each.readings or readings, aliases=True)
@@ -242,24 +243,31 @@ def _names_of(readings: Readings) -> set[str]:
     return {normalise(text) for text in gold_texts(readings, aliases=False)}
 
 
-def _constant(said: str, rows: Sequence[_Row]) -> float:
-    return sum(tog_match(said, gold_texts(row.readings, aliases=True)) for row in rows) / len(rows)
+def _constant(text: str, rows: Sequence[_Row]) -> float:
+    return sum(tog_match(text, gold_texts(row.readings, aliases=True)) for row in rows) / len(rows)
 
 
-# ---- line by line ----
+# ---- reasons for differences ----
 
 
 def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
-    """The bridges from each of their metrics to ours, and from hit@any to the exact set. Points of one bridge add up
-    to its whole difference.
+    """Explain the difference of each of their metrics to ours, and of hit@any to em.
+
+    The points of all reasons for a pair of metrics add up to their difference.
     """
     found: list[Reason] = []
     for theirs, ours in COUNTERPARTS.items():
         if theirs in OWN_SCORERS[format]:
             pairs = [(row.theirs[theirs], row.ours[ours], row) for row in rows]
-            found += _counted(theirs, ours, pairs, lambda row, t, o: _why(row, t > o, theirs, ours, format))
+            found += _counted(theirs, ours, pairs, _explainer(theirs, ours, format))
     recorded = [(row.theirs["EM as recorded"], row.theirs["EM"], row) for row in rows if "EM as recorded" in row.theirs]
-    found += _counted("EM as recorded", "EM", recorded, lambda row, t, o: _verdict(t > o), of=len(rows))
+    found += _counted(
+        "EM as recorded",
+        "EM",
+        recorded,
+        lambda row, theirs_value, ours_value: _verdict(theirs_value > ours_value),
+        of=len(rows),
+    )
     pairs = [(row.ours["hit@any"], row.ours["em"], row) for row in rows]
     return found + _counted("hit@any", "em", pairs, lambda row, t, o: _incomplete(row))
 
@@ -283,22 +291,26 @@ def _counted(
     return sorted(found, key=lambda each: (each.points, each.reason))
 
 
+def _explainer(theirs: str, ours: str, format: str) -> Callable[[_Row, float, float], str]:
+    return lambda row, their_value, our_value: _why(row, their_value > our_value, theirs, ours, format)
+
+
 def _why(row: _Row, higher: bool, theirs: str, ours: str, format: str) -> str:
-    """Why their metric is higher, or lower, than ours in one question."""
-    said, gold = row.published.raw, gold_texts(row.readings, aliases=True)
+    """Explain why their metric is higher, or lower, than ours for one question."""
+    prediction, gold = row.published.raw, gold_texts(row.readings, aliases=True)
     if not row.same_gold:
-        return "other gold answers in the data set than in the file"
+        return "different gold answers in data set and file"
     if not higher:
         return _why_lower(row, theirs, format)
-    if not said.strip():
+    if not prediction.strip():
         return "empty prediction"
     if row.with_aliases[ours] > row.ours[ours] + 1e-9:
         return "an alias of a gold answer"
-    if any(not each.name for reading in row.readings for each in reading):
-        if not any(each.name and _meets(said, each.name, format) for reading in row.readings for each in reading):
-            return "no gold answer has a name here"
+    names = [each.name for reading in row.readings for each in reading]
+    if not all(names) and not any(name and _matches(prediction, name, format) for name in names):
+        return "no gold answer has a name in the data set"
     if theirs == "EM":
-        return _why_substring(said, gold, format)
+        return _why_substring(prediction, gold, format)
     if theirs == "Hit@1":
         return "substring only: a gold answer is a piece of the first line"
     if theirs == "Hit":
@@ -313,36 +325,38 @@ def _why_lower(row: _Row, theirs: str, format: str) -> str:
         return "spelling (accents, punctuation, numbers, dates)"
     if theirs in ("F1", "Accuracy"):
         lines = [normalise(line) for line in row.published.texts]
-        return "a line that is repeated" if len(set(lines)) < len(lines) else "articles and spelling"
+        return "a repeated line" if len(set(lines)) < len(lines) else "articles and spelling"
     if format == "tog":
         return "the answer is not in the first braces"
     return "spelling (accents, punctuation, numbers, dates)"
 
 
-def _why_substring(said: str, gold: Sequence[str], format: str) -> str:
+def _why_substring(prediction: str, gold: Sequence[str], format: str) -> str:
     if format == "tog":
-        inside = _first_braces(said)
-        if "{" not in said:
+        inside = _first_braces(prediction)
+        if "{" not in prediction:
             return "no braces: the whole reply was searched"
-        said = inside
-    if tog_suspect(said, gold):
+        prediction = inside
+    if tog_suspect(prediction, gold):
         return "substring only: the prediction is empty or too short, or one is a piece of a word of the other"
-    clean = tog_clean(said)
+    clean = tog_clean(prediction)
     if any(tog_clean(each) in clean for each in gold):
         return "substring only: a gold answer is a piece of the prediction"
     return "substring only: the prediction is a piece of a gold answer"
 
 
-def _meets(said: str, name: str, format: str) -> bool:
-    return bool(_found(said, [name])) if format in ("rog", "gnn-rag") else tog_match(said, [name])
+def _matches(prediction: str, name: str, format: str) -> bool:
+    return bool(_found(prediction, [name])) if format in ("rog", "gnn-rag") else tog_match(prediction, [name])
 
 
 def _verdict(higher: bool) -> str:
-    return "said to be right where the names do not meet" if higher else "said to be wrong where the names meet"
+    return (
+        "recorded as right although the names do not match" if higher else "recorded as wrong although the names match"
+    )
 
 
 def _incomplete(row: _Row) -> str:
     missing, wrong = row.ours["recall"] < 1, row.ours["precision"] < 1
     if missing and wrong:
-        return "gold answers are missing, and wrong ones are beside the right"
-    return "gold answers are missing" if missing else "wrong answers beside all the right ones"
+        return "gold answers are missing, and there are wrong answers"
+    return "gold answers are missing" if missing else "wrong answers in addition to all gold answers"

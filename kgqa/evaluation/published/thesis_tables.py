@@ -1,6 +1,6 @@
-"""The tables of the thesis: which runs fill them, and what it prints (Xiang & Wu 2026, tables 5.2 to 5.5).
+"""The tables of the thesis (Xiang & Wu 2026, tables 5.2 to 5.5): the runs that fill them, and the printed figures.
 
-The thesis does not define its EM; so a cell shows three readings of it: ToG's (`tog_em`), Hit@1 and set EM.
+The thesis does not define its EM, so a cell shows three readings of it: ToG's (`tog_em`), Hit@1 and set EM.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kgqa.toml_text import read_toml
 
 MEASURED = ("tog_em", "hit@1", "em")
 SOUND = "tog_em_sound"
-"""`tog_em` without what passes it only for being empty or a piece of a word: shown beside it where that is less."""
+"""`tog_em` without answers that pass it only for being empty or a piece of a word; shown if it is lower."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row: who is asked how, and the printed figures in the order of the columns, in percent."""
+class TableRow:
+    """A row: model, method, settings, and the printed figures in percent, in the order of the columns."""
 
     model: str
     label: str
@@ -35,104 +35,110 @@ class Row:
 
     @property
     def folder(self) -> str:
-        """A name for the folder of its runs."""
+        """Name of the folder of its runs."""
         return f"{_plain(self.model)}-{_plain(self.label)}"
 
 
 @dataclass(frozen=True)
-class Table:
-    """One table. `sample`: questions of each data set; `columns`: data sets."""
+class ThesisTable:
+    """A table; `sample`: questions per data set; `columns`: data sets."""
 
     name: str
     title: str
     sample: int
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True)
 class ModelPlace:
-    """A model of the thesis and where it is to be had; `llm` as for --llm, empty for nowhere."""
+    """A model of the thesis; `llm`: where it is, as for --llm, empty if it is not available."""
 
     title: str
     llm: str = ""
 
 
-def tables() -> dict[str, Table]:
-    """All tables by number."""
+def tables() -> dict[str, ThesisTable]:
+    """Read all tables, by number."""
     data = tomllib.loads((files("kgqa.evaluation.published") / "thesis_tables.toml").read_text(encoding="utf-8"))
     found = {}
     for name, table in data.items():
         rows = tuple(
-            Row(row["model"], row["label"], row["method"], tuple(row["printed"]), row.get("settings", {}))
+            TableRow(row["model"], row["label"], row["method"], tuple(row["printed"]), row.get("settings", {}))
             for row in table["rows"]
         )
-        found[name] = Table(name, table["title"], table["sample"], tuple(table["columns"]), rows)
+        found[name] = ThesisTable(name, table["title"], table["sample"], tuple(table["columns"]), rows)
         for row in rows:
             assert len(row.printed) == len(table["columns"]) and not set(row.settings) - set(BY_KEY), row
     return found
 
 
 def read_models(file: Path) -> dict[str, ModelPlace]:
-    """Where models are, by the names that the tables call them.
+    """Read where models are, by their names in the tables.
 
     Raises:
-        SettingsError: it is no such file, or names a model that no table has.
+        SettingsError: the file cannot be read, or names a model that no table has.
     """
     try:
         data = read_toml(file)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}. See models.toml of the project.") from error
+        raise SettingsError(
+            f"{file} cannot be read: {error}. For an example see models.toml of the project."
+        ) from error
     known = {row.model for table in tables().values() for row in table.rows}
     found = {}
     for name, entry in data.items():
         if name not in known:
-            raise SettingsError(f"{file}: no table has a model {name!r}; they are {', '.join(sorted(known))}.")
+            raise SettingsError(f"{file}: no table has a model {name!r}. Choose from: {', '.join(sorted(known))}")
         if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
-            raise SettingsError(f"{file}: [{name}] holds texts: title and llm.")
+            raise SettingsError(f"{file}: title and llm of [{name}] must be texts.")
         if wrong := set(entry) - {"title", "llm"}:
-            raise SettingsError(f"{file}: [{name}] has {', '.join(sorted(wrong))}; it may have title and llm.")
+            raise SettingsError(
+                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}. Known are title and llm."
+            )
         found[name] = ModelPlace(entry.get("title", name), entry.get("llm", ""))
     return found
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A figure of the thesis beside ours: `measured` each metric from 0 to 1, None where it was not run. `n`: questions."""
+class TableCell:
+    """A printed figure beside ours; `measured`: metrics from 0 to 1, None if not run; `n`: number of questions."""
 
     printed: float
     measured: Mapping[str, float] | None
     n: int = 0
 
 
-def cell_of(printed: float, metrics: Mapping[str, Any]) -> Cell:
-    """A cell from metrics.json; not run where no question is in it."""
+def cell_of(printed: float, metrics: Mapping[str, Any]) -> TableCell:
+    """Build a cell from metrics.json; not run if that has no question."""
     number = int(metrics.get("n", 0) or 0)
     if not number:
-        return Cell(printed, None)
+        return TableCell(printed, None)
     values = metrics.get("scores", {})
     known = {name: values[name]["value"] for name in (*MEASURED, SOUND) if name in values}
     measured = {name: float(value) for name, value in known.items() if value is not None}
-    return Cell(printed, measured or None, number)
+    return TableCell(printed, measured or None, number)
 
 
-def as_text(table: Table, titles: Mapping[str, str], cells: Sequence[Sequence[Cell]]) -> str:
-    """The table for a person: in every cell what is printed, then ours by each reading of EM."""
-    lines = [f"Table {table.name}: {table.title}. Printed | {' / '.join(MEASURED)} of ours, in percent"]
+def as_text(table: ThesisTable, titles: Mapping[str, str], cells: Sequence[Sequence[TableCell]]) -> str:
+    """Format a table: in every cell the printed figure, then ours by each reading of EM."""
+    lines = [f"Table {table.name}: {table.title}. Cells: printed | measured {' / '.join(MEASURED)}, in percent"]
     if any(" sound)" in _shown(cell) for line in cells for cell in line):
-        lines.append("sound: without what passes tog_em only for being empty or a piece of a word")
+        lines.append("sound: without answers that pass tog_em only for being empty or a piece of a word")
     header = ["model", "method", *table.columns]
     body = [
         [titles.get(row.model, row.model), row.label, *(_shown(cell) for cell in line)]
         for row, line in zip(table.rows, cells, strict=True)
     ]
     widths = [max(len(line[place]) for line in [header, *body]) for place in range(len(header))]
-    for line in [header, *body]:
-        lines.append("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
-    return "\n".join(lines)
+    rows = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *body]
+    ]
+    return "\n".join([*lines, *rows])
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: TableCell) -> str:
     if cell.measured is None:
         return f"{cell.printed:.1f} | not run"
     shown = [f"{100 * cell.measured[name]:.1f}" if name in cell.measured else "-" for name in MEASURED]

@@ -1,11 +1,10 @@
-"""Asks the questions of a file one after the other and says how right each answer is, and where it was lost."""
+"""Asking questions one after the other, with a score for each answer and where a right answer was lost."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Literal as OneOf
 
 from kgqa.errors import SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
@@ -13,6 +12,7 @@ from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.measures import Outcome, score_answer
+from kgqa.evaluation.runs.plan import Topics
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask
@@ -20,17 +20,15 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
 from kgqa.training.gold_paths import gold_paths
 
-Topics = OneOf["gold", "linked"]
-
 
 def ask_all(
     questions: Iterable[GoldQuestion], resources: Resources, *, topics: Topics = "gold", losses: bool = False
 ) -> Iterator[tuple[Outcome, Answer]]:
-    """Ask every question and score its answer, as soon as it is there.
+    """Ask every question and yield its score with its answer.
 
     Args:
-        topics: `gold`: the topics of the file are given, except where it has none; `linked`: found in the text.
-        losses: also say where a right answer was lost, which takes a walk over all paths within the depth.
+        topics: `gold` gives the topic entities of the file, if it has any; `linked` finds them in the question.
+        losses: also find out where a right answer was lost, which walks all paths up to the depth.
     """
     for question in questions:
         started = time.perf_counter()
@@ -53,7 +51,7 @@ def ask_all(
 
 
 def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, right: bool) -> Loss:
-    """Where the gold answers of a question were lost, at the depth that the settings allow."""
+    """Find out where the gold answers of a question were lost, up to the depth of the settings."""
     graph, settings = resources.graph, resources.settings
     if right:
         return "right"
@@ -64,15 +62,15 @@ def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, rig
             beam = BeamSettings(depth=settings["explore.depth"], mediator_hop=settings["explore.mediator_hop"])
             reach = exact_paths(graph, topics, gold_keys(question.answers), beam)
     except SchemaError:
-        return "failed"  # an id that is none in this graph
+        return "failed"  # an id that is not valid in this graph
     except StoreError:
-        pass  # then nobody knows
+        pass  # the loss stays unknown
     hops = partial(logical_hops, graph)
     return lost_at(answer, reach, graph.schema, right=False, gold_topics=topics, hops=hops)
 
 
 def hops_of(question: GoldQuestion, graph: KnowledgeGraph) -> int | None:
-    """What the file says, else the hops of the gold query's longest path, a mediator and its exit being one."""
+    """Return the hops given by the file, else those of the longest path of the gold query; a mediator counts none."""
     if question.hops is not None:
         return question.hops
     return max((logical_hops(graph, path) for path in gold_paths(question.row, graph.schema)), default=None)

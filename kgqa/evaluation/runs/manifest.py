@@ -1,4 +1,4 @@
-"""What run.json says: everything that decides the answers, and nothing secret."""
+"""The manifest of a run, run.json: everything that decides the answers, and no secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import Any
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import READERS
-from kgqa.evaluation.runs.asking import Topics
-from kgqa.evaluation.runs.runs import FORMAT, Run, RunError
+from kgqa.evaluation.runs.plan import RunPlan, Selection
+from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model import to_json
@@ -28,50 +27,27 @@ from kgqa.settings_table import BY_KEY
 from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
-LEFT_OUT = ("llm.extra_body", "llm.stages")
-"""Settings that may hold keys: of these only a digest is kept."""
-OF_THE_MACHINE = (
+SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
+"""Settings that may contain keys: only their digest is kept."""
+MACHINE_SETTINGS = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
     *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
     *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb", "graph.load_memory"),
 )
-"""Settings that decide no answer, only where it is found, how fast, and how long somebody waits for it."""
-
-
-PATHS = (
+"""Settings that decide no answer, only where and how fast it is found."""
+PATH_SETTINGS = (
     *("graph.path", "graph.schema", "rank.ranker", "rank.model", "llm.model", "llm.replay", "llm.prompts"),
     "llm.prices",
 )
 """Settings that are paths, or may be."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a run was asked to do, besides its settings."""
-
-    dataset: str
-    topics: Topics = "gold"
-    sample: int | None = None
-    seed: int = 0
-    shard: str = ""
-    concurrency: int = 8
-    losses: bool = False
-    most_cost: float | None = None
-    keep_going: bool = False
-
-
-def manifest_of(
-    plan: Plan, questions: Sequence[GoldQuestion], resources: Resources, *, whole: Sequence[GoldQuestion] = ()
-) -> dict[str, Any]:
-    """The object of run.json. Of a server the triples are counted for it.
-
-    Args:
-        whole: the questions of all parts, where this run is one of them.
-    """
+def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> dict[str, Any]:
+    """Build the object of run.json for a new run. On a server this counts the triples."""
     settings = resources.settings
     graph = graph_id(resources.graph)
     prompts = resources.prompts
-    found = {
+    return {
         "format": FORMAT,
         "id": secrets.token_hex(8),
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -79,31 +55,30 @@ def manifest_of(
         "method": settings["ask.method"],
         "dataset": {
             "source": plan.dataset,
-            "questions": len(questions),
-            "digest": digest_of(questions),
-            "whole": digest_of(whole or questions),
+            "questions": len(selection.questions),
+            "digest": questions_digest(selection.questions),
+            "whole": questions_digest(selection.all_shards),
         },
         "topics": plan.topics,
         "sample": plan.sample,
         "seed": plan.seed,
         "shard": plan.shard,
-        "concurrency": plan.concurrency,
+        "concurrency": plan.in_flight,
         "losses": plan.losses,
-        "most_cost": plan.most_cost,
+        "most_cost": plan.budget,
         "graph": to_json(graph),
         "models": resources.models.described() if resources.models else None,
         "embeddings": resources.encoder.name if resources.encoder else None,
-        "settings": {key: value for key, value in settings.values.items() if key not in LEFT_OUT},
+        "settings": {key: value for key, value in settings.values.items() if key not in SECRET_SETTINGS},
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
-        "secret": {key: _digest(settings[key]) for key in LEFT_OUT if settings[key] is not None},
+        "secret": {key: _digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None},
         "prompts": {name: _digest(prompts.get(name).source) for name in prompts.names()},
         "versions": {"kgqa": __version__, "python": platform.python_version(), **_versions()},
     }
-    return found
 
 
-def digest_of(questions: Sequence[GoldQuestion]) -> str:
-    """Tells question lists apart: ids, texts, topics, gold answers."""
+def questions_digest(questions: Sequence[GoldQuestion]) -> str:
+    """Digest ids, texts, topics and gold answers of a list of questions."""
     whole = hashlib.sha256()
     for question in questions:
         gold = [[[a.id, a.name, a.datatype] for a in reading] for reading in question.parses or (question.answers,)]
@@ -111,11 +86,15 @@ def digest_of(questions: Sequence[GoldQuestion]) -> str:
     return whole.hexdigest()[:32]
 
 
-def plan_of(run: Run) -> Plan:
-    """Raises RunError where run.json is not what a run of this version writes."""
+def plan_of(run: Run) -> RunPlan:
+    """Read the plan of a run.
+
+    Raises:
+        RunError: run.json lacks a part of it.
+    """
     data = run.manifest
     try:
-        return Plan(
+        return RunPlan(
             dataset=_located(run, str(data["dataset"]["source"]), kinds=tuple(READERS)),
             topics=data["topics"],
             sample=data["sample"],
@@ -123,81 +102,86 @@ def plan_of(run: Run) -> Plan:
             shard=data["shard"],
             concurrency=data["concurrency"],
             losses=data["losses"],
-            most_cost=data["most_cost"],
+            budget=data["most_cost"],
         )
     except (KeyError, TypeError) as error:
-        raise RunError(f"{run.folder}/run.json lacks {error}: begin anew with kgqa eval run.") from None
+        raise RunError(f"{run.folder}/run.json lacks {error}. Start anew: kgqa eval run") from None
 
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
-    """The settings of a run, to go on with it: as they were, whatever is set today. What may hold keys comes from the
-    user's own settings, as then, and so does what is `OF_THE_MACHINE`.
+    """Restore the original settings of a run, to resume it.
+
+    `SECRET_SETTINGS` and `MACHINE_SETTINGS` come from the user's present settings instead.
 
     Args:
-        given: from the command line, before anything else.
+        given: settings by key that override all others.
 
     Raises:
-        RunError: what may hold keys is not what it was. SettingsError: see `resolve`.
+        RunError: a secret setting has changed.
+        SettingsError: see `resolve`.
     """
     data = run.manifest
     named = data.get("settings")
     if not isinstance(named, dict):
-        raise RunError(f"{run.folder}/run.json has no settings: begin anew with kgqa eval run.")
-    named = {key: _located(run, value) if key in PATHS else value for key, value in named.items()}
+        raise RunError(f"{run.folder}/run.json has no settings. Start anew: kgqa eval run")
+    named = {key: _located(run, value) if key in PATH_SETTINGS else value for key, value in named.items()}
     old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
-    old = {key: value for key, value in old.items() if key not in LEFT_OUT and value is not None}
+    old = {key: value for key, value in old.items() if key not in SECRET_SETTINGS and value is not None}
     settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
     values, origins = dict(settings.values), dict(settings.origins)
-    for key in set(BY_KEY) & set(named) - {*LEFT_OUT, *OF_THE_MACHINE}:
+    for key in set(BY_KEY) & set(named) - {*SECRET_SETTINGS, *MACHINE_SETTINGS}:
         if given.get(key) is None and not _alike(values[key], named[key]):
             values[key], origins[key] = check(BY_KEY[key], named[key], "run.json"), "run.json"
     settings = Settings(values, origins, settings.local)
     secret = data.get("secret") or {}
-    for key in LEFT_OUT:
+    for key in SECRET_SETTINGS:
         now = _digest(settings[key]) if settings[key] is not None else None
         if now != secret.get(key):
-            raise RunError(f"{key} is not what it was when this run began. Set {BY_KEY[key].variable} to what it was.")
+            raise RunError(f"{key} has changed since this run was created. Set {BY_KEY[key].variable} to its old value")
     return settings
 
 
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
-    """The path in a setting of a run, from where the run was begun if that is not here; else the value as it is.
+    """Make the path in a setting relative to the folder in which the run was created, if that is another one.
 
     Args:
-        kinds: of KIND:PATH.
+        kinds: prefixes of values of the form KIND:PATH.
     """
     base = run.manifest.get("working_folder")
     if not isinstance(value, str) or not isinstance(base, str) or "://" in value or base == os.getcwd():
         return value
     kind, colon, rest = value.partition(":")
-    start, path = (kind + colon, rest.strip()) if colon and kind.strip() in kinds else ("", value.strip())
+    prefix, path = (kind + colon, rest.strip()) if colon and kind.strip() in kinds else ("", value.strip())
     try:
         there = Path(base, path)
-        return f"{start}{there}" if path and not Path(path).is_absolute() and there.exists() else value
+        return f"{prefix}{there}" if path and not Path(path).is_absolute() and there.exists() else value
     except (OSError, ValueError):
         return value
 
 
-def differences(run: Run, plan: Plan, settings: Settings) -> list[str]:
-    """What a run was begun with that is not asked for now: names of settings, and of the plan's. Settings that nobody
-    gave, then or now, are not looked at; `check_same` looks at the questions and the graph.
+def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
+    """Name the settings and parts of the plan in which a run differs from what is requested now.
+
+    Settings that were given neither then nor now are ignored; `check_unchanged` compares questions and graph.
     """
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
-    # what a method or a preset brings along a graph may have overruled
+    # a graph may have overruled the values of a method or a preset
     unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
     now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
-    for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*LEFT_OUT, *OF_THE_MACHINE}):
+    for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*SECRET_SETTINGS, *MACHINE_SETTINGS}):
         if not _alike(without_address(key, settings[key]), without_address(key, named.get(key))):
             found.append(key)
     secret = data.get("secret") or {}
-    return found + [k for k in LEFT_OUT if (None if settings[k] is None else _digest(settings[k])) != secret.get(k)]
+    return found + [
+        k for k in SECRET_SETTINGS if (None if settings[k] is None else _digest(settings[k])) != secret.get(k)
+    ]
 
 
 def without_address(key: str, value: Any) -> Any:
-    """A setting without the address it may have: the same model may be served elsewhere."""
+    """Drop the address from `llm.model`: the same model may be served elsewhere."""
     return str(value).rpartition("#")[2] if key == "llm.model" and value and "#" in str(value) else value
 
 
@@ -205,39 +189,46 @@ def _alike(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
-def check_same(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
-    """Raises RunError where the questions or the graph are not those the run began with; returns what else differs."""
+def check_unchanged(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
+    """Check that questions and graph are the original ones; return messages about other changes.
+
+    Raises:
+        RunError: the questions or the graph have changed.
+    """
     data = run.manifest
-    if data.get("dataset", {}).get("digest") != digest_of(questions):
+    if data.get("dataset", {}).get("digest") != questions_digest(questions):
         raise RunError(
-            f"The questions of {data.get('dataset', {}).get('source')} are not those this run began with: "
-            "begin anew with kgqa eval run."
+            f"The questions of {data.get('dataset', {}).get('source')} have changed since this run was created. "
+            "Start anew: kgqa eval run"
         )
     before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
     if before != now:
         raise RunError(
-            f"The graph is not what it was when this run began (fingerprint {before or 'unknown'}, now "
-            f"{now or 'unknown'}): begin anew with kgqa eval run."
+            f"The graph has changed since this run was created (fingerprint {before or 'unknown'}, now "
+            f"{now or 'unknown'}). Start anew: kgqa eval run"
         )
     notes = []
     prompts = {name: _digest(resources.prompts.get(name).source) for name in resources.prompts.names()}
     if changed := sorted(name for name in prompts if data.get("prompts", {}).get(name) not in (None, prompts[name])):
-        notes.append(f"Prompts have changed since this run began: {', '.join(changed[:5])}.")
+        notes.append(f"Prompts have changed since this run was created: {', '.join(changed[:5])}.")
     if data.get("versions", {}).get("kgqa") != __version__:
-        notes.append(f"This run was begun by kgqa {data.get('versions', {}).get('kgqa')}.")
+        notes.append(f"This run was created by kgqa {data.get('versions', {}).get('kgqa')}; this is {__version__}.")
     return notes
 
 
-def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, spent: float = 0.0) -> dict[str, Any]:
-    """The object of run.json for a run that goes on: as it is, but what `given` settings change is noted, and what
-    predictions cost (USD) that are taken out.
+def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *, spent: float = 0.0) -> dict[str, Any]:
+    """Build the object of run.json for a resumed run.
+
+    Args:
+        given: settings by key; changes are recorded under `changed`.
+        spent: USD that removed predictions had cost.
     """
     found = dict(run.manifest)
     if spent:
         found["forgotten_cost"] = found.get("forgotten_cost", 0.0) + spent
     old = found.get("settings") or {}
     changed = {key: resources.settings[key] for key, value in given.items() if value is not None}
-    changed = {key: value for key, value in changed.items() if key not in OF_THE_MACHINE and value != old.get(key)}
+    changed = {key: value for key, value in changed.items() if key not in MACHINE_SETTINGS and value != old.get(key)}
     if changed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         before = {key: old.get(key) for key in changed}
@@ -248,15 +239,16 @@ def gone_on_with(run: Run, resources: Resources, given: Mapping[str, Any], *, sp
     return found
 
 
-def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
-    """Note in the user's cache that this user began this run, so that its settings may be used again. False where the
-    cache cannot be written.
+def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
+    """Record in the user's cache that this user created a run, so that `resume` trusts its settings.
+
+    Returns False where the cache cannot be written.
     """
     cache = cache_of(settings)
-    path = _own(cache, manifest)
+    path = _ownership_file(cache, manifest)
     if not cache.write_text(path, ""):
         return False
-    with suppress(OSError):  # on the disk before run.json is: nobody could tell whose that is
+    with suppress(OSError):  # synced before run.json is written, which could not be trusted otherwise
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -265,18 +257,19 @@ def remember_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
     return True
 
 
-def is_own(manifest: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether this user began this run, with these settings: a run.json of somebody else could name a server that
-    would be sent this user's key.
+def is_own_run(manifest: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether this user created a run with these settings.
+
+    A run.json of somebody else could name a server that would be sent this user's key.
     """
-    return _own(cache_of(settings), manifest).is_file()
+    return _ownership_file(cache_of(settings), manifest).is_file()
 
 
-def _own(cache: Cache, manifest: Mapping[str, Any]) -> Path:
-    told = {key: manifest.get(key) for key in ("id", "settings", "given", "secret")}
+def _ownership_file(cache: Cache, manifest: Mapping[str, Any]) -> Path:
+    identity = {key: manifest.get(key) for key in ("id", "settings", "given", "secret")}
     if "working_folder" in manifest:
-        told["working_folder"] = manifest["working_folder"]
-    return cache.entry("runs", _digest(told))
+        identity["working_folder"] = manifest["working_folder"]
+    return cache.entry("runs", _digest(identity))
 
 
 def _digest(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Puts the shards of a run together."""
+"""Merging the shards of a run."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.analysis.aggregate import summary_of
-from kgqa.evaluation.runs.manifest import OF_THE_MACHINE, without_address
+from kgqa.evaluation.runs.manifest import MACHINE_SETTINGS, without_address
 from kgqa.evaluation.runs.outages import outage_class, tolerable
-from kgqa.evaluation.runs.run_folder import begun
-from kgqa.evaluation.runs.run_questions import part_of
-from kgqa.evaluation.runs.runs import METRICS, Run, RunError, open_run
+from kgqa.evaluation.runs.plan import parse_shard
+from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
+from kgqa.evaluation.runs.run_folder import create_run
 
-OWN = (
+SHARD_KEYS = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
     "forgotten_cost", "changed", "working_folder",
 )  # fmt: skip
-"""What may differ between the parts of one run; of `graph`, `settings` and `models` only what decides no answer."""
-AT_ONCE = 500
+"""Keys of run.json that may differ between shards; of `graph` and `settings` a part is compared nevertheless."""
+BATCH_RECORDS = 500
 
 
-def merged(folders: Sequence[Path], out: Path) -> Run:
-    """Write one run with the predictions of all, one a question.
+def merge_runs(folders: Sequence[Path], out: Path) -> Run:
+    """Write one run with the predictions of all shards.
 
     Raises:
-        RunError: they are not parts of one run, or a question stands in two of them.
+        RunError: the folders are not all shards of one run, one is not done, or two contain the same question.
     """
     runs = [open_run(folder) for folder in folders]
     first = runs[0]
     for run in runs[1:]:
         if differs := _difference(first.manifest, run.manifest):
-            raise RunError(f"{first.folder} and {run.folder} are no parts of one run: {', '.join(differs)} differ.")
+            raise RunError(f"{first.folder} and {run.folder} are not shards of one run: {', '.join(differs)} differ.")
     _check_whole(runs)
     seen: dict[str, Path] = {}
     for run in runs:
         for record in run.records():
             if record.id in seen:
-                raise RunError(f"{record.id} stands in {seen[record.id]} and in {run.folder}: leave one of them out.")
+                raise RunError(
+                    f"{seen[record.id]} and {run.folder} both contain question {record.id}. Leave one of them out"
+                )
             seen[record.id] = run.folder
     dataset = first.manifest["dataset"]
     manifest: dict[str, Any] = {
@@ -48,53 +50,56 @@ def merged(folders: Sequence[Path], out: Path) -> Run:
         "dataset": {**dataset, "questions": sum(run.questions for run in runs), "digest": dataset.get("whole", "")},
         "forgotten_cost": sum(run.manifest.get("forgotten_cost", 0.0) for run in runs),
     }
-    with begun(out, manifest) as folder:
+    with create_run(out, manifest) as folder:
         for run in runs:
             records = run.records()
-            while some := list(islice(records, AT_ONCE)):
+            while some := list(islice(records, BATCH_RECORDS)):
                 folder.append(some)
-        whole = open_run(out)
-        folder.write(METRICS, summary_of(whole.records()))
-    return whole
+        merged = open_run(out)
+        folder.write(METRICS, summary_of(merged.records()))
+    return merged
 
 
 def _check_whole(runs: Sequence[Run]) -> None:
-    """Raises RunError where parts are missing, or are not done."""
+    """Raise RunError where shards are missing or not done."""
     shards = [str(run.manifest.get("shard") or "") for run in runs]
     if len(runs) > 1 and not all(shards):
         alone = runs[shards.index("")].folder
-        raise RunError(f"{alone} is no part of a run: parts are made with --shard 1/{len(runs)}.")
+        raise RunError(f"{alone} is not a shard. Create shards with: kgqa eval run --shard 1/{len(runs)} ...")
     if all(shards):
-        numbers = {part_of(shard) for shard in shards}
+        numbers = {parse_shard(shard) for shard in shards}
         counts = {count for _, count in numbers}
         missing = sorted({(place, max(counts)) for place in range(1, max(counts) + 1)} - numbers)
         there = ", ".join(sorted(shards))
         if len(counts) > 1:
-            raise RunError(f"These are parts of several runs: {there}.")
+            raise RunError(f"These are shards of several runs: {there}. Merge those of one run")
         if missing:
             lacking = ", ".join(f"{i}/{n}" for i, n in missing[:10])
-            raise RunError(f"These are not all parts of a run: there are {there}, and {lacking} is missing.")
+            raise RunError(f"Shards are missing: {lacking}. Given are {there}")
     for run in runs:
         classes = [outage_class(record) for record in run.records()]
         lost = len(list(filter(None, classes)))
         done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
-                f"{run.folder} has {done:,} of its {run.questions:,} questions. First: kgqa eval resume {run.folder}"
+                f"{run.folder} has only {done:,} of {run.questions:,} questions. Finish it: "
+                f"kgqa eval resume {run.folder}"
             )
 
 
 def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    found = [key for key in {*one, *other} - {*OWN} if one.get(key) != other.get(key)]
+    found = [key for key in {*one, *other} - {*SHARD_KEYS} if one.get(key) != other.get(key)]
     if (one.get("dataset") or {}).get("whole") != (other.get("dataset") or {}).get("whole"):
         found.append("dataset")
     if _graph(one) != _graph(other):
         found.append("graph")
-    left = {*OF_THE_MACHINE, "graph.path", "rank.seed"}
+    left = {*MACHINE_SETTINGS, "graph.path", "rank.seed"}
     settings = [each.get("settings") or {} for each in (one, other)]
-    for key in {*settings[0], *settings[1]} - left:
-        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key)):
-            found.append(key)
+    found += [
+        key
+        for key in {*settings[0], *settings[1]} - left
+        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key))
+    ]
     return sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""Tells a server that is gone from questions that fail by themselves: by class of failure, by address and by time."""
+"""Detection of server outages among failed questions, by class of failure and by probing the servers."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 from kgqa.evaluation.runs.records import Record
 
 OUTAGE_CLASSES = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "NoPlace", "ModelUnavailable"})
-"""Failures that a server is to blame for, not the question."""
+"""Classes of failure caused by a server, not by the question."""
 REFUSED = "ModelRefused"
-"""A failure of one question that would be the same again. Where no question does better, it is the settings."""
+"""A failure that repeats for the same question. If every question fails so, the settings are wrong."""
 TOLERATED = 0.02
-"""The share of a run's questions that may be lost to servers before the run counts as unfinished."""
+"""Share of the questions of a run that may be lost to servers without the run counting as unfinished."""
 MOST_IN_A_ROW = 25
-"""Questions in a row lost to servers, after which nobody believes that more will not be."""
+"""Questions in a row lost to servers after which a run stops."""
 FEW_IN_A_ROW = 5
 OUTAGE_SECONDS = 45.0
-"""How long nothing may answer until the run stops; a server that is restarted is back by then."""
+"""Seconds without any reply after which a run stops; a restarted server is back by then."""
 QUIET_SECONDS = 15.0
-"""How long no question may succeed until the servers are asked whether they are there."""
+"""Seconds without a successful question after which the servers are probed."""
 PROBE_SECONDS = 10.0
 PAUSE_SECONDS = 5.0
 DOUBTFUL_SECONDS = 120.0
-"""Before an outage is noticed, so long ago a question may have been cut short by it."""
+"""Seconds before an outage is noticed in which it may have cut a question short."""
 
 Probe = Callable[[float], Sequence[str]]
-"""Given seconds, the servers that do not reply in that time."""
+"""Takes a number of seconds and returns the servers that do not reply within it."""
 
 
 def outage_class(record: Record) -> str:
-    """The class of the server's failure that a record is lost to, empty where it is not.
+    """Return the class of the server failure that a record is lost to, or an empty text.
 
-    A question that got an answer counts too where one of its queries was never sent: its path is missing.
+    An answered question counts as lost if one of its queries was never sent, as paths are missing then.
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
@@ -42,12 +42,12 @@ def outage_class(record: Record) -> str:
 
 
 def tolerable(lost: int, total: int) -> bool:
-    """Whether so few questions are lost to servers that a run of `total` may be called done."""
+    """Whether so few questions are lost to servers that a run of `total` questions counts as done."""
     return lost <= TOLERATED * total
 
 
 class OutageWatch:
-    """Follows the records of a run and asks the servers when questions stop succeeding. Not thread-safe."""
+    """Follows the records of a run and probes the servers when questions stop succeeding. Not thread-safe."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -63,64 +63,64 @@ class OutageWatch:
         self._cut_short: list[tuple[float, Record]] = []
 
     def add(self, record: Record) -> None:
-        """Take note of a question that has ended."""
+        """Count a question that has ended."""
         now = time.monotonic()
         if record.failure in OUTAGE_CLASSES or record.failure == REFUSED:
             self._row_since = self._row_since if self._row else now
             self._row.append(record)
             self._suspected = now
         elif outage_class(record) or _cut_short(record):
-            # says nothing of the server; if that turns out to be gone, the answer is not whole
+            # no proof of an outage; but if there is one, this answer is incomplete
             self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
             self._cut_short.append((now, record))
             self._suspected = now
-        else:  # it may have needed no server: whether that is there again only a reply of it tells
+        else:  # it may not have needed the server, so this does not end a suspicion
             self._row.clear()
             with self._lock:
                 self._alive = now
 
     def reason(self) -> str:
-        """Why the run has to stop, empty as long as it need not. Call it often; it starts the probes."""
+        """Return why the run has to stop, or an empty text. Call it often: it also starts the probes."""
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
             doubtful = quiet >= QUIET_SECONDS or self._suspected or down_since
             if doubtful and not self._probing and now >= self._probe_after:
                 self._probing = True
-                threading.Thread(target=self._ask_servers, name="kgqa-probe", daemon=True).start()
+                threading.Thread(target=self._probe_servers, name="kgqa-probe", daemon=True).start()
         if down_since and now - down_since >= OUTAGE_SECONDS:
-            return _gone(down, now - down_since)
+            return _outage_text(down, now - down_since)
         count = len(self._row)
         if count >= MOST_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
             since = _clock(now - self._row_since)
             return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""
 
-    def last_word(self, asked: int) -> str:
-        """As `reason`, when no question is left: where the last ones failed the servers are asked once more.
+    def final_reason(self, asked: int) -> str:
+        """Return as `reason` does after the last question; probes the servers again if the last ones failed.
 
         Args:
-            asked: how many questions there were.
+            asked: number of questions asked.
         """
         if len(self._row) == asked >= FEW_IN_A_ROW:
             return f"all {asked:,} questions asked failed: {self._row[-1].answer.get('reason', '')}"
         if not (self._suspected or self._down_since):
             return ""
-        self._ask_servers()
+        self._probe_servers()
         with self._lock:
-            return _gone(self._down, time.monotonic() - self._down_since) if self._down_since else ""
+            return _outage_text(self._down, time.monotonic() - self._down_since) if self._down_since else ""
 
     def cut_short(self) -> list[Record]:
-        """Questions that ended with timeouts or were refused shortly before now: when a run stops these are its doing."""
+        """Return questions that timed out or were refused shortly before: victims of an outage that ends the run."""
         now = time.monotonic()
         late = [record for at, record in self._cut_short if now - at <= DOUBTFUL_SECONDS and not outage_class(record)]
         return late + [record for record in self._row if not outage_class(record)]
 
-    def _ask_servers(self) -> None:
+    def _probe_servers(self) -> None:
         started = time.monotonic()
         try:
             down = self._probe(PROBE_SECONDS)
-        except Exception:  # a store or a model of another package: nothing is known of it
+        except Exception:  # noqa: BLE001 - a store or a model of another package may raise anything
             down = None
         with self._lock:
             self._probing = False
@@ -130,11 +130,11 @@ class OutageWatch:
                 self._down_since = self._down_since or started
             elif down is not None:
                 self._alive, self._down_since = max(self._alive, started), 0.0
-                if self._suspected <= started:  # what failed since may have met a server that went away since
+                if self._suspected <= started:  # what failed since may be due to a later outage
                     self._suspected = 0.0
 
 
-def _gone(servers: Sequence[str], seconds: float) -> str:
+def _outage_text(servers: Sequence[str], seconds: float) -> str:
     return f"{' and '.join(servers)} has not answered since {_clock(seconds)} ({seconds:.0f} s)"
 
 
@@ -143,7 +143,7 @@ def _clock(seconds_ago: float) -> str:
 
 
 def _cut_short(record: Record) -> bool:
-    """Whether a query of the question ran out of time, or a language model could not be reached for a prompt."""
+    """Whether a query of the question timed out, or a language model could not be reached."""
     unreached = any(event.get("failure") == "unreachable" for event in _events(record, "no_reply"))
     return unreached or bool(_events(record, "timeout"))
 

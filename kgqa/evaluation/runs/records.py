@@ -1,4 +1,4 @@
-"""What became of one question of a run: a line of predictions.jsonl, which holds all that scores and reports need."""
+"""Records of asked questions, the lines of predictions.jsonl: all that scores and reports need."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Record:
-    """One question that was asked, with what is known to be right.
+    """A question that was asked, with its answer, gold answers and scores.
 
-    `answer` is the object of docs/answer-json.md with its trace; `scores` each metric by name; `loss` where a right
-    answer was lost, empty where nobody looked; `failure` the class of the error of a question that failed, else empty;
-    `leaks`: masked names that a prompt showed all the same; `seconds` of wall time; `at` when it ended, UTC.
+    `answer`: the object of docs/answer-json.md with its trace; `scores`: each metric by name; `loss`: where a right
+    answer was lost, empty if not analysed; `failure`: class of the error of a failed question, else empty; `leaks`:
+    number of masked names that a prompt showed nevertheless; `seconds`: wall time; `at`: when it ended, UTC.
     """
 
     id: str
@@ -55,13 +55,19 @@ class Record:
         return str(self.answer.get("status", ""))
 
     @property
+    def cost(self) -> float | None:
+        """What the question cost in USD; None where that is not known."""
+        cost = (self.answer.get("usage") or {}).get("cost")
+        return None if cost is None else float(cost)
+
+    @property
     def readings(self) -> tuple[tuple[GoldAnswer, ...], ...]:
-        """The sets of gold answers, the best of which counts."""
+        """Alternative sets of gold answers, of which the best match counts."""
         return self.parses or (self.answers,)
 
 
 def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) -> Record:
-    """The record of a question and the object of its answer."""
+    """Build the record of a question from its answer object; `more` are other fields of Record."""
     return Record(
         id=question.id,
         dataset=question.dataset,
@@ -78,15 +84,15 @@ def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) ->
 
 
 def record_object(record: Record) -> dict[str, Any]:
-    """A record as plain JSON data."""
+    """Convert a record to plain JSON data."""
     return asdict(record)
 
 
 def read_record(data: Any) -> Record:
-    """A record from what `record_object` gave; keys it does not know are left out.
+    """Read a record from the output of `record_object`; unknown keys are ignored.
 
     Raises:
-        ValueError: it is no record.
+        ValueError: the data is not a record.
     """
     try:
         known = {name: _known(data[name], types, name) for name, types in _TYPES.items() if name in data}
@@ -100,9 +106,9 @@ def read_record(data: Any) -> Record:
         check_keys(known["answer"], _ANSWER)
         return Record(**known)
     except KeyError as error:
-        raise ValueError(f"this is no record of a run: it has no {error}") from error
+        raise ValueError(f"this is not a record of a run: it has no {error}") from error
     except (TypeError, AttributeError) as error:
-        raise ValueError(f"this is no record of a run: {error}") from error
+        raise ValueError(f"this is not a record of a run: {error}") from error
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -132,11 +138,11 @@ _ANSWER = {
         )
     ),
 }
-"""What evaluation reads of the object of an answer (docs/answer-json.md)."""
+"""A check for each key of an answer object that evaluation reads (docs/answer-json.md)."""
 
 
 def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
-    """The value. Raises TypeError where it is of none of these types; true and false are no numbers."""
+    """Return a value of one of these types, else raise TypeError; true and false do not count as numbers."""
     if not isinstance(value, types) or isinstance(value, bool):
         raise TypeError(f"{name} must not be {shown(value)}")
     return value
@@ -148,9 +154,8 @@ def _golds(items: Iterable[Any]) -> tuple[GoldAnswer, ...]:
 
 def _gold(data: Mapping[str, Any]) -> GoldAnswer:
     texts = (data["id"], data["name"], data.get("datatype", ""))
-    return GoldAnswer(
-        *_texts(texts, "id, name and datatype of an answer"), _texts(data.get("aliases", ()), "answers, aliases")
-    )
+    ident, name, datatype = _texts(texts, "id, name and datatype of an answer")
+    return GoldAnswer(ident, name, datatype, _texts(data.get("aliases", ()), "answers, aliases"))
 
 
 def _texts(items: Any, name: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Writes a run's folder so that nothing that was answered is lost, whenever the process ends.
+"""Writing to the folder of a run: no answer is lost, whenever the process ends.
 
-A prediction is one line, written whole and synced to the disk before it counts. A line that a killed process left half
-written is cut off by whoever goes on; only one process at a time may.
+A prediction is one line, synced to the disk before it counts. Resuming cuts off a line that a killed process left
+incomplete. A lock keeps a second process out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.runs.records import Record, record_object
-from kgqa.evaluation.runs.runs import (
+from kgqa.evaluation.runs.run_files import (
     BATCH,
     FORMAT,
     LOCK,
@@ -22,15 +22,15 @@ from kgqa.evaluation.runs.runs import (
     PREDICTIONS,
     Run,
     RunError,
-    lines_of,
     open_run,
     pending_runs,
+    read_lines,
 )
 from kgqa.lock_files import only_one
 
 
 class RunFolder:
-    """A run that this process may add to. Make it with `begun` or `gone_on`. Not thread-safe."""
+    """A locked run that this process adds to, from `create_run` or `resume_run`. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class RunFolder:
         self._file: int = -1
 
     def append(self, records: Iterable[Record]) -> None:
-        """Add predictions; they are on the disk when this returns.
+        """Append predictions and sync them to the disk.
 
         Raises:
             RunError: the disk is full, or the folder cannot be written.
@@ -49,7 +49,7 @@ class RunFolder:
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:
-                # a folder of somebody else may have a link there, to any file of ours
+                # O_NOFOLLOW: in somebody else's folder this may be a link to a file of ours
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
                 self._file = os.open(self.path / PREDICTIONS, flags, 0o644)
             while data:
@@ -57,18 +57,18 @@ class RunFolder:
             os.fdatasync(self._file)
         except OSError as error:
             raise RunError(
-                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. What is in it stays. When that is "
-                f"mended: kgqa eval resume {self.path}"
+                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. Its content is kept. Then: "
+                f"kgqa eval resume {self.path}"
             ) from error
         self.done.update(record.id for record in records)
 
     def write(self, name: str, data: Mapping[str, Any]) -> None:
-        """Put a JSON file into the folder, whole or not at all."""
-        text = json.dumps(data, ensure_ascii=True, indent=1) + "\n"  # a data set may have half a surrogate pair
+        """Write a JSON file into the folder, completely or not at all."""
+        text = json.dumps(data, ensure_ascii=True, indent=1) + "\n"  # a data set may contain half a surrogate pair
         _replace(self.path / name, [text.encode("ascii")])
 
-    def forget(self, which: Callable[[Record], bool]) -> int:
-        """Take predictions out, so that their questions are asked again. Returns how many."""
+    def remove(self, which: Callable[[Record], bool]) -> int:
+        """Remove predictions; their questions will be asked again. Returns how many."""
         kept: list[int] = []
         run, gone = Run(self.path, {}), 0
         for number, record in enumerate(run.records()):
@@ -80,7 +80,7 @@ class RunFolder:
         if gone:
             self.close()
             wanted = set(kept)
-            lines = lines_of(self.path / PREDICTIONS)
+            lines = read_lines(self.path / PREDICTIONS)
             _replace(self.path / PREDICTIONS, (line for n, (_, line) in enumerate(lines) if n in wanted))
         return gone
 
@@ -89,121 +89,123 @@ class RunFolder:
             os.close(self._file)
             self._file = -1
 
-    def mend(self) -> None:
-        """Cut off a torn last line, and see what is done.
+    def repair(self) -> None:
+        """Cut off an incomplete last line and read which questions are done.
 
         Raises:
-            RunError: another line is no prediction.
+            RunError: another line is not a prediction.
         """
         path = self.path / PREDICTIONS
         _refuse_link(path)
-        if path.is_file() and path.stat().st_size and _torn(path):
+        if path.is_file() and path.stat().st_size and _is_incomplete(path):
             os.truncate(path, _end_of_last_line(path))
         self.done = {record.id for record in Run(self.path, {}).records()}
 
 
 @contextmanager
-def begun(
+def create_run(
     path: Path, manifest: Mapping[str, Any], *, before: Callable[[], object] = lambda: None
 ) -> Iterator[RunFolder]:
-    """A new run in a folder that has none yet.
+    """Create a run in a folder that has none, and lock it.
 
     Args:
-        before: is called before anybody else can see the run.
+        before: called before other processes can see the run.
 
     Raises:
-        RunError: there is a run already, or the folder cannot be made.
+        RunError: the folder has a run, or cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path} cannot be made: {error.strerror}. Choose another: --out FOLDER") from error
-    with _held(path) as folder:
+        raise RunError(f"{path} cannot be created: {error.strerror}. Choose another folder: --out") from error
+    with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
-                f"{path} has a run already. Go on with it: kgqa eval resume {path}. For a new one choose another folder: --out"
+                f"{path} has a run already. Resume it: kgqa eval resume {path}, or choose another folder: --out"
             )
         before()
         folder.write(MANIFEST, manifest)
         yield folder
 
 
-def begin_all(whole: Path, manifests: Mapping[str, Mapping[str, Any]], *, before: Callable[[], object]) -> None:
-    """Begin several runs in folders of one folder: all of them or none, whenever the process ends.
+def create_runs(group: Path, manifests: Mapping[str, Mapping[str, Any]], *, before: Callable[[], object]) -> None:
+    """Create several runs in folders of one folder: all of them or none, whenever the process ends.
 
     Args:
-        whole: is there, and held by this process. manifests: by the name of the folder. before: as for `begun`.
+        group: the folder, which exists and is locked by this process.
+        manifests: by name of the inner folder.
+        before: as for `create_run`.
 
     Raises:
         RunError: there is a run already, or the folder cannot be written.
     """
     for name in manifests:
-        if (whole / name / MANIFEST).exists() or (whole / name / PREDICTIONS).exists():
-            raise RunError(f"{whole} has runs already. Go on with them: kgqa eval resume {whole}")
+        if (group / name / MANIFEST).exists() or (group / name / PREDICTIONS).exists():
+            raise RunError(f"{group} has runs already. Resume them: kgqa eval resume {group}")
     before()
-    RunFolder(whole).write(BATCH, {"format": FORMAT, "runs": manifests})
-    finish_begin(whole)
+    RunFolder(group).write(BATCH, {"format": FORMAT, "runs": manifests})
+    create_pending_runs(group)
 
 
-def finish_begin(whole: Path) -> None:
-    """Begin what of several runs a process that was killed did not come to.
+def create_pending_runs(group: Path) -> None:
+    """Create those of several runs that a killed process did not get to.
 
     Args:
-        whole: is held by this process.
+        group: the folder, locked by this process.
 
     Raises:
         RunError: a folder cannot be written.
     """
-    for run in pending_runs(whole):
+    for run in pending_runs(group):
         _refuse_link(run.folder)
-        with begun(run.folder, run.manifest):
+        with create_run(run.folder, run.manifest):
             pass
-    (whole / BATCH).unlink(missing_ok=True)
+    (group / BATCH).unlink(missing_ok=True)
 
 
 @contextmanager
-def gone_on(path: Path) -> Iterator[tuple[RunFolder, Run]]:
-    """A run that is there, to add to it.
+def resume_run(path: Path) -> Iterator[tuple[RunFolder, Run]]:
+    """Lock an existing run to add to it.
 
     Raises:
-        RunError: there is none, or another process adds to it.
+        RunError: there is none, or another process has locked it.
     """
     open_run(path)
-    with _held(path) as folder:
+    with _locked(path) as folder:
         run = open_run(path)
-        folder.mend()
+        folder.repair()
         yield folder, run
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[RunFolder]:
+def _locked(path: Path) -> Iterator[RunFolder]:
     folder = RunFolder(path)
     _refuse_link(path / LOCK)
-    with ExitStack() as holding:
+    with ExitStack() as stack:
         try:
-            only = holding.enter_context(only_one(path / LOCK))
-        except OSError as error:  # a folder of somebody else, a disk that is only read
+            locked = stack.enter_context(only_one(path / LOCK))
+        except OSError as error:  # somebody else's folder, a read-only disk
             raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
-        if not only:
+        if not locked:
             raise RunError(f"Another kgqa is running in {path}. Wait until it is done: kgqa eval status {path}")
-        holding.callback(folder.close)
+        stack.callback(folder.close)
         yield folder
 
 
 def _refuse_link(path: Path) -> None:
-    """Raises RunError where a path is a link: what is written to it would be written elsewhere."""
+    """Raise RunError for a link, through which a file elsewhere would be overwritten."""
     if path.is_symlink():
-        raise RunError(f"{path} is a link to another place, where nothing of a run is written. Remove it.")
+        raise RunError(f"{path} is a link, and kgqa does not write through links. Remove it.")
 
 
-def _torn(path: Path) -> bool:
+def _is_incomplete(path: Path) -> bool:
     with open(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) != b"\n"
 
 
 def _end_of_last_line(path: Path) -> int:
-    """Bytes up to the last line end."""
+    """Return the offset in bytes after the last line end."""
     with open(path, "rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end:
@@ -217,10 +219,10 @@ def _end_of_last_line(path: Path) -> int:
 
 
 def _replace(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file beside and put it in place of the old one, with everything on the disk."""
+    """Replace a file atomically, synced to the disk."""
     beside = path.with_name(f".{path.name}.new")
     try:
-        beside.unlink(missing_ok=True)  # of a process that was killed, or somebody's link to another file
+        beside.unlink(missing_ok=True)  # left by a killed process, or somebody's link to another file
         with open(beside, "xb") as file:
             file.writelines(parts)
             file.flush()
@@ -232,4 +234,4 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}. What was there stays.") from error
+        raise RunError(f"{path} cannot be written: {error.strerror}. Its old content is kept.") from error

@@ -1,7 +1,7 @@
-"""Bulk loading into a graph folder: RDF files in, a finished generation out. Runs inside a worker process.
+"""Bulk loading of RDF files into a new generation of a graph folder. Runs in a worker process.
 
-A load is one transaction over all its files, kept in a journal. The engine is fed in segments, after each of which the
-journal notes how far the file is, so that an interrupted load can be resumed.
+A load is one transaction over all its files, recorded in a journal. The engine loads segments; after each, the journal
+records the position in the file, so that an interrupted load can be resumed.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
-from kgqa.graph.embedded.folder import GraphFolder, write_json
+from kgqa.graph.embedded.folder import GraphFolder, Hashes, write_json
 from kgqa.graph.embedded.records import read_journal_record
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
 from kgqa.graph.rdf.lines import hashes
@@ -37,21 +37,23 @@ class Journal:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def save(self, folder: GraphFolder) -> None:
+        """Write the journal atomically."""
         write_json(folder.journal_file, asdict(self))
 
     @classmethod
     def read(cls, folder: GraphFolder) -> Journal:
-        """Raises LoadError when there is none, or it is damaged."""
+        """Read the journal. Raises LoadError if there is none, or it is damaged."""
         try:
             data = read_journal_record(folder.journal_file)
             files = [FileJob(**item) for item in data.pop("files")]
             return cls(**data, files=files)
         except FileNotFoundError:
-            raise LoadError(f"No interrupted load at {folder.path}: there is nothing to resume.") from None
+            raise LoadError(f"There is no interrupted load at {folder.path} to resume.") from None
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise LoadError(
-                f"{folder.journal_file} is damaged ({why}). Begin again: kgqa graph load FILE --restart --into {folder.path}"
+                f"{folder.journal_file} is damaged ({why}). Start again: "
+                f"kgqa graph load FILE --restart --into {folder.path}"
             ) from error
 
 
@@ -60,16 +62,16 @@ def run_load(
     journal: Journal,
     report: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Carry out the load in the journal, up to a finished but unpublished generation.
+    """Run the load in the journal, up to a complete but unpublished generation with its hashes.
 
     Args:
-        report: called now and then with the fields of `store.Progress`.
+        report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        lines, malformed, examples, added and triples of this load, and the fingerprint's hashes saved beside it.
+        The `lines`, `malformed`, `examples`, `added` and `triples` of `store.LoadReport`.
 
     Raises:
-        LoadError: the load cannot go on. The caller discards the generation.
+        LoadError: a file is malformed or cut short; the caller discards the generation.
     """
     store = ox.Store(str(folder.store_dir(journal.generation)))
     load = _Load(store, folder, journal, report)
@@ -91,11 +93,13 @@ def run_load(
 
 
 class _Load:
-    """Checks the lines of one file after another, hashes them, and feeds the engine segment by segment."""
+    """Checks and hashes the lines of one file after another, and loads them into the engine in segments."""
 
-    def __init__(self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable) -> None:
+    def __init__(
+        self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable[[dict[str, Any]], None]
+    ) -> None:
         self.lines = 0
-        self.hashes: list[np.ndarray] = []
+        self.hashes: list[Hashes] = []
         self.malformed = MalformedLines(journal.on_error)
         self._store = store
         self._folder = folder
@@ -103,19 +107,20 @@ class _Load:
         self._report = report
 
     def file(self, job: FileJob) -> None:
+        """Load one file."""
         staging = self._folder.path / f"gen-{self._journal.generation}"
 
-        def reading(bytes_done: int, lines: int) -> None:
-            self._tell(job, bytes_done, self.lines + lines, "reading")
+        def on_staging(bytes_done: int, lines: int) -> None:
+            self._report_progress(job, bytes_done, self.lines + lines, "reading")
 
-        with open_lines(job, staging, reading) as source:
-            before = self.lines, self.malformed.mark(), len(self.hashes)
+        with open_lines(job, staging, on_staging) as source:
+            before = self.lines, self.malformed.checkpoint(), len(self.hashes)
             try:
                 self._feed(source, strict=False)
             except SyntaxError:
-                # the engine is stricter than the quick check: let its own parser judge each line, from the start
+                # the engine is stricter than the quick check: check each line with its parser, from the start
                 self.lines = before[0]
-                self.malformed.back_to(before[1])
+                self.malformed.rollback(before[1])
                 del self.hashes[before[2] :]
                 job.lines_done = 0
                 self._feed(source, strict=True)
@@ -124,47 +129,47 @@ class _Load:
         self._journal.save(self._folder)
 
     def _feed(self, source: LineSource, *, strict: bool) -> None:
-        read_to = [0]
-        segment = _Segment(self._new_blocks(source, strict, read_to))
+        read_end = [0]
+        segment = _Segment(self._new_blocks(source, strict, read_end))
         while segment.more():
-            self._store.bulk_load(segment, format=ox.RdfFormat.N_QUADS)
-            source.job.lines_done = max(source.job.lines_done, read_to[0])
+            self._store.bulk_load(cast(IO[bytes], segment), format=ox.RdfFormat.N_QUADS)
+            source.job.lines_done = max(source.job.lines_done, read_end[0])
             self._journal.save(self._folder)
 
-    def _new_blocks(self, source: LineSource, strict: bool, read_to: list[int]) -> Iterator[tuple[bytes, int]]:
-        """Canonical blocks that the engine has not had yet, with their line counts; hashes all of them."""
+    def _new_blocks(self, source: LineSource, strict: bool, read_end: list[int]) -> Iterator[tuple[bytes, int]]:
+        """Yield the canonical blocks not yet loaded, with their line counts; hashes all blocks."""
         job, done_before = source.job, source.job.lines_done
 
         def malformed(line: int, message: str) -> None:
             self.malformed.add(job.name, line, message)
 
         for block in source.blocks(malformed, strict=strict):
-            read_to[0] = block.end
+            read_end[0] = block.end
             self.hashes.append(np.frombuffer(hashes(block.lines), dtype="<u8"))
             self.lines += block.end - block.first
-            self._tell(job, source.bytes_done, self.lines, "loading")
-            # a segment ends with a block, so a block was loaded whole or not at all
+            self._report_progress(job, source.bytes_done, self.lines, "loading")
+            # segments end with a block, so a block was loaded completely or not at all
             if block.lines and block.end > done_before:
                 yield b"".join(block.lines), block.end - block.first
 
-    def _tell(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
+    def _report_progress(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
         self._report(
             {"file": job.name, "bytes_done": bytes_done, "bytes_total": job.size, "lines": lines, "stage": stage}
         )
 
 
 class _Segment(io.RawIOBase):
-    """A file for the engine made of at most SEGMENT_LINES lines from an iterator of blocks."""
+    """A file of at most SEGMENT_LINES lines, read from an iterator of blocks."""
 
     def __init__(self, source: Iterator[tuple[bytes, int]]) -> None:
+        super().__init__()
         self._source = source
         self._pending: tuple[bytes, int] | None = None
         self._buffer = memoryview(b"")
         self._left = 0
-        self._error: Exception | None = None
 
     def more(self) -> bool:
-        """Start the next segment; False when everything has been read."""
+        """Start the next segment. Returns False if there is none."""
         self._left = SEGMENT_LINES
         if self._pending is None:
             self._pending = next(self._source, None)

@@ -1,16 +1,16 @@
-"""A graph on disk: one folder, numbered generations inside, one file that says which of them counts.
+"""The graph folder: numbered generations of the data, and the file that names the current one.
 
     mygraph/
-      graph.json        which generation is current, its fingerprint, schema and settings; replaced atomically
-      schema-*.toml     only when the user gave a schema of their own
-      loading.json      only while a load runs, or after one was interrupted
+      graph.json        the current generation, its fingerprint, schema and settings; replaced atomically
+      schema-*.toml     only if the user gave a schema file
+      loading.json      the journal of a running or interrupted load
       write.lock        held by the one process that loads or updates
       gen-3/store/      the engine's files
-      gen-3/triples.u64 sorted hashes of all triples: duplicates, counts and the fingerprint come from it
-      gen-3/read.lock   held (shared) by everyone who reads this generation
+      gen-3/triples.u64 sorted hashes of all triples, for duplicates, counts and the fingerprint
+      gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the current one, so readers are not disturbed, and an
-interrupted or failed load leaves the graph as it was.
+A load builds the next generation from hard links to the current one. Readers are not disturbed, and an interrupted or
+failed load leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 
+Hashes = npt.NDArray[np.uint64]
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
-"""What `write_json` leaves of a record when it is killed."""
+"""Matches the temporary files that `write_json` leaves if it is killed."""
 
 
 @dataclass(frozen=True)
 class GraphMeta:
-    """The content of graph.json. `settings` holds what belongs to the graph, such as its walk rule."""
+    """The content of graph.json. `settings` belong to the graph, such as its walk rule."""
 
     generation: int
     fingerprint: str
@@ -51,13 +53,15 @@ class GraphMeta:
 
 
 class Lock:
-    """An advisory lock on an open file. It lives as long as any process has the file open, so a worker that
-    is given the descriptor keeps it, and a killed process leaves none behind.
+    """An advisory lock on an open file.
+
+    It is held while any process has the file open: a worker that inherits the descriptor keeps the lock, and a killed
+    process leaves none.
     """
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
-        """Raises BlockingIOError when somebody else holds it, OSError when the file cannot be opened."""
-        # never through a link: the lock of a folder from elsewhere could be any file of the user's
+        """Take the lock. Raises BlockingIOError if it is held elsewhere, OSError if the file cannot be opened."""
+        # not through a link, which could lead to any file of the user
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if exclusive else os.O_RDONLY | os.O_NONBLOCK
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         try:
@@ -66,38 +70,43 @@ class Lock:
             os.close(self.fd)
             raise
         if exclusive:
-            with suppress(OSError):  # a full disk has no room for it, and it is only told to people
+            with suppress(OSError):  # the id is only for messages, and a full disk has no room
                 os.ftruncate(self.fd, 0)
                 os.write(self.fd, str(os.getpid()).encode())
 
     def release(self) -> None:
+        """Release the lock. Releasing twice does no harm."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 class GraphFolder:
-    """Reads and writes the bookkeeping of one graph folder; knows nothing of the engine."""
+    """Reads and writes the records, locks and generations of one graph folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def store_dir(self, generation: int) -> Path:
+        """Return the folder of the engine's files."""
         return self.path / f"gen-{generation}" / "store"
 
     @property
     def journal_file(self) -> Path:
+        """The journal of a load."""
         return self.path / "loading.json"
 
     def exists(self) -> bool:
+        """Tell whether a load into this folder has been published."""
         return (self.path / "graph.json").is_file()
 
     def meta(self) -> GraphMeta:
-        """What graph.json says.
+        """Read graph.json.
 
         Raises:
-            StoreUnavailable: there is no graph here; the message says what to do.
-            StoreIncomplete: the very first load was interrupted.
+            StoreUnavailable: there is no graph in this folder.
+            StoreIncomplete: the first load was interrupted.
+            StoreBusy: the first load is running.
         """
         if not self.path.exists():
             raise StoreUnavailable(
@@ -108,25 +117,25 @@ class GraphFolder:
                 f"{self.path} is a file, not a graph folder. Load it first: kgqa graph load {self.path} --into GRAPH"
             )
         try:
-            meta = self._recorded()
+            meta = self._read_meta()
         except FileNotFoundError:
             if self.journal_file.exists():
                 if self.is_being_written():
-                    raise StoreBusy(f"{self.path} is being loaded right now. Wait until that is done.") from None
+                    raise StoreBusy(f"{self.path} is being loaded by another process. Wait until it is done.") from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete. "
-                    f"Go on with it: kgqa graph load --resume --into {self.path}"
+                    f"Resume it: kgqa graph load --resume --into {self.path}"
                 ) from None
             raise StoreUnavailable(
-                f"{self.path} is a folder but no graph: it has no graph.json. "
-                f"Make one in a folder of its own: kgqa graph load FILE --into GRAPH"
+                f"{self.path} is not a graph folder: it has no graph.json. Load a graph into a new folder: "
+                "kgqa graph load FILE --into GRAPH"
             ) from None
         if not self.store_dir(meta.generation).is_dir():
-            raise StoreUnavailable(f"{self.path} has lost its data (gen-{meta.generation}). Load it again.")
+            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load it again.")
         return meta
 
-    def _recorded(self) -> GraphMeta:
-        """What graph.json says, whether or not the data is there. Raises StoreUnavailable, FileNotFoundError."""
+    def _read_meta(self) -> GraphMeta:
+        """Read graph.json, whether or not the data exists. Raises StoreUnavailable, FileNotFoundError."""
         try:
             data = read_graph_record(self.path / "graph.json")
         except FileNotFoundError:
@@ -143,70 +152,71 @@ class GraphFolder:
         return GraphMeta(**{**data, "files": tuple(data["files"])})
 
     def current_generation(self) -> int | None:
-        """The generation that is published, None before the first load is done.
+        """Return the published generation, None before the first load is done.
 
         Raises:
-            StoreUnavailable: graph.json is damaged, so nobody knows.
+            StoreUnavailable: graph.json is damaged.
         """
         try:
-            return self._recorded().generation
+            return self._read_meta().generation
         except FileNotFoundError:
             return None
 
     def is_journal_published(self) -> bool:
-        """Whether the load that the journal tells of has been published, and only the journal is left of it."""
+        """Tell whether the load in the journal has been published, and only its journal is left."""
         try:
-            return read_journal_record(self.journal_file)["generation"] == self.current_generation()
+            loaded: int = read_journal_record(self.journal_file)["generation"]
+            return loaded == self.current_generation()
         except (OSError, ValueError, StoreUnavailable):
             return False
 
     def is_being_written(self) -> bool:
-        """Whether some process is loading or updating right now."""
+        """Tell whether a process is loading or updating."""
         try:
             Lock(self.path / "write.lock", exclusive=True).release()
         except BlockingIOError:
             return True
         except OSError:
-            return False  # not for us to write, so nobody knows
+            return False  # no permission to find out
         return False
 
-    def interrupted(self) -> str:
-        """What to tell whoever opens a graph that a later load left unfinished; empty when there is none."""
+    def interruption_notice(self) -> str:
+        """Return a warning if a later load was interrupted, else an empty text."""
         if not self.journal_file.exists() or self.is_being_written() or self.is_journal_published():
             return ""
         return (
             f"A later load into {self.path} was interrupted and is not part of the graph. "
-            f"Go on with it: kgqa graph load --resume --into {self.path}"
+            f"Resume it: kgqa graph load --resume --into {self.path}"
         )
 
     def publish(self, meta: GraphMeta) -> None:
-        """Make this generation the graph, atomically, and remove what nobody reads any more."""
+        """Make this generation the current one, atomically, and remove unused ones."""
         write_json(self.path / "graph.json", asdict(meta))
         self.finish_publishing(meta.generation)
 
     def finish_publishing(self, current: int) -> None:
-        """Remove the journal of the load that made the current generation, and generations that nobody reads."""
+        """Remove the journal of a published load, and generations without readers."""
         self.journal_file.unlink(missing_ok=True)
         for old in self.path.iterdir():
             if is_generation_name(old.name) and old.name != f"gen-{current}":
                 self._remove_if_unused(old)
 
     def remove_generation(self, generation: int) -> None:
-        """Remove a generation that is not published. Raises StoreUnavailable where nobody knows which one is."""
+        """Remove a generation that is not published. Raises StoreUnavailable if graph.json is damaged."""
         if generation != self.current_generation():
             shutil.rmtree(self.path / f"gen-{generation}", ignore_errors=True)
 
     def update_meta(self, **changes: Any) -> GraphMeta:
-        """Change single entries of graph.json (schema, settings, fingerprint after an update)."""
+        """Change entries of graph.json."""
         meta = replace(self.meta(), **changes)
         write_json(self.path / "graph.json", asdict(meta))
         return meta
 
     def _remove_if_unused(self, generation: Path) -> None:
         try:
-            lock = Lock(generation / "read.lock", exclusive=True)
+            lock: Lock | None = Lock(generation / "read.lock", exclusive=True)
         except BlockingIOError:
-            return  # somebody still reads it; the next load tries again
+            return  # it has readers; the next load tries again
         except OSError:
             lock = None
         shutil.rmtree(generation, ignore_errors=True)
@@ -214,11 +224,11 @@ class GraphFolder:
             lock.release()
 
     def write_lock(self) -> Lock:
-        """The lock for loading and updating.
+        """Take the lock for loading and updating.
 
         Raises:
             StoreBusy: another process has it.
-            StoreUnavailable: no permission, a full disk, or links in the folder that lead out of it.
+            StoreUnavailable: no permission, a full disk, or links in the folder.
         """
         try:
             lock = Lock(self.path / "write.lock", exclusive=True)
@@ -231,14 +241,14 @@ class GraphFolder:
                 raise _is_link(self.path / "write.lock") from error
             raise write_error(self.path, error) from error
         try:
-            self._tidy()
+            self._clean()
         except BaseException:
             lock.release()
             raise
         return lock
 
-    def _tidy(self) -> None:
-        """Remove records that were half written; refuse generations with links in them, which could lead anywhere."""
+    def _clean(self) -> None:
+        """Remove half-written records. Raises StoreUnavailable for links in generations, which could lead anywhere."""
         for item in os.scandir(self.path):
             if HALF_WRITTEN.fullmatch(item.name):
                 with suppress(OSError):
@@ -252,10 +262,10 @@ class GraphFolder:
                             raise _is_link(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
-        """The lock for reading a generation; None where locks cannot be had (a read-only medium).
+        """Take the lock for reading a generation; None if the medium has no locks (read-only).
 
         Raises:
-            StoreBusy: it is being updated, or, for `exclusive`, it is being read.
+            StoreBusy: it is being updated, or, with `exclusive`, being read.
         """
         try:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
@@ -277,7 +287,7 @@ class GraphFolder:
             return ""
 
     def create_generation(self, generation: int, base: int | None) -> None:
-        """Make a new generation, from hard links to `base` where there is one."""
+        """Create a new generation, from hard links to generation `base` if there is one."""
         target = self.path / f"gen-{generation}"
         shutil.rmtree(target, ignore_errors=True)
         (target / "store").mkdir(parents=True)
@@ -286,31 +296,33 @@ class GraphFolder:
             return
         source = self.path / f"gen-{base}"
         for file in (source / "store").iterdir():
-            # the engine never changes an .sst file, only makes new ones: those may be shared
+            # the engine never changes an .sst file, so links to it are safe
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
     def created_ns(self, generation: int) -> int:
-        """When a generation was made, in nanoseconds since the epoch; 0 where that cannot be told."""
+        """Return when a generation was created, in nanoseconds since the epoch; 0 if unknown."""
         try:
             return (self.path / f"gen-{generation}").stat().st_mtime_ns
         except OSError:
             return 0
 
     def triples_file(self, generation: int) -> Path:
+        """Return the file of the sorted hashes."""
         return self.path / f"gen-{generation}" / "triples.u64"
 
-    def load_hashes(self, generation: int) -> np.ndarray:
-        """The sorted uint64 hashes of all triples of a generation."""
+    def load_hashes(self, generation: int) -> Hashes:
+        """Read the sorted uint64 hashes of all triples of a generation."""
         return np.fromfile(self.triples_file(generation), dtype="<u8")
 
-    def save_hashes(self, generation: int, sorted_hashes: np.ndarray) -> None:
-        # not by numpy, which does not say that a disk is full
+    def save_hashes(self, generation: int, sorted_hashes: Hashes) -> None:
+        """Write the sorted uint64 hashes of all triples of a generation."""
+        # not by numpy, which does not report a full disk
         with open(self.triples_file(generation), "wb") as file:
-            file.write(memoryview(np.ascontiguousarray(sorted_hashes, dtype="<u8")).cast("B"))
+            file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
 
 
-def fingerprint(sorted_hashes: np.ndarray) -> str:
-    """A 16-digit hexadecimal hash of a set of triples: count, sum and exclusive or of their hashes."""
+def fingerprint(sorted_hashes: Hashes) -> str:
+    """Return a 16-digit hexadecimal hash of a set of triples, from the count, sum and XOR of their hashes."""
     count = int(sorted_hashes.size)
     low = int((sorted_hashes & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64)) if count else 0
     high = int((sorted_hashes >> np.uint64(32)).sum(dtype=np.uint64)) if count else 0
@@ -319,19 +331,19 @@ def fingerprint(sorted_hashes: np.ndarray) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file as `write_atomically` writes it."""
+    """Write a JSON file atomically. Raises as `write_atomically` does."""
     write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False))
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees either the old or the new one, never half of it. A link is replaced.
+    """Replace a file atomically. A link is replaced, not followed.
 
     Raises:
-        OSError: it cannot be written; the old one is as it was. `filename` is the path.
+        OSError: the file cannot be written, and the old one is unchanged; `filename` is the path.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # a file name that is no UTF-8 has lone surrogates, which are written as escapes of JSON
+        # file names that are not UTF-8 have lone surrogates: written as JSON escapes
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=_open_no_link) as file:
             file.write(text)
             file.flush()
@@ -346,17 +358,17 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_error(path: Path, error: OSError) -> StoreUnavailable:
-    """The error of a graph folder that cannot be written, and what helps."""
+    """Return the error for a graph folder that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"There is no space left on the disk of {path}. Make room and try again.")
+        return StoreUnavailable(f"No space left on the disk of {path}. Free some and try again.")
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return StoreUnavailable(f"Too many files are open to write to {path}. Allow more: ulimit -n 4096")
+        return StoreUnavailable(f"Too many open files to write to {path}. Raise the limit: ulimit -n 4096")
     return StoreUnavailable(f"No permission to write to {path}: {error.strerror}.")
 
 
 def _is_link(path: Path | str) -> StoreUnavailable:
     return StoreUnavailable(
-        f"{path} is a link, and a graph folder that is written to may hold none. Remove it, or load the data into "
+        f"{path} is a link, which a graph folder may not contain for writing. Remove it, or load the data into "
         "another folder."
     )
 

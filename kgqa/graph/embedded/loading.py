@@ -1,6 +1,4 @@
-"""Loading files into a graph folder, from the caller's side: locks, the journal, a worker to do it, and what is
-left behind when something goes wrong.
-"""
+"""Loading of RDF files into a graph folder: locks, the journal, the worker that loads, and recovery from errors."""
 
 from __future__ import annotations
 
@@ -12,47 +10,46 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
+from kgqa.graph.embedded.bulk_load import Journal
 from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, fingerprint, write_error
 from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
+from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
-if TYPE_CHECKING:
-    from kgqa.graph.embedded.bulk_load import Journal
-
-_OURS = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
+_OWN_FILES = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
-"""Bytes that the loading process may take, whatever it loads."""
-MEMORY_OF_A_BYTE = 8
-"""Bytes of memory on top of that for each byte of the files. Loading takes 24 bytes a line at its end, and a line
-compressed as well as dumps are has 8 to 12."""
-MEMORY_OF_A_TRIPLE = 32
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+"""The memory limit of the loading process, in bytes, on top of the shares below."""
+MEMORY_PER_BYTE = 8
+"""Bytes of memory per byte of the files. Loading takes 24 bytes per line at its end, and a line of a compressed dump
+has 8 to 12 bytes."""
+MEMORY_PER_TRIPLE = 32
+_DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
+_OPEN_FILES_CODES = (errno.EMFILE, errno.ENFILE)
 
 
 def make_folder(path: Path) -> GraphFolder:
-    """The folder for a graph, made if it is not there.
+    """Return the folder for a graph, created if needed.
 
     Raises:
-        StoreUnavailable: a file, a folder with other things in it, or no permission.
+        StoreUnavailable: the path is a file or a folder with other files, or there is no permission.
     """
     folder = GraphFolder(Path(path))
     path = folder.path
     try:
         if not _is_utf8(path.absolute()):
             raise StoreUnavailable(
-                f"{path} is not UTF-8, which the engine needs: give the graph's folder another name."
+                f"{path} is not UTF-8, which the engine needs. Choose another name for the graph's folder."
             )
         if path.exists() and not path.is_dir():
-            raise StoreUnavailable(f"{path} is a file; a graph needs a folder of its own.")
-        if path.is_dir() and any(path.iterdir()) and not (folder.exists() or folder.journal_file.exists()):
-            if any(not _OURS.fullmatch(item.name) for item in path.iterdir()):
-                raise StoreUnavailable(f"{path} has other files in it; a graph needs a folder of its own.")
+            raise StoreUnavailable(f"{path} is a file; choose a new folder for the graph.")
+        is_graph = folder.exists() or folder.journal_file.exists()
+        if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
+            raise StoreUnavailable(f"{path} has other files in it; choose a new folder for the graph.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(path, error) from error
@@ -68,7 +65,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def create_empty_graph(folder: GraphFolder) -> None:
-    """Make a graph without triples, for a store that is filled by updates."""
+    """Create a graph without triples, for a store that is filled by updates."""
     make_folder(folder.path)
     lock = folder.write_lock()
     try:
@@ -96,57 +93,63 @@ def load_graph(
     settings: dict[str, Any] | None = None,
     memory: int | None = None,
 ) -> LoadReport:
-    """Load RDF files into a graph folder, made if it is not there. One transaction: all files or none.
+    """Load RDF files into a graph folder, created if needed, as one transaction: all files or none.
 
     Args:
-        resume: go on with an interrupted load instead of starting one; `files` is not used.
-        restart: throw an interrupted load away first. Without either, an interrupted load is an error.
-        format: the ending that stands for the format, where the files' names do not tell.
-        schema: a schema's name, or the name of a .toml file in the folder; None keeps what it was.
-        settings: settings that belong to the graph; they are added to those it has.
-        memory: bytes that the loading process may take; None for a limit by the size of the files, which is far more
-            than they need unless they were made to exhaust it.
+        path: the graph folder.
+        files: the files; unused with `resume`.
+        on_error: what to do with malformed lines: `fail`, or `skip` them.
+        progress: called regularly.
+        format: the ending that stands for the format, such as `nt`; None for the endings of the files.
+        resume: continue an interrupted load.
+        restart: discard an interrupted load first. Without either, an interrupted load is an error.
+        schema: name of a schema, or of a .toml file in the folder; None keeps the present one.
+        settings: settings of the graph, added to the present ones.
+        memory: memory limit of the loading process, in bytes; None for a limit by the size of the files, far above what
+            honest files need.
 
     Raises:
-        LoadError: a file is missing, malformed or cut short; the graph is as it was.
-        StoreBusy: another load is running. StoreUnavailable: no permission, or not a graph's folder.
+        LoadError: a file is missing, malformed or cut short; the graph is unchanged.
+        StoreBusy: another load is running.
+        StoreUnavailable: no permission, or not a graph folder.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
-    from kgqa.graph.embedded.bulk_load import Journal, file_job
-
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("There is no file to load.")
+        raise LoadError("No file to load. Name at least one.")
     folder = make_folder(path)
     lock = folder.write_lock()
     try:
         base = folder.meta() if folder.exists() else None
         if base is not None and base.stale:
-            raise StoreUnavailable(f"{path} was changed and not closed properly. Open it once for writing first.")
-        done = _finish(folder, base)
-        if resume and done:
-            return _report_of(done, base, started)
+            raise StoreUnavailable(
+                f"{path} was changed and not closed properly. Open it for writing once, and load again."
+            )
+        done = _finish_published(folder, base)
+        if resume and done and base:
+            return _report_published(done, base, started)
         if resume:
             journal = Journal.read(folder)
             _check_base(journal, base, folder)
-            _check_unchanged(journal.files, folder, file_job)
+            for job in journal.files:
+                check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
-                f"An earlier load into {path} was interrupted. Go on with it: --resume. Throw it away: --restart."
+                f"An earlier load into {path} was interrupted. Resume it with --resume, or discard it with --restart."
             )
         else:
             before = base.generation if base else None
             journal = Journal((before or 0) + 1, before, on_error, jobs, schema or "", settings or {})
-        with _nothing_kept(folder):
+        with _discarded_on_error(folder):
             if not resume:
                 journal.save(folder)
             if not any(job.lines_done or job.done for job in journal.files):
                 folder.create_generation(journal.generation, journal.base)
             limit = memory or (
                 LOAD_MEMORY
-                + MEMORY_OF_A_BYTE * sum(job.size for job in journal.files)
-                + MEMORY_OF_A_TRIPLE * (base.triples if base else 0)
+                + MEMORY_PER_BYTE * sum(job.size for job in journal.files)
+                + MEMORY_PER_TRIPLE * (base.triples if base else 0)
             )
             result = _run_worker(folder, lock, progress, limit)
             hashes = folder.load_hashes(journal.generation)
@@ -175,13 +178,18 @@ def load_graph(
 
 
 def discard_interrupted(path: Path) -> bool:
-    """Throw an interrupted load away; the graph stays as it was before it. Gives whether there was one."""
+    """Discard an interrupted load. Returns whether there was one.
+
+    Raises:
+        StoreUnavailable: there is no such folder, or no permission.
+        StoreBusy: a load is running.
+    """
     folder = GraphFolder(Path(path))
     if not folder.path.is_dir():
         raise StoreUnavailable(f"There is no graph at {folder.path}.")
     lock = folder.write_lock()
     try:
-        _finish(folder, folder.meta() if folder.exists() else None)
+        _finish_published(folder, folder.meta() if folder.exists() else None)
         if not folder.journal_file.exists():
             return False
         _discard(folder)
@@ -190,10 +198,8 @@ def discard_interrupted(path: Path) -> bool:
         lock.release()
 
 
-def _finish(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
-    """Tidy up after a load that was killed when it had been published, before its journal was removed; gives that."""
-    from kgqa.graph.embedded.bulk_load import Journal
-
+def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
+    """Finish a load that was killed between its publication and the removal of its journal; return the journal."""
     if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
@@ -201,8 +207,8 @@ def _finish(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
     return journal
 
 
-def _report_of(done: Journal, now: GraphMeta, started: float) -> LoadReport:
-    """What is still known of a load that is done already."""
+def _report_published(done: Journal, now: GraphMeta, started: float) -> LoadReport:
+    """Report on a load that was published already."""
     return LoadReport(
         files=len(done.files),
         lines=sum(job.lines_done for job in done.files),
@@ -219,35 +225,26 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     before = base.generation if base else None
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
-            f"{folder.journal_file} is of a load into another state of the graph. Begin again: "
+            f"{folder.journal_file} belongs to another state of the graph. Start again: "
             f"kgqa graph load FILE --restart --into {folder.path}"
         )
 
 
-def _check_unchanged(jobs, folder: GraphFolder, look) -> None:
-    for job in jobs:
-        if look(Path(job.path), job.format).sha256 != job.sha256:
-            raise LoadError(
-                f"{job.path} has changed since the interrupted load. Begin again: "
-                f"kgqa graph load FILE --restart --into {folder.path}"
-            )
-
-
 class _TooLittleMemory(LoadError):
-    """The loading process reached its limit of memory. Its journal stays."""
+    """The loading process reached its memory limit. Its journal stays, so that it can be resumed."""
 
 
 @contextmanager
-def _nothing_kept(folder: GraphFolder) -> Iterator[None]:
-    """Throw the load away where it fails for a reason that going on with it does not help."""
+def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
+    """Discard the load on errors that resuming it would not solve."""
     try:
         yield
     except _TooLittleMemory:
-        raise  # what is done so far stays for --resume
+        raise  # stays for --resume
     except StoreCrashed as error:
         raise LoadError(
-            f"The loading process died ({error}). What was in the graph before is unchanged. "
-            f"Go on where it stopped: kgqa graph load --resume --into {folder.path}"
+            f"The loading process died ({error}). The graph is unchanged. "
+            f"Resume the load: kgqa graph load --resume --into {folder.path}"
         ) from error
     except (LoadError, QueryRejected, StoreUnavailable, OSError) as error:
         _discard(folder)
@@ -257,22 +254,22 @@ def _nothing_kept(folder: GraphFolder) -> Iterator[None]:
 
 
 def _why_failed(folder: GraphFolder, error: Exception) -> str:
-    """What to say of a load that failed; the engine gives the reasons of the system as text only."""
+    """Return the message for a failed load; the engine reports errors of the system as text only."""
 
     def is_any(codes: tuple[int, ...]) -> bool:
         return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
 
-    if is_any(_NO_ROOM):
+    if is_any(_DISK_FULL_CODES):
         return (
-            f"There is no space left on the disk of {folder.path}. Nothing of this load was kept, and what was in the "
-            "graph before is unchanged. Make room and load again."
+            f"No space left on the disk of {folder.path}. The load was discarded and the graph is unchanged. Free some "
+            "space and load again."
         )
-    if is_any(_TOO_MANY_OPEN) or TOO_FEW_FILES in str(error):
+    if is_any(_OPEN_FILES_CODES) or TOO_FEW_FILES in str(error):
         return (
-            "This process may not open as many files as the load needs. Nothing of it was kept, and what was in the "
-            "graph before is unchanged. Allow more and load again: ulimit -n 4096"
+            "The load needs more open files than the system allows. It was discarded and the graph is unchanged. Raise "
+            "the limit and load again: ulimit -n 4096"
         )
-    return f"The load failed: {error} Nothing of it was kept."
+    return f"The load failed and was discarded: {error}"
 
 
 def _run_worker(
@@ -285,13 +282,14 @@ def _run_worker(
             timeout=None,
             progress=(lambda fields: progress(Progress(**fields))) if progress else None,
         )
-        return json.loads(payload)
+        result: dict[str, Any] = json.loads(payload)
+        return result
     except StoreError as error:
         if OUT_OF_MEMORY.search(str(error)):
             raise _TooLittleMemory(
-                f"The load needs more than {memory >> 20:,} MB of memory. What was in the graph before is unchanged. If the "
-                f"files are honest, allow more and go on where it stopped: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load "
-                f"--resume --into {folder.path}"
+                f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged. If you trust the "
+                "files, raise the limit and resume: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load --resume "
+                f"--into {folder.path}"
             ) from error
         raise
     finally:
@@ -299,9 +297,7 @@ def _run_worker(
 
 
 def _discard(folder: GraphFolder) -> None:
-    """Remove what a load has made so far. What is published stays, whatever the journal says."""
-    from kgqa.graph.embedded.bulk_load import Journal
-
+    """Remove the unpublished generation and the journal of a load."""
     with suppress(LoadError):
         folder.remove_generation(Journal.read(folder).generation)
     folder.journal_file.unlink(missing_ok=True)

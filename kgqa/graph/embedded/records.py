@@ -1,4 +1,4 @@
-"""Reads graph.json and loading.json, which anybody may have written: size, types and ranges are checked before use."""
+"""Reading of graph.json and loading.json, untrusted files whose size, types and ranges are checked before use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from kgqa.foreign_json import Check, is_flag, load_json
 
 FORMAT = 1
-"""The version of graph folders that is read and written."""
+"""The version of the folder format."""
 MAX_BYTES = 16 << 20
-"""Of one record: the names and hashes of about 100,000 files."""
+"""The size of a record with the names and hashes of about 100,000 files."""
 MAX_GENERATION = 10**9
 MAX_COUNT = 1 << 53
 _GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
@@ -25,15 +25,16 @@ _PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
 
 
 def is_generation_name(name: str) -> bool:
-    """Whether a folder entry is called as a generation is: `gen-3`."""
+    """Tell whether a name is that of a generation, such as `gen-3`."""
     return _GENERATION.fullmatch(name) is not None
 
 
 def read_graph_record(file: Path) -> dict[str, Any]:
-    """The content of graph.json, each of its values checked; of a record in another `format` than FORMAT only that.
+    """Read and check graph.json. For another `format` than FORMAT, only that is returned.
 
     Raises:
-        ValueError: it is damaged; the message names the value. OSError: it cannot be read.
+        ValueError: the file is damaged; the message names the value.
+        OSError: the file cannot be read.
     """
     record = _read_object(file)
     if type(record.get("format")) is int and record["format"] != FORMAT:
@@ -42,7 +43,7 @@ def read_graph_record(file: Path) -> dict[str, Any]:
 
 
 def read_journal_record(file: Path) -> dict[str, Any]:
-    """The content of loading.json, each of its values checked. Raises as `read_graph_record` does."""
+    """Read and check loading.json. Raises as `read_graph_record` does."""
     record = _checked(_read_object(file), _JOURNAL, "")
     for number, job in enumerate(record["files"]):
         _checked(job, _JOB, f"files[{number}].")
@@ -50,7 +51,7 @@ def read_journal_record(file: Path) -> dict[str, Any]:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    # a pipe of this name would be waited for
+    # O_NONBLOCK: opening a pipe of this name would wait for a writer
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -68,7 +69,7 @@ def _checked(record: Any, checks: Mapping[str, tuple[Check, str]], where: str) -
     if not isinstance(record, dict):
         raise ValueError(f"{where.rstrip('.')} must be an object, not {reprlib.repr(record)}")
     for key in record.keys() - checks.keys():
-        raise ValueError(f"{where}{reprlib.repr(key)} is not known")
+        raise ValueError(f"{where}{reprlib.repr(key)} is unknown")
     for key, (check, expected) in checks.items():
         if key not in record:
             raise ValueError(f"{where}{key} is missing")

@@ -1,7 +1,7 @@
-"""Takes the network away from a worker process, so that no query can reach out however it is written.
+"""A sandbox without network for worker processes.
 
-SERVICE and LOAD are refused by reading the query (`sparql_text`); this is the fence behind that one. On Linux
-the process gives up, for good, the system calls that make sockets (seccomp in filter mode, see seccomp(2)).
+SERVICE and LOAD are refused when a query is read (`query.tokens`); this is the second line of defence. On Linux the
+process gives up the system calls that make sockets (seccomp in filter mode, see seccomp(2)).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _MODE_FILTER = 2
-# per machine: the audit number of its calling convention, and the numbers of socket and io_uring_setup
+# per machine: the audit number of its ABI, and the numbers of the calls socket and io_uring_setup
 _MACHINES = {
     "x86_64": (0xC000003E, 41, 425),
     "aarch64": (0xC00000B7, 198, 425),
@@ -35,10 +35,10 @@ class _Program(ctypes.Structure):
 
 
 def deny_network() -> bool:
-    """Give up making sockets, in this thread and all it starts from now on. Cannot be undone.
+    """Give up the right to make sockets, for this thread and all it starts. Cannot be undone.
 
     Returns:
-        Whether it worked; not on other systems than Linux, other machines, or kernels without seccomp.
+        Whether it worked: False on other systems than Linux, unknown machines, and kernels without seccomp.
     """
     known = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or known is None or sys.maxsize < 1 << 32:
@@ -46,7 +46,7 @@ def deny_network() -> bool:
     machine, socket_call, ring_call = known
     steps = [
         (_LOAD, 0, 0, _OFFSET_MACHINE),
-        (_JUMP_EQUAL, 0, 4, machine),  # another calling convention numbers its calls otherwise: refused
+        (_JUMP_EQUAL, 0, 4, machine),  # another ABI has other call numbers: refused
         (_LOAD, 0, 0, _OFFSET_NUMBER),
         (_JUMP_AT_LEAST, 2, 0, _X32_BIT),
         (_JUMP_EQUAL, 1, 0, socket_call),
@@ -54,7 +54,7 @@ def deny_network() -> bool:
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    program = _Program(len(steps), (_Instruction * len(steps))(*steps))
+    program = _Program(len(steps), (_Instruction * len(steps))(*(_Instruction(*step) for step in steps)))
     try:
         call = ctypes.CDLL(None, use_errno=True).prctl
     except (OSError, AttributeError):
@@ -62,4 +62,5 @@ def deny_network() -> bool:
     call.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
     if call(_PR_SET_NO_NEW_PRIVS, 1, None, 0, 0) != 0:
         return False
-    return call(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(program), 0, 0) == 0
+    status: int = call(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(program), 0, 0)
+    return status == 0

@@ -1,4 +1,4 @@
-"""The zero-setup store: pyoxigraph on disk, its queries in worker processes that can be killed."""
+"""The embedded store: a graph folder queried in worker processes that can be killed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
-from kgqa.graph.query.tokens import prepare
+from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
@@ -37,11 +37,11 @@ MAX_QUERY_BYTES = 4 << 20
 class EmbeddedStore:
     """A graph folder opened for reading, or, with `writable`, for updates too.
 
-    Readers use up to `workers` processes, one query at a time each. With `writable` one worker holds the
-    engine and all reads and updates of this process go through it; other processes are kept out.
+    Readers use up to `workers` processes, each of which runs one query at a time. With `writable` a single worker runs
+    all queries and updates, and other processes cannot open the folder.
 
     Raises:
-        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta` and `GraphFolder.write_lock`.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class EmbeddedStore:
         self._locks: list[Lock] = []
         if create and not self.folder.exists():
             create_empty_graph(self.folder)
-        self._meta = self._settle()
+        self._meta = self._lock_current()
         self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
-        self._give_back(self._start())  # the process starts while the caller goes on
+        self._give_back(self._start())  # starts while the caller continues
 
     concurrency = 1
 
@@ -83,11 +83,11 @@ class EmbeddedStore:
 
     @property
     def identity(self) -> str:
-        """Of this folder and its generation: any folder may claim the fingerprint of another, and what is kept of one
-        must never be taken for the other's.
-        """
-        made = f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
-        return f"-{hashlib.sha256(os.fsencode(made)).hexdigest()[:12]}"
+        """A hash of this folder and generation, for caches: a fingerprint can be copied from another folder."""
+        created = (
+            f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
+        )
+        return f"-{hashlib.sha256(os.fsencode(created)).hexdigest()[:12]}"
 
     @property
     def version(self) -> str:
@@ -95,7 +95,7 @@ class EmbeddedStore:
 
     @property
     def meta(self) -> GraphMeta:
-        """What the folder says of this graph: triples, schema, settings, files."""
+        """The record of this graph: triples, schema, settings, files."""
         if self._meta.stale:
             self._rehash()
         return self._meta
@@ -105,7 +105,7 @@ class EmbeddedStore:
         return self.meta.triples
 
     def notice(self) -> str | None:
-        return self.folder.interrupted()
+        return self.folder.interruption_notice()
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -115,20 +115,20 @@ class EmbeddedStore:
         try:
             return decode_tsv(data)
         except ValueError as error:
-            raise QueryRejected(f"The result holds something kgqa does not read: {error}.") from error
+            raise QueryRejected(f"The result has a term that kgqa does not support: {error}.") from error
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         return self._query({"op": "ask"}, query, timeout) == b"1"
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
         if not self.writable:
-            raise QueryRejected("This graph is open for reading only: open it with writable=True to change it.")
+            raise QueryRejected("This graph is open for reading only. Open it with writable=True to change it.")
         text = self._prepared(update)
-        if not self._meta.stale:  # noted before, so that a crash in between is seen
+        if not self._meta.stale:  # marked before the update, in case of a crash
             self._meta = self.folder.update_meta(stale=True)
         try:
             self._call({"op": "update", "update": text}, timeout)
-        finally:  # afterwards: what was derived meanwhile may be of either state
+        finally:  # after the update: tables derived meanwhile may be of either state
             self._updates += 1
 
     def load(
@@ -140,7 +140,9 @@ class EmbeddedStore:
         format: str | None = None,
     ) -> LoadReport:
         if self.writable:
-            raise StoreUnavailable("Load through a store that is not open for updates; it takes its own lock.")
+            raise StoreUnavailable(
+                "A store that is open for updates cannot load files. Close it, or open another one for reading."
+            )
         report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()
         return report
@@ -149,7 +151,7 @@ class EmbeddedStore:
         try:
             if self.writable and self._meta.stale and not self._closed:
                 self._rehash()
-        finally:  # a full disk may keep the hashes from being written; the graph then stays marked as changed
+        finally:  # if a full disk prevents this, the graph stays marked as changed
             self._closed = True
             self._finalizer()
 
@@ -162,7 +164,7 @@ class EmbeddedStore:
     # --- workers
 
     def worker_pids(self) -> list[int]:
-        """Processes that wait for work now; for those who watch over them."""
+        """Return the ids of idle workers."""
         with self._guard:
             return [worker.pid for worker in self._idle]
 
@@ -179,11 +181,12 @@ class EmbeddedStore:
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_BYTES:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
-        return prepare(query)
+        return prepare_for_engine(query)
 
-    def _settle(self) -> GraphMeta:
-        """Take the locks on the current generation. While a load finishes elsewhere the generation may be
-        replaced between reading its number and locking it; then it is read again.
+    def _lock_current(self) -> GraphMeta:
+        """Lock the current generation and return its record.
+
+        A load that finishes elsewhere may replace it between reading and locking; it is then read again.
         """
         for last_try in (False, False, True):
             meta = self.folder.meta()
@@ -199,7 +202,7 @@ class EmbeddedStore:
                 if last_try or self.folder.meta().generation == meta.generation:
                     raise
             self._drop_locks()
-        raise StoreBusy(f"{self.folder.path} is being replaced again and again. Try again.")
+        raise StoreBusy(f"{self.folder.path} is replaced by one load after another. Try again later.")
 
     def _drop_locks(self) -> None:
         while self._locks:
@@ -220,17 +223,19 @@ class EmbeddedStore:
                 self._idle.append(worker)
 
     @contextmanager
-    def _worker(self, timeout: float):
+    def _worker(self, timeout: float) -> Iterator[Worker]:
         if self._closed:
             raise StoreUnavailable(f"The graph at {self.folder.path} has been closed.")
         if not self._slots.acquire(timeout=timeout):
-            raise StoreTimeout(f"All {self._size} workers were busy for {timeout:g} s.")
+            raise StoreTimeout(
+                f"All {self._size} workers were busy for {timeout:g} s. Try again, or allow more time: --timeout"
+            )
         worker = None
         try:
             with self._guard:
                 while self._idle and worker is None:
                     worker = self._idle.pop()
-                    if not worker.alive:  # killed from outside while it had nothing to do
+                    if not worker.alive:  # killed from outside while idle
                         worker.kill()
                         worker = None
             worker = worker or self._start()
@@ -250,19 +255,19 @@ class EmbeddedStore:
             return self._call_once(request, deadline)
         except WorkerKilled:
             if request["op"] == "update":
-                raise  # what it had done by then is not known
+                raise  # it may have been applied in part
         return self._call_once(request, deadline)
 
     def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:
         with self._worker(max(0.0, deadline - time.monotonic())) as worker:
             return worker.call(request, timeout=max(0.001, deadline - time.monotonic()))
 
-    # --- bookkeeping
+    # --- records
 
     def _rehash(self) -> None:
         if not self.writable:
             raise StoreUnavailable(
-                f"{self.folder.path} was changed and not closed properly. Open it once for writing, or load it again."
+                f"{self.folder.path} was changed and not closed properly. Open it for writing once, or load it again."
             )
         data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
         self.folder.save_hashes(self._meta.generation, data)
@@ -274,13 +279,13 @@ class EmbeddedStore:
         for worker in idle:
             worker.kill()
         self._drop_locks()
-        self._meta = self._settle()
+        self._meta = self._lock_current()
 
 
 def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
     while idle:
         idle.pop().kill()
     for worker in list(busy):
-        worker.end()  # whoever waits for its answer is told that it died
+        worker.end()  # raises StoreCrashed in the thread that waits for its response
     while locks:
         locks.pop().release()

@@ -1,6 +1,9 @@
-"""Hashes of everything a store holds, read back from the engine: after updates nobody kept count of."""
+"""Hashes of all triples in an engine's store, computed after updates."""
 
 from __future__ import annotations
+
+import io
+from typing import IO, Any, cast
 
 import numpy as np
 import pyoxigraph as ox
@@ -8,12 +11,18 @@ import pyoxigraph as ox
 from kgqa.graph.rdf.lines import hashes
 
 
-class _HashingWriter:
+class _HashingWriter(io.RawIOBase):
+    """A file that hashes the lines written to it."""
+
     def __init__(self) -> None:
+        super().__init__()
         self.parts: list[bytes] = []
         self._rest = b""
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
         data = bytes(data)
         whole = self._rest + data
         cut = whole.rfind(b"\n") + 1
@@ -22,12 +31,9 @@ class _HashingWriter:
             self.parts.append(hashes(whole[:cut].splitlines(keepends=True)))
         return len(data)
 
-    def flush(self) -> None:
-        pass
-
 
 def stored_hashes(store: ox.Store) -> bytes:
-    """Sorted little-endian uint64 hashes of all quads, as `GraphFolder.save_hashes` keeps them."""
+    """Return the sorted hashes of all quads, little-endian uint64, as `GraphFolder.save_hashes` stores them."""
     writer = _HashingWriter()
-    store.dump(writer, format=ox.RdfFormat.N_QUADS)
+    store.dump(cast(IO[bytes], writer), format=ox.RdfFormat.N_QUADS)
     return np.unique(np.frombuffer(b"".join(writer.parts), dtype="<u8")).tobytes()

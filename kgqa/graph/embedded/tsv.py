@@ -1,4 +1,4 @@
-"""SPARQL result tables in TSV (SPARQL 1.1 Query Results CSV and TSV Formats, section 4), decoded to typed terms."""
+"""Decoding of SPARQL results in TSV (SPARQL 1.1 Query Results CSV and TSV Formats, section 4) to typed terms."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\":
 
 
 def decode_tsv(data: bytes) -> Rows:
-    """Decode a whole TSV result.
+    """Decode a complete TSV result.
 
     Raises:
-        ValueError: the text is no such table.
+        ValueError: the data is not a valid table.
     """
     header, _, body = data.decode("utf-8").partition("\n")
     variables = tuple(name.lstrip("?") for name in header.split("\t")) if header else ()
     rows: list[Row] = []
     if body:
         if not body.endswith("\n"):
-            raise ValueError("the result breaks off in the middle of a row")
-        # not splitlines(): other Unicode line breaks may stand inside literals
+            raise ValueError("the result ends in the middle of a row")
+        # not splitlines(): literals may contain other Unicode line breaks
         lines = body[:-1].split("\n")
         seen: dict[str, Entity] = {}
         append = rows.append
-        width = max(len(variables), 1)  # no variables: an empty line a row
+        width = max(len(variables), 1)  # without variables each row is an empty line
         for line in lines:
-            row = []
+            row: list[Value | None] = []
             for field in line.split("\t"):
                 if field[:1] == "<":
                     entity = seen.get(field)

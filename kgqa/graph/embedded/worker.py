@@ -1,17 +1,18 @@
-"""The engine's own process: `python -m kgqa.graph.embedded.worker`. Reads requests on stdin, answers on stdout.
+"""The worker process around the engine: `python -m kgqa.graph.embedded.worker`.
 
-A process, because pyoxigraph can neither time out nor cancel a query and can abort on some: the parent kills
-this process and starts another. It ignores Ctrl-C, which is the parent's to handle, and ends by itself when
-the parent is gone, even in the middle of a query: a thread waits for stdin to close. Requests are read by the thread
-that carries them out: handing each over to it would take as long as a small query.
+It reads requests from stdin and writes responses to stdout. pyoxigraph can neither time out nor cancel a query and
+aborts on some, so the parent kills this process and starts another. The worker ignores Ctrl-C, which the parent
+handles, and ends with the parent, even in the middle of a query: a thread waits for stdin to close. Requests are read
+by the thread that runs them: passing them between threads would take as long as a small query.
 
-Frames: a request is a 4-byte big-endian length and JSON; an answer is one letter (`R` result, `E` error,
+Frames: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result, `E` error,
 `P` progress), a 4-byte length, and the payload.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import select
@@ -20,7 +21,7 @@ import struct
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import pyoxigraph as ox
 
@@ -30,18 +31,22 @@ from kgqa.graph.embedded.sandbox import deny_network
 PROGRESS_SECONDS = 0.1
 
 
-class _CappedWriter:
-    """Collects a TSV result and gives up at the first row or byte over the cap."""
+class _CappedWriter(io.RawIOBase):
+    """A file that collects a TSV result and raises PartialResult at the first row or byte over the cap."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
+        super().__init__()
         self.parts: list[bytes] = []
-        self._rows = -1  # the header is a line, too
+        self._rows = -1  # the header is a line too
         self._bytes = 0
         self._max_rows = max_rows
         self._max_bytes = max_bytes
         self.error: PartialResult | None = None
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
         data = bytes(data)
         self._rows += data.count(b"\n")
         self._bytes += len(data)
@@ -56,28 +61,33 @@ class _CappedWriter:
         self.parts.append(data)
         return len(data)
 
-    def flush(self) -> None:
-        pass
-
 
 class Server:
-    """Holds one open store and carries out requests on it."""
+    """Runs requests on one open store."""
 
     def __init__(self) -> None:
-        self.store: ox.Store | None = None
+        self._opened: ox.Store | None = None
         self._last_progress = 0.0
 
+    @property
+    def store(self) -> ox.Store:
+        """The open store."""
+        assert self._opened is not None, "the first request opens the store"
+        return self._opened
+
     def handle(self, request: dict[str, Any]) -> bytes:
-        return getattr(self, "do_" + request["op"])(request)
+        """Run a request and return its result."""
+        result: bytes = getattr(self, "do_" + request["op"])(request)
+        return result
 
     def do_open(self, request: dict[str, Any]) -> bytes:
         path = request["path"]
         try:
-            self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
+            self._opened = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except Exception as error:
             if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
                 raise StoreUnavailable(
-                    "This process may not open as many files as the graph needs. Allow more: ulimit -n 4096"
+                    "The graph needs more open files than the system allows. Raise the limit: ulimit -n 4096"
                 ) from error
             raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load it again.") from error
         return b""
@@ -85,10 +95,10 @@ class Server:
     def do_select(self, request: dict[str, Any]) -> bytes:
         result = self.store.query(request["query"])
         if not isinstance(result, ox.QuerySolutions):
-            raise SyntaxError("this is no SELECT query")
+            raise SyntaxError("not a SELECT query")
         writer = _CappedWriter(request["max_rows"], request["max_bytes"])
         try:
-            result.serialize(writer, format=ox.QueryResultsFormat.TSV)
+            result.serialize(cast(IO[bytes], writer), format=ox.QueryResultsFormat.TSV)
         except Exception:
             if writer.error:  # the engine may wrap what a writer raises
                 raise writer.error from None
@@ -98,7 +108,7 @@ class Server:
     def do_ask(self, request: dict[str, Any]) -> bytes:
         result = self.store.query(request["query"])
         if not isinstance(result, ox.QueryBoolean):
-            raise SyntaxError("this is no ASK query")
+            raise SyntaxError("not an ASK query")
         return b"1" if result else b"0"
 
     def do_update(self, request: dict[str, Any]) -> bytes:
@@ -118,7 +128,7 @@ class Server:
         from kgqa.graph.embedded.bulk_load import Journal, run_load
         from kgqa.graph.embedded.folder import GraphFolder
 
-        # of what is written to, not of addresses: threads and the engine reserve more of those than they use
+        # RLIMIT_DATA, not RLIMIT_AS: threads and the engine reserve more addresses than they use
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         memory = request["memory"] if hard == resource.RLIM_INFINITY else min(request["memory"], hard)
         resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
@@ -133,6 +143,7 @@ class Server:
 
 
 def send(kind: bytes, payload: bytes) -> None:
+    """Write one frame."""
     data = kind + struct.pack(">I", len(payload)) + payload
     view = memoryview(data)
     while view:
@@ -140,7 +151,7 @@ def send(kind: bytes, payload: bytes) -> None:
 
 
 def error_payload(error: BaseException) -> bytes:
-    """An exception by the name of its kgqa class; the engine's own are sorted into ours."""
+    """Describe an exception by its kgqa class and message; the engine's exceptions are mapped to kgqa classes."""
     if isinstance(error, KgqaError):
         kind, message = type(error).__name__, str(error)
     elif isinstance(error, SyntaxError):
@@ -156,14 +167,15 @@ def error_payload(error: BaseException) -> bytes:
 
 def _end_with_parent() -> None:
     closed = select.poll()
-    closed.register(0, 0)  # only that the other end is closed, which is always reported
+    closed.register(0, 0)  # reports only that the other end was closed
     closed.poll()
     os._exit(0)
 
 
 def _read_request() -> dict[str, Any]:
     (size,) = struct.unpack(">I", _read_exactly(4))
-    return json.loads(_read_exactly(size))
+    request: dict[str, Any] = json.loads(_read_exactly(size))
+    return request
 
 
 def _read_exactly(size: int) -> bytes:
@@ -171,17 +183,18 @@ def _read_exactly(size: int) -> bytes:
     while size:
         data = os.read(0, size)
         if not data:
-            os._exit(0)  # the parent closed the pipe or is gone; whatever runs here is of no use to anyone
+            os._exit(0)  # the parent closed the pipe or ended: nobody needs the result
         parts.append(data)
         size -= len(data)
     return b"".join(parts)
 
 
 def main() -> None:
-    global _OUT
+    """Serve requests until the parent ends."""
+    global _OUT  # noqa: PLW0603 - send() is called from everywhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     deny_network()  # before any other thread starts
-    # frames go to the original stdout; anything printed by mistake goes to stderr instead
+    # frames go to the original stdout, accidental prints to stderr
     _OUT = os.dup(1)
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -190,7 +203,7 @@ def main() -> None:
         request = _read_request()
         try:
             send(b"R", server.handle(request))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             try:
                 send(b"E", error_payload(error))
             except OSError:

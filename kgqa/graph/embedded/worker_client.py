@@ -1,4 +1,4 @@
-"""The parent's side of a worker process: start it, ask it, kill it."""
+"""The parent's side of a worker process: starts it, sends requests, kills it."""
 
 from __future__ import annotations
 
@@ -19,31 +19,29 @@ from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 
 OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
-"""What a process says that is not given the memory it asks for."""
+"""Matches the message of a process that failed to allocate memory."""
 TOO_FEW_FILES = "file descriptors"
-"""What the engine says of where it may not open enough files."""
+"""Part of the engine's message if it may not open enough files."""
 PIPE_BYTES = 1 << 16
 MOST_READ = 1 << 20
 
 
 class WorkerKilled(StoreCrashed):
-    """Signal 9 ended the process in the middle of a query. The signal came from outside: the system, short of memory, or
-    a person.
-    """
+    """Signal 9 ended the process during a query, sent by the system (out of memory) or by a user."""
 
 
 class Worker:
-    """One worker process with a store open. Not thread-safe: whoever took it from the pool has it alone.
+    """One worker process with an open store. Not thread-safe: one caller has it at a time.
 
     Args:
-        open_request: the `open` request, sent at once; its answer is awaited with the first call.
-        keep_open: file descriptors (locks) that the process inherits and holds as long as it lives.
+        open_request: the `open` request, sent at the start; its response is read with the first call.
+        keep_open: file descriptors of locks, which the process inherits and holds while it lives.
     """
 
     def __init__(self, open_request: dict[str, Any] | None, keep_open: tuple[int, ...] = ()) -> None:
-        # -P and an explicit path: nothing in the working folder can stand in for a module
+        # -P and an explicit path: no file in the working folder can replace a module
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kgqa.graph.embedded.worker"],
             stdin=subprocess.PIPE,
@@ -53,25 +51,26 @@ class Worker:
             pass_fds=keep_open,
             bufsize=0,
         )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._received = b""
         self.generation = 0
-        """The generation of the graph that it has open, for whoever keeps it."""
+        """The generation of the graph that it has open."""
         self._opening = open_request is not None
         if open_request is not None:
             self._send({"op": "open", **open_request})
 
     @property
     def pid(self) -> int:
+        """The id of the process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it can take a request. A process that has just been killed may not be gone yet, but the pipe
-        it answered on is at its end.
-        """
-        if self._process.poll() is not None or self._process.stdout.closed:
+        """Whether it can take a request; a process that was just killed shows by the end of its pipe."""
+        if self._process.poll() is not None or self._stdout.closed:
             return False
-        return self._opening or not select.select([self._process.stdout.fileno()], [], [], 0)[0]
+        return self._opening or not select.select([self._stdout.fileno()], [], [], 0)[0]
 
     def call(
         self,
@@ -80,12 +79,16 @@ class Worker:
         timeout: float | None,
         progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> bytes:
-        """Send a request and wait for its answer. On any failure but the engine's own errors the process is
-        dead afterwards; also on Ctrl-C, because a late answer would be taken for the next one's.
+        """Send a request and wait for its response.
+
+        On every error but those of the engine the process is killed; also on Ctrl-C, since a late response would be
+        read as that of the next request.
 
         Raises:
-            StoreTimeout: no answer in `timeout` seconds. StoreCrashed: the process died. WorkerKilled: signal 9 ended it.
-                And what it reports.
+            StoreTimeout: no response in `timeout` seconds.
+            StoreCrashed: the process died.
+            WorkerKilled: signal 9 ended the process.
+            KgqaError: the error that the worker reports.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
@@ -107,11 +110,16 @@ class Worker:
         view = memoryview(struct.pack(">I", len(data)) + data)
         try:
             while view:
-                view = view[os.write(self._process.stdin.fileno(), view) :]
+                view = view[os.write(self._stdin.fileno(), view) :]
         except BrokenPipeError:
             raise self._crashed() from None
 
-    def _receive(self, deadline, progress, timeout=None) -> bytes:
+    def _receive(
+        self,
+        deadline: float | None,
+        progress: Callable[[dict[str, Any]], None] | None,
+        timeout: float | None = None,
+    ) -> bytes:
         while True:
             kind, size = struct.unpack(">cI", self._read(5, deadline, timeout))
             payload = self._read(size, deadline, timeout)
@@ -125,8 +133,8 @@ class Worker:
                 return payload
 
     def _read(self, size: int, deadline: float | None, timeout: float | None) -> bytes:
-        """The next bytes of the answer. What has arrived beyond them is kept: most answers are one read."""
-        fd = self._process.stdout.fileno()
+        """Read the next bytes of the response; bytes beyond them are kept, since most responses are one read."""
+        fd = self._stdout.fileno()
         parts = [self._received]
         missing = size - len(self._received)
         while missing > 0:
@@ -135,7 +143,7 @@ class Worker:
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
                     limit = f" after {timeout:.3g} s" if timeout is not None else ""
                     raise StoreTimeout(
-                        f"The query was ended{limit}, before it had an answer. Give it more time (--timeout) or ask for less."
+                        f"The query was stopped{limit} without a result. Give it more time (--timeout) or ask for less."
                     )
             data = os.read(fd, max(PIPE_BYTES, min(missing, MOST_READ)))
             if not data:
@@ -153,24 +161,24 @@ class Worker:
             code = "still running"
         if code == -signal.SIGKILL:
             return WorkerKilled(
-                "The engine's process was ended from outside (signal 9) in the middle of its work, as a system does that "
-                "is short of memory. Free some memory, and try again."
+                "The engine's process was killed (signal 9), probably because the system ran out of memory. Free some "
+                "memory and try again."
             )
         self._stderr.seek(0)
         tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
-        said = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
-        why = f" It said: {said[:200]}" if said else ""
-        return StoreCrashed(f"The engine died on this query (exit {code}); it is not tried again.{why}")
+        line = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
+        why = f" Its last message: {line[:200]}" if line else ""
+        return StoreCrashed(f"The engine crashed on this query (exit {code}), which is not retried.{why}")
 
     def end(self) -> None:
-        """End the process from another thread than the one that waits for its answer."""
+        """Kill the process from another thread than the one that waits for its response."""
         self._process.kill()
 
     def kill(self) -> None:
-        """End the process now, whatever it does. Calling it again is fine."""
+        """Kill the process and close its pipes. Calling it twice does no harm."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._stderr):
-            if stream and not stream.closed:
+        for stream in (self._stdin, self._stdout, self._stderr):
+            if not stream.closed:
                 stream.close()

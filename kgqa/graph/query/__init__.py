@@ -1,1 +1,1 @@
-"""SPARQL text: templates, patterns of paths, tokens, exported queries and their explanation."""
+"""SPARQL text: templates, path patterns, tokens, checks, exported queries and their explanation."""

@@ -1,16 +1,14 @@
-"""A SPARQL query in plain words, from its algebra and the graph's names. No model is asked."""
+"""Explanation of a SPARQL query in plain words, from its algebra and the graph's labels, without a model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgqa.errors import QueryRejected
+from kgqa.graph.query.export import ExportableGraph
 from kgqa.graph.query.tokens import forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
-
-if TYPE_CHECKING:
-    from kgqa.graph.graph import KnowledgeGraph
 
 _COMPARED = {
     "=": "is",
@@ -22,27 +20,29 @@ _COMPARED = {
 }
 
 
-def explain(graph: KnowledgeGraph, sparql: str) -> str:
-    """What a SELECT or ASK query asks for, one line a condition.
+def explain(graph: ExportableGraph, sparql: str) -> str:
+    """Explain a SELECT or ASK query, one line per condition.
 
     Raises:
-        QueryRejected: it does not parse, or asks for something else than SELECT or ASK do.
+        QueryRejected: it does not parse, or is not a SELECT or ASK query.
     """
     from rdflib.plugins.sparql import prepareQuery
 
     forbid_fetching(sparql)
     try:
         algebra = prepareQuery(sparql).algebra
-    except Exception as error:  # the parser raises many kinds, and recursion errors
+    except Exception as error:  # many kinds, including RecursionError
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise QueryRejected(f"The query cannot be read as SPARQL 1.1: {first[:200]}") from error
+        raise QueryRejected(f"Not valid SPARQL 1.1: {first[:200]}") from error
     if algebra.name not in ("SelectQuery", "AskQuery"):
         raise QueryRejected("Only SELECT and ASK queries can be explained.")
     return _Explainer(graph).query(algebra)
 
 
 class _Explainer:
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    """Collects the conditions of one query."""
+
+    def __init__(self, graph: ExportableGraph) -> None:
         self._graph = graph
         self._names: dict[Entity, str] = {}
 
@@ -70,7 +70,7 @@ class _Explainer:
             self._walk(node.p1, conditions, extras)
             inner: list[str] = []
             self._walk(node.p2, inner, extras)
-            prefix = {"Join": "", "LeftJoin": "if there is such: ", "Minus": "not so that: "}[name]
+            prefix = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}[name]
             conditions += [prefix + text for text in inner]
         elif name == "Union":
             left: list[str] = []
@@ -78,29 +78,29 @@ class _Explainer:
             self._walk(node.p1, left, extras)
             self._walk(node.p2, right, extras)
             conditions.append(f"either {'; and '.join(left)} — or {'; and '.join(right)}")
-        elif name == "values" or (name == "ToMultiSet" and _given(node)):
+        elif name == "values" or (name == "ToMultiSet" and _values_rows(node)):
             conditions += self._values(node)
         elif name == "Slice":
             self._walk(node.p, conditions, extras)
             if node.length is not None:
-                extras.append(f"Give {node.length} of them at most.")
+                extras.append(f"Return at most {node.length}.")
         elif name == "OrderBy":
             self._walk(node.p, conditions, extras)
-            extras.append("Put them in order.")
+            extras.append("Sort them.")
         elif name == "Extend":
             self._walk(node.p, conditions, extras)
             conditions.append(f"?{node['var']} is computed")
         elif name in ("Group", "AggregateJoin"):
             self._walk(node.p, conditions, extras)
             if name == "AggregateJoin":
-                extras.append("Count or sum them up in groups.")
+                extras.append("Aggregate them by group.")
         elif getattr(node, "p", None) is not None:
             self._walk(node.p, conditions, extras)
         elif name:
-            conditions.append(f"(a part that cannot be put in words: {name})")
+            conditions.append(f"(a part that cannot be explained: {name})")
 
     def _values(self, node: Any) -> list[str]:
-        rows = _given(node)
+        rows = _values_rows(node)
         if not rows:
             return ["(given values)"]
         found = []
@@ -127,8 +127,8 @@ class _Explainer:
         if name == "Builtin_NOTEXISTS":
             inner: list[str] = []
             self._walk(expression.graph, inner, [])
-            return [f"it is not so that {' and '.join(inner)}"]
-        return ["a further test holds"]
+            return [f"it is not true that {' and '.join(inner)}"]
+        return ["another filter holds"]
 
     def _term(self, term: Any) -> str:
         if _is_variable(term):
@@ -144,10 +144,11 @@ class _Explainer:
         return "a computed value"
 
 
-def _given(node: Any) -> list[Any]:
-    """The rows of a VALUES block; empty for a sub-query."""
+def _values_rows(node: Any) -> list[Any]:
+    """Return the rows of a VALUES block; empty for a subquery."""
     inner = getattr(node, "p", None)
-    return getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else [])
+    rows: list[Any] = getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else [])
+    return rows
 
 
 def _is_variable(term: Any) -> bool:
@@ -155,8 +156,9 @@ def _is_variable(term: Any) -> bool:
 
 
 def _in_order(triples: list[Any]) -> list[Any]:
-    """The triples of a pattern as a chain from what is known, instead of the parser's order."""
-    left, known, ordered = list(triples), set(), []
+    """Order the triples of a pattern as a chain from known terms, instead of the parser's order."""
+    left, ordered = list(triples), []
+    known: set[Any] = set()
     while left:
         best = min(left, key=lambda t: (_unknown(t[0], known) and _unknown(t[2], known), triples.index(t)))
         left.remove(best)
@@ -170,7 +172,7 @@ def _unknown(term: Any, known: set[Any]) -> bool:
 
 
 def _iris(node: Any, found: set[Any] | None = None) -> set[Any]:
-    """All IRIs that stand anywhere in an algebra."""
+    """Collect all IRIs in an algebra."""
     found = set() if found is None else found
     if type(node).__name__ == "URIRef":
         found.add(node)

@@ -1,7 +1,7 @@
-"""From a path to the one SPARQL query that returns its answers, and what that query is worth.
+"""Export of a path as the SPARQL query that returns its answers, and the checks of that query.
 
-The query is built from the topic and the path; no answer may stand in it. Whether it returns exactly the
-answers is found out by running it.
+The query is built from the topic and the path; it must not name an answer. Running it shows whether it returns exactly
+the answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgqa.words import clean, short_words
 
 
 class ExportableGraph(Protocol):
-    """What exported queries need of a graph, as `KnowledgeGraph` has it."""
+    """The part of `KnowledgeGraph` that the export needs."""
 
     @property
     def schema(self) -> Schema: ...
@@ -38,7 +38,7 @@ class ExportableGraph(Protocol):
 
 
 class AnswerInQuery(KgqaError):
-    """A query that should find its answers names them. A defect of the exporter, never shown as a result."""
+    """An exported query names an answer instead of finding it: a defect of the export."""
 
 
 def answer_query(
@@ -48,11 +48,11 @@ def answer_query(
     joins: Sequence[Join] = (),
     restricted: Mapping[int, Sequence[Entity]] | None = None,
 ) -> str:
-    """The SPARQL 1.1 query whose result is the ends of a path, uncapped, with names as comments.
+    """Return the SPARQL 1.1 query whose result is all ends of a path, with names as comments.
 
     Args:
         joins: paths from other topics that the walks must meet.
-        restricted: for inner nodes (1 is the first after the topic) the entities that a model selected there.
+        restricted: for inner nodes (1 is the node after the topic) the entities that a model selected.
 
     Raises:
         ValueError: the path has no steps, or a restriction is not on an inner node.
@@ -85,9 +85,7 @@ def _commented(graph: ExportableGraph, walk: PathPattern) -> PathPattern:
     for edge in walk.edges:
         words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
         edges.append(replace(edge, comment=Comment(words)))
-    return replace(
-        walk, edges=tuple(edges), joins=tuple((place, _commented(graph, join)) for place, join in walk.joins)
-    )
+    return replace(walk, edges=tuple(edges), joins=tuple((at, _commented(graph, join)) for at, join in walk.joins))
 
 
 def _name(names: Mapping[Entity, str], entity: Entity) -> str:
@@ -97,14 +95,14 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
 def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers instead of naming them.
 
-    Refused: an answer's IRI or text anywhere in the query, topics excepted, however it is written; and any use
-    of the selected variable but in triple patterns, in `?answer != ...` and in the test for a mediator's IRI.
+    Not allowed: the IRI or text of an answer in any notation, topics excepted; and the selected variable anywhere but
+    in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
 
     Raises:
-        AnswerInQuery: it names one, or fixes the variable.
+        AnswerInQuery: the query names an answer, or binds the variable.
     """
     solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
-    iris, texts = _written(solid)
+    iris, texts = _terms_in(solid)
     known = {topic.iri for topic in topics}
     for answer in answers:
         if isinstance(answer, Literal):
@@ -113,10 +111,10 @@ def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[E
             found = answer.iri not in known and (answer.iri in iris or answer.iri in texts)
         if found:
             raise AnswerInQuery(f"the exported query names its answer {str(answer)[:100]}")
-    _refuse_fixing(solid)
+    _check_variable(solid)
 
 
-def _refuse_fixing(solid: list[Token]) -> None:
+def _check_variable(solid: list[Token]) -> None:
     words = [token.text.upper() for token in solid]
     selected = next(token.text[1:] for token in solid if token.kind == "variable")
     depth = 0
@@ -128,25 +126,26 @@ def _refuse_fixing(solid: list[Token]) -> None:
         unequal = before[-2:] == ["FILTER", "("] and words[index + 1 : index + 2] == ["!="]
         prefixed = before == ["!", "STRSTARTS", "(", "STR", "("]
         if depth and not unequal and not prefixed:
-            raise AnswerInQuery(f"the exported query tests ?{selected} for more than being another node")
+            raise AnswerInQuery(f"the exported query has a filter on ?{selected} other than inequality")
         if not depth and before[-1:] in (["VALUES"], ["AS"]):
-            raise AnswerInQuery(f"the exported query fixes ?{selected} by {before[-1]}")
+            raise AnswerInQuery(f"the exported query binds ?{selected} by {before[-1]}")
 
 
-def _written(solid: list[Token]) -> tuple[set[str], set[str]]:
-    """The IRIs in a query, and the texts of its literals, numbers and truth values. Left out: what STRSTARTS
-    compares with, a prefix and no term, and the mark of a mediator's type, which stands in a NOT EXISTS.
+def _terms_in(solid: list[Token]) -> tuple[set[str], set[str]]:
+    """Return the IRIs in a query, and the texts of its literals, numbers and booleans.
+
+    Left out are prefixes in STRSTARTS, which are no terms, and literals in NOT EXISTS, the markers of mediator types.
     """
     iris: set[str] = set()
     texts: set[str] = set()
     words = [token.text.upper() for token in solid]
-    denied = 0
+    negated = 0
     for index, token in enumerate(solid):
-        if denied or words[index - 2 : index] == ["NOT", "EXISTS"]:
-            denied += {"{": 1, "}": -1}.get(token.text, 0)
+        if negated or words[index - 2 : index] == ["NOT", "EXISTS"]:
+            negated += {"{": 1, "}": -1}.get(token.text, 0)
         if token.kind == "iri":
             iris.add(_unescaped(token.text[1:-1]))
-        elif denied:
+        elif negated:
             continue
         elif token.kind == "string" and "STRSTARTS" not in words[max(0, index - 7) : index]:
             quotes = 3 if token.text[:3] in ('"""', "'''") else 1
@@ -169,8 +168,11 @@ def _unescaped(text: str) -> str:
 
 
 def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
-    """What a query that was run again is worth: `exact`, `restricted` (a model chose inner entities that stand
-    in it), `superset` (it returns the answers and more), or None: it misses an answer, which is a defect.
+    """Classify a query by the values it returned.
+
+    Returns:
+        `exact`; `restricted`: exact, with inner entities selected by a model; `superset`: the answers and more; None if
+        an answer is missing, which is a defect.
     """
     wanted, got = set(answers), set(returned)
     if wanted == got:

@@ -1,6 +1,6 @@
-"""A relation path as a SPARQL graph pattern: its edges, and the filters its walks must pass.
+"""Relation paths as SPARQL graph patterns: edges, and the filters that walks must pass.
 
-The same pattern serves exploration, ends and the exported query, so they cannot disagree.
+Exploration, the ends of paths and the exported query use the same pattern, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
+    """A triple pattern, with a comment for the exported query."""
+
     subject: Node
     relation: Entity
     object: Node
@@ -28,12 +30,16 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
+    """A type that a node must not have."""
+
     predicate: Entity
     type: Entity
 
 
 @dataclass(frozen=True, slots=True)
 class MarkTest:
+    """A marker that no type of a node may carry with this value."""
+
     predicate: Entity
     marker: Entity
     value: Value
@@ -41,8 +47,10 @@ class MarkTest:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop of a pattern: its edge, the tests its node must pass, the entities it is restricted to (none: any),
-    the walks that must lead to it as well, and the nodes that later hops need.
+    """One hop of a pattern.
+
+    `different` holds pairs of nodes that must differ, `values` the only entities that the node may be (empty: any),
+    `joins` other paths that must lead to it, `keep` the nodes that later hops need.
     """
 
     edge: Edge
@@ -54,10 +62,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class PathPattern:
-    """A pattern. `nodes` runs from the topic to the end; `different` holds pairs that must not be equal;
-    `restricted` the only entities that some inner nodes may be, by the node's place; `joins` walks from other topics
-    that must lead to the node at a place as well; the last three keep mediators out of the ends where a
-    relation leads to both mediators and entities.
+    """The pattern of a relation path.
+
+    `nodes` runs from the topic to the end, `different` holds pairs of nodes that must differ, `restricted` the only
+    entities that some inner nodes may be, and `joins` the patterns of other paths, each with the index of the node it
+    must lead to. The last three fields keep mediators out of the ends of relations that lead to both.
     """
 
     nodes: tuple[Node, ...]
@@ -71,12 +80,14 @@ class PathPattern:
 
     @property
     def end(self) -> Node:
+        """The last node."""
         return self.nodes[-1]
 
     @cached_property
     def levels(self) -> tuple[Hop, ...]:
-        """The pattern hop by hop, for queries that make each hop's nodes distinct before they go on: on hubs
-        the number of walks grows with every hop, that of distinct nodes does not.
+        """The pattern hop by hop, for queries that make the nodes of each hop distinct.
+
+        At hubs the number of walks grows with every hop, the number of distinct nodes does not.
         """
         levels = []
         values = dict(self.restricted)
@@ -85,21 +96,23 @@ class PathPattern:
             needed = {right for left, right in self.different if left in later}
             keep = [node for node in self.nodes[1:index] if node in needed]
             tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
-            joins = tuple(walk for place, walk in self.joins if place == index)
+            joins = tuple(pattern for at, pattern in self.joins if at == index)
             levels.append(Hop(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
         return tuple(levels)
 
     @cached_property
     def subqueries(self) -> tuple[Hop, ...]:
-        """The levels that need a sub-query, outermost first, which is the order of opening them. The last needs
-        none, nor does the first: what one relation of the topic leads to is distinct as it is.
+        """The hops that need a subquery, outermost first.
+
+        The last needs none, nor does the first: the nodes that one relation of the topic leads to are distinct already.
         """
         return tuple(reversed(self.levels[1:-1]))
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
-    """Whether `step` can go back over the edge that `previous` came by: the same relation the other way, or
-    the inverse relation the same way.
+    """Tell whether `step` can go back over the edge of `previous`.
+
+    It can by the same relation in the other direction, or by the inverse relation in the same direction.
     """
     if step.direction != previous.direction:
         return step.relation == previous.relation
@@ -112,19 +125,21 @@ def path_pattern(
     *,
     inverse: Callable[[str], str | None],
     final: bool = True,
-    end: Variable | None = None,
+    end: Node | None = None,
     prefix: str = "e",
 ) -> PathPattern:
-    """The pattern of a path under a walk rule, node by node:
+    """Build the pattern of a path under a walk rule.
 
-    - `free`: any walk;
-    - `topic-not-end`: the last node is not the topic (only if `final`: an inner node may be);
-    - `topic-never`: no node after the first is the topic;
-    - `no-return`: a step that can go back over the edge just taken must lead to another node.
+    - `free`: any walk.
+    - `topic-not-end`: the last node is not the topic (only if `final`).
+    - `topic-never`: no node after the first is the topic.
+    - `no-return`: a step that can go back over the previous edge must lead to another node.
 
     Args:
-        end: the variable of the last node, where it is not a name of its own.
-        prefix: what the names of the inner nodes begin with.
+        inverse: returns the reverse property of a relation, or None.
+        final: whether the last node is an answer rather than an inner node.
+        end: the last node; None for a variable of its own.
+        prefix: the prefix of the variables of inner nodes.
     """
     count = len(path.steps)
     names: list[Node] = [path.topic]

@@ -1,8 +1,8 @@
-"""Queries that differ in their entities alone, rendered by one run of their template.
+"""Query shapes: queries that differ only in their entities are rendered by one run of their template.
 
-Exploration sends thousands of them, and running a template takes longer than a server on the same machine takes for
-many. A shape is the values of a template with the entities numbered in the order they come in, equal ones alike. The
-template is run once for a shape, with stand-ins for the entities; their places in the text are filled from then on.
+Exploration renders thousands of queries, and Jinja takes longer for one than a local server takes to answer it. A shape
+is the values of a template with each distinct entity replaced by a number. The template runs once per shape, with
+placeholders for the entities, which are filled in from then on.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from uuid import uuid4
 from kgqa.model import Entity
 
 MOST_SHAPES = 200
-_STAND_IN = f"urn:uuid:{uuid4()}:"  # drawn anew, so that no comment in a query can hold one
-_PLACES = re.compile(f"(<{_STAND_IN}[0-9]+>)")
-_TRUTH = {True: object(), False: object()}  # as numbers they would equal 1 and 0
+_PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random: no comment in a query can contain it
+_POSITIONS = re.compile(f"(<{_PLACEHOLDER}[0-9]+>)")
+_TRUTH = {True: object(), False: object()}  # True and False equal 1 and 0
 
 
 class Shapes:
-    """The texts of the shapes of one template, of the first `MOST_SHAPES`: a template whose queries differ in more than
-    entities, in texts that are searched for say, is run each time. Thread-safe.
+    """The shapes of one template. Thread-safe.
+
+    Keeps the first `MOST_SHAPES`; further ones, of templates whose queries differ in more than entities, are rendered
+    each time.
 
     Args:
-        run: renders the template with these values.
-        show: an entity as it stands in a query.
+        run: renders the template.
+        show: renders an entity.
     """
 
     def __init__(self, run: Callable[[Mapping[str, Any]], str], show: Callable[[Entity], str]) -> None:
         self._run = run
         self._show = show
-        self._texts: dict[tuple, tuple[str | int, ...]] = {}
+        self._texts: dict[tuple[Any, ...], tuple[str | int, ...]] = {}
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """What running the template with these values gives. Raises as `run` and `show` do."""
+        """Render the template with these values. Raises as `run` and `show` do."""
         numbers: dict[str, int] = {}
         try:
             shape = tuple([(name, _shape(value, numbers)) for name, value in values.items()])
@@ -50,22 +52,22 @@ class Shapes:
                 return self._run(values)
             text = self._texts[shape] = self._text(values, numbers)
         entities = list(numbers)
-        return "".join([part if type(part) is str else self._show(Entity(entities[part])) for part in text])
+        return "".join([self._show(Entity(entities[part])) if isinstance(part, int) else part for part in text])
 
     def _text(self, values: Mapping[str, Any], numbers: Mapping[str, int]) -> tuple[str | int, ...]:
-        text = self._run({name: _with_stand_ins(value, numbers) for name, value in values.items()})
-        parts = _PLACES.split(text)
-        place = len(_STAND_IN) + 1
-        return tuple(int(part[place:-1]) if number % 2 else part for number, part in enumerate(parts))
+        text = self._run({name: _with_placeholders(value, numbers) for name, value in values.items()})
+        parts = _POSITIONS.split(text)
+        start = len(_PLACEHOLDER) + 1
+        return tuple(int(part[start:-1]) if number % 2 else part for number, part in enumerate(parts))
 
 
 class _Shapeless(Exception):
-    """Something of a kind that is not known here."""
+    """A value of an unknown kind, which has no shape."""
 
 
 @cache
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """Gives the fields of one of kgqa's own dataclasses, as a tuple or, where there is but one, as it is."""
+    """Return a function that reads the fields of one of kgqa's dataclasses: a tuple, or a single value."""
     if not is_dataclass(kind) or not kind.__module__.startswith("kgqa."):
         raise _Shapeless
     return attrgetter(*(field.name for field in fields(kind)))
@@ -74,7 +76,7 @@ def _reader(kind: type) -> Callable[[Any], Any]:
 def _shape(value: Any, numbers: dict[str, int]) -> Any:
     kind = type(value)
     if kind is Entity:
-        # below zero, where no number of a template is
+        # negative: numbers in templates are not
         return ~numbers.setdefault(value.iri, len(numbers))
     if value is None or kind is str:
         return value
@@ -84,17 +86,17 @@ def _shape(value: Any, numbers: dict[str, int]) -> Any:
         return _TRUTH[value]
     if kind is int and value >= 0:
         return value
-    found = _reader(kind)(value)
+    found = _reader(kind)(value)  # type: ignore[arg-type]  # mypy takes type[Any] for unhashable
     return kind, _shape(found, numbers)
 
 
-def _with_stand_ins(value: Any, numbers: Mapping[str, int]) -> Any:
-    """The same value with a stand-in for each entity."""
+def _with_placeholders(value: Any, numbers: Mapping[str, int]) -> Any:
+    """Replace each entity by its placeholder."""
     if isinstance(value, Entity):
-        return Entity(f"{_STAND_IN}{numbers[value.iri]}")
+        return Entity(f"{_PLACEHOLDER}{numbers[value.iri]}")
     if isinstance(value, (tuple, list)):
-        return type(value)(_with_stand_ins(each, numbers) for each in value)
-    if is_dataclass(value):
-        changed = {field.name: _with_stand_ins(getattr(value, field.name), numbers) for field in fields(value)}
-        return replace(value, **changed)  # type: ignore[type-var]
+        return type(value)(_with_placeholders(each, numbers) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {field.name: _with_placeholders(getattr(value, field.name), numbers) for field in fields(value)}
+        return replace(value, **changed)
     return value

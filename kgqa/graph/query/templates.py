@@ -1,16 +1,19 @@
-"""Renders the SPARQL templates in queries/*.rq. Only typed RDF terms, variables, numbers and comments are ever
-put into a query: a plain string raises, so text from questions or labels cannot become SPARQL.
+"""Rendering of the SPARQL templates in queries/*.rq.
+
+Templates take only typed RDF terms, variables, numbers and comments. A plain string raises, so text from questions or
+labels cannot become SPARQL.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import InvalidTerm
@@ -32,7 +35,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """Text for a reader. Line breaks and control characters are taken out, so it stays one comment."""
+    """Text of a SPARQL comment. Line breaks and control characters are removed, so it stays one comment."""
 
     text: str
 
@@ -41,38 +44,42 @@ Renderable = Entity | Literal | Variable | Comment | int
 
 
 def render_term(term: Any) -> str:
-    """A term as SPARQL text.
+    """Render a term as SPARQL text.
 
     Raises:
-        InvalidTerm: not a typed term, or an IRI, language or name with characters that cannot stand there.
+        InvalidTerm: not a typed term, or an IRI, language or name with invalid characters.
     """
     if isinstance(term, Entity):
         if not _IRI.match(term.iri):
-            raise InvalidTerm(f"{term.iri[:80]!r} is not an absolute IRI and cannot be asked about.")
+            raise InvalidTerm(
+                f"{term.iri[:80]!r} is not an absolute IRI. Give a full IRI, such as http://example.org/ada."
+            )
         return f"<{term.iri}>"
     if isinstance(term, Variable):
         if not _NAME.match(term.name):
-            raise InvalidTerm(f"{term.name[:80]!r} is no variable name.")
+            raise InvalidTerm(f"{term.name[:80]!r} is not a variable name.")
         return f"?{term.name}"
     if isinstance(term, Literal):
         text = '"' + "".join(_ESCAPES.get(char, char) for char in term.value) + '"'
         if term.language:
             if not _LANGUAGE.match(term.language):
-                raise InvalidTerm(f"{term.language[:40]!r} is no language tag.")
+                raise InvalidTerm(f"{term.language[:40]!r} is not a language tag, such as en.")
             return f"{text}@{term.language}"
         if term.datatype in (XSD_STRING, RDF_LANG_STRING):
             return text
         return f"{text}^^{render_term(Entity(term.datatype))}"
     if isinstance(term, Comment):
-        # a backslash could begin an escape for a line end, which some engines resolve before they look for comments
+        # no backslash: some engines resolve an escaped line end before they look for comments
         return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
     if isinstance(term, int) and not isinstance(term, bool):
         return str(term)
-    raise InvalidTerm(f"Only typed terms may stand in a query, not {type(term).__name__}.")
+    raise InvalidTerm(
+        f"A query takes only typed terms, not {type(term).__name__}: use Entity, Literal, Variable or Comment."
+    )
 
 
 class _Loader(BaseLoader):
-    def get_source(self, environment, template):
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         path = files("kgqa.queries") / template
         try:
             return path.read_text(encoding="utf-8"), str(path), lambda: True
@@ -81,17 +88,16 @@ class _Loader(BaseLoader):
 
 
 @cache
-def _is_our_data(kind: type) -> bool:
+def _is_own_dataclass(kind: type) -> bool:
     return kind.__module__.startswith("kgqa.") and is_dataclass(kind)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Sandboxed. Public attributes of kgqa's own dataclasses are data, so they need none of the sandbox's tests of
-    what kind of Python object they are; these were half of the time of rendering.
-    """
+    """A sandbox that skips its checks for public attributes of kgqa's dataclasses: they took half of the time."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if _is_our_data(type(obj)) and attribute[0] != "_":
+        # mypy takes a class for unhashable
+        if _is_own_dataclass(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
             value = getattr(obj, attribute, self)
             if value is not self and not callable(value):
                 return value
@@ -120,6 +126,6 @@ def render(name: str, **values: Any) -> str:
     """Render queries/NAME.rq with typed values.
 
     Raises:
-        InvalidTerm: a value is not typed or cannot stand in a query.
+        InvalidTerm: a value is not a typed term, or has invalid characters.
     """
     return _shapes(name).render(values)

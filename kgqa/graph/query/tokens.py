@@ -1,7 +1,7 @@
-"""Reads SPARQL text as tokens, so that queries can be made portable and checked before they run.
+"""SPARQL tokens, and the checks and rewrites of queries that are based on them.
 
-The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first, so strings,
-comments and IRIs are never mistaken for anything else.
+The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first, so strings, comments and
+IRIs are never mistaken for anything else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
 
-_BASE = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
 _WORD = _BASE + "_0-9"
 _CHARS = _WORD + "\u00b7\u0300-\u036f\u203f-\u2040-"
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
@@ -43,16 +46,16 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of SPARQL: `kind` is iri, string, variable, name, word, mark, ...; `text` is as written."""
+    """A token. `kind` is iri, string, variable, name, word, mark, ...; `text` is as written."""
 
     kind: str
     text: str
 
 
 def decode_codepoints(sparql: str) -> str:
-    """Resolve `\\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere and before all parsing.
+    r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
 
-    Done first so that a keyword written with escapes is seen for what it is.
+    Comes before the checks, which would miss a keyword written with escapes.
     """
     if "\\u" not in sparql and "\\U" not in sparql:
         return sparql
@@ -62,24 +65,24 @@ def decode_codepoints(sparql: str) -> str:
             return match[0]
         code = int(match[1] or match[2], 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or code < 0x20 or chr(code) in "\"'\\<>":
-            return match[0]  # left for the engine: inside a string it is fine, elsewhere it is an error
+            return match[0]  # left to the engine: valid in a string, an error elsewhere
         return chr(code)
 
     return _CODEPOINT.sub(char, sparql)
 
 
 def tokens(sparql: str) -> Iterator[Token]:
-    """All tokens of a query, white space and comments included; joined they give the query again."""
+    """Yield all tokens of a query, including white space and comments; joined they are the query."""
     for match in _TOKEN.finditer(sparql):
         yield Token(match.lastgroup or "mark", match[0])
 
 
 def expand_prefixes(sparql: str) -> str:
-    """Write every prefixed name as a full IRI and drop the PREFIX declarations it no longer needs.
+    """Replace every prefixed name by its full IRI.
 
-    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which
-    the standard allows and Freebase is full of. Names whose prefix is not declared, or declared relative to a
-    BASE, are left as they are for the engine to judge.
+    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the
+    standard allows and Freebase uses throughout. Names with an undeclared prefix, or one declared relative to a BASE,
+    are left to the engine.
     """
     prefixes: dict[str, str] = {}
     out: list[str] = []
@@ -115,19 +118,19 @@ def _next_solid(items: list[Token], index: int) -> tuple[Token | None, int]:
 
 
 def forbid_fetching(sparql: str) -> None:
-    """Refuse what would make the engine fetch something from elsewhere: SERVICE in queries, LOAD in updates.
+    """Refuse queries that would make an engine fetch data: SERVICE in queries, LOAD in updates.
 
     Raises:
-        QueryRejected: one of these keywords stands in the text outside strings, IRIs and comments.
+        QueryRejected: one of these keywords occurs outside strings, IRIs and comments.
     """
     for token in tokens(sparql):
         if token.kind == "mark" and token.text in ("\\", '"', "'"):
-            # never valid here, and an engine that thinks otherwise would see other strings than we do
-            raise QueryRejected("Not valid SPARQL: a backslash or a quote that neither opens nor closes anything.")
+            # never valid here; an engine that accepts it would read other strings than this check
+            raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
         if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
             raise QueryRejected(
-                f"{token.text.upper()} is not allowed: kgqa never lets a query fetch from another place. "
-                "Load the data with `kgqa graph load` instead."
+                f"{token.text.upper()} is not allowed: queries may not fetch data from elsewhere. "
+                "Load the data first: kgqa graph load FILE"
             )
 
 
@@ -137,9 +140,13 @@ _HARMLESS_FUNCTIONS = ("bif:contains",)
 _NEEDS_READING = ("prefix", "service", "load", "\\u")
 
 
-def prepare(sparql: str) -> str:
-    """What every query goes through before an engine sees it: checked, escapes resolved, prefixes expanded."""
-    _refuse_half_characters(sparql)
+def prepare_for_engine(sparql: str) -> str:
+    """Check a query for the embedded engine, resolve its escapes, and expand its prefixes.
+
+    Raises:
+        QueryRejected: as `forbid_fetching` does; a lone surrogate; a prefix that is not declared with a full IRI.
+    """
+    _refuse_surrogates(sparql)
     lower = sparql.lower()
     if not any(word in lower for word in _NEEDS_READING):
         return sparql
@@ -147,74 +154,77 @@ def prepare(sparql: str) -> str:
     forbid_fetching(sparql)
     expanded = expand_prefixes(sparql)
     for token in tokens(expanded):
-        # What is still a prefixed name has no absolute declaration. The engine ends such a name at its second dot
-        # or at a keyword, so that `ns:a.b.SERVICE` and `SERVICE:x` would be the keyword to it.
+        # A name that still has a prefix has no absolute declaration. The engine ends it at its second dot or at a
+        # keyword, and would read `ns:a.b.SERVICE` and `SERVICE:x` as the keyword.
         if token.kind == "name" and _KEYWORD_IN_NAME.search(token.text):
-            raise QueryRejected(f"The prefix of {token.text[:80]} must be declared with a full IRI.")
+            raise QueryRejected(f"Declare the prefix of {token.text[:80]} with a full IRI.")
     return expanded
 
 
 def _refuse_functions(sparql: str) -> None:
-    """Virtuoso's own functions read files, fetch from other places and run SQL, in a query of anybody."""
+    """Refuse Virtuoso's own functions, which can read files, fetch data and run SQL from any query."""
     for token in tokens(sparql):
         text = token.text.lower().lstrip("<") if token.kind in ("iri", "name") else ""
         if text.startswith(("bif:", "sql:")) and text.rstrip(">") not in _HARMLESS_FUNCTIONS:
-            raise QueryRejected(f"{token.text[:60]} is not allowed: functions of the server can do more than read.")
+            raise QueryRejected(
+                f"{token.text[:60]} is not allowed: functions of the server can do more than read data."
+            )
 
 
-def _refuse_half_characters(sparql: str) -> None:
-    """A lone surrogate, which Python makes of bytes that are no UTF-8, cannot be sent to anybody."""
+def _refuse_surrogates(sparql: str) -> None:
+    """Refuse lone surrogates, which Python makes of bytes that are not UTF-8."""
     if not sparql.isascii():
         try:
             sparql.encode("utf-8")
         except UnicodeEncodeError as error:
             raise QueryRejected(
-                "The query holds half a character, made of bytes that are no UTF-8. Correct the text it came from."
+                "The query has characters made of bytes that are not UTF-8. Correct the text they came from."
             ) from error
 
 
-_READS_AT_ONCE = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
+_STARTS_WITH_READ = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
 
 
 def prepare_for_server(sparql: str, *, reads: str = "") -> str:
-    """What a query goes through before a server sees it; gives the text to send, which is the same but for escapes.
+    """Check a query for a server, and return the text to send: the same query with escapes resolved.
 
     Args:
-        reads: SELECT or ASK, where it must be one.
+        reads: SELECT or ASK if the query must be of this kind; empty for any.
 
     Raises:
-        QueryRejected: SERVICE, LOAD, or Virtuoso's DEFINE, which can make it fetch; or no query of this kind.
+        QueryRejected: SERVICE, LOAD, Virtuoso's DEFINE or functions, or a query of another kind.
     """
-    _refuse_half_characters(sparql)
+    _refuse_surrogates(sparql)
     lower = sparql.lower()
     if any(word in lower for word in _NEEDS_CHECKING):
         sparql = decode_codepoints(sparql)
         forbid_fetching(sparql)
         if any(token.kind == "word" and token.text.upper() == "DEFINE" for token in tokens(sparql)):
-            raise QueryRejected("DEFINE is not allowed: it would change what the server does with a query.")
+            raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
         _refuse_functions(sparql)
     if reads:
-        match = _READS_AT_ONCE.match(sparql)
+        match = _STARTS_WITH_READ.match(sparql)
         kind = match[1].upper() if match else _kind(sparql)
         if kind != reads:
-            raise QueryRejected(f"A {reads} query is needed here, not {kind or 'this'}.")
+            raise QueryRejected(
+                f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
+            )
     return sparql
 
 
 def _kind(sparql: str) -> str:
-    """The keyword that a query's declarations are followed by."""
+    """Return the keyword that follows a query's declarations."""
     solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]
-    place = 0
-    while place < len(solid) and (word := solid[place].text.upper()) in ("PREFIX", "BASE"):
-        place += 3 if word == "PREFIX" else 2
-    return solid[place].text.upper() if place < len(solid) else ""
+    index = 0
+    while index < len(solid) and (word := solid[index].text.upper()) in ("PREFIX", "BASE"):
+        index += 3 if word == "PREFIX" else 2
+    return solid[index].text.upper() if index < len(solid) else ""
 
 
 def shorten_iris(sparql: str) -> str:
-    """The same query, easier to read: each namespace used at least twice becomes a PREFIX.
+    """Make a query easier to read: each namespace used at least twice becomes a PREFIX.
 
-    Names are shortened only where the local part needs no escapes. A query with declarations of its own is left
-    as it is.
+    Names are shortened only where the local part needs no escapes. A query with declarations comes back unchanged.
     """
     items = list(tokens(sparql))
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):
@@ -225,7 +235,7 @@ def shorten_iris(sparql: str) -> str:
         if token.kind == "iri" and (match := split.fullmatch(token.text)):
             spaces[match[1]] = spaces.get(match[1], 0) + 1
     names = (f"ns{index or ''}" for index in range(len(spaces)))
-    prefixes = {space: name for space, name in zip((s for s, n in spaces.items() if n > 1), names)}
+    prefixes = dict(zip((s for s, n in spaces.items() if n > 1), names))
     out = []
     for token in items:
         match = split.fullmatch(token.text) if token.kind == "iri" else None

@@ -1,8 +1,7 @@
-"""Whether a SPARQL update writes to the one graph it may write to; refused when in doubt.
+"""A guard that lets a SPARQL update write only to one graph, and refuses it when in doubt.
 
-A server may read an update in another way than we do, so what is let through is written in a way that leaves no choice.
-Plain data is looked through by a regular expression (a parser takes seconds for some hundred triples); anything else is
-read by rdflib's parser.
+A server may parse an update differently, so only unambiguous updates pass. Plain data is checked by a regular
+expression (a parser takes seconds for some hundred triples), anything else by rdflib's parser.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from kgqa.graph.query.tokens import tokens
 from kgqa.words import clean
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
-# no escape that stands for a character of ASCII: servers differ in when they resolve those
+# no escapes of ASCII characters: servers differ in when they resolve those
 _STRING = r'"(?!"")(?:[^"\\\n\r]|\\[tbnrf"\'\\]|\\u(?!00[0-7])[0-9A-Fa-f]{4}|\\U(?!000000[0-7])[0-9A-Fa-f]{8})*+"'
 _PLAIN_DATA = re.compile(
     rf"\s*+(?:INSERT|DELETE)\s++DATA\s*+\{{\s*+GRAPH\s*+(?P<graph>{_IRI})\s*+\{{"
@@ -23,28 +22,28 @@ _PLAIN_DATA = re.compile(
     re.IGNORECASE,
 )
 _ASCII_ESCAPE = re.compile(r"\\(?:u00[0-7]|U000000[0-7])")
-# half a character, or none: Virtuoso stores it and then cannot give the graph back
-_NO_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*+\\(?:u[dD][89a-fA-F]|U0000[dD][89a-fA-F]|U(?!00(?:0[0-9a-fA-F]|10)))")
+# surrogates and code points beyond Unicode: Virtuoso stores them, and then fails to return the graph
+_INVALID_CODEPOINT = re.compile(
+    r"(?<!\\)(?:\\\\)*+\\(?:u[dD][89a-fA-F]|U0000[dD][89a-fA-F]|U(?!00(?:0[0-9a-fA-F]|10)))"
+)
 
 
 def check_update(update: str, graph: str) -> None:
-    """Let through only INSERT and DELETE, with data or patterns, whose triples all stand in `graph`.
+    """Accept only INSERT and DELETE, with data or patterns, whose triples are all in `graph`.
 
     Raises:
         QueryRejected: not valid SPARQL, another graph, the default graph, or LOAD, CLEAR, DROP, COPY, ...
     """
-    if _NO_CHARACTER.search(update):
-        raise QueryRejected("The update has an escape (\\uD800 to \\uDFFF) that stands for no character.")
+    if _INVALID_CODEPOINT.search(update):
+        raise QueryRejected("The update has an escape that is not a character, such as \\uD800. Remove it.")
     plain = _PLAIN_DATA.fullmatch(update)
     if plain and plain["graph"] == f"<{graph}>":
         return
     if "\r" in update.replace("\r\n", ""):
-        # rdflib ends a comment at a line feed, SPARQL at a carriage return as well
+        # rdflib ends a comment only at a line feed, SPARQL also at a carriage return
         raise QueryRejected("The update has a carriage return without a line feed. End lines with a line feed.")
     if _ASCII_ESCAPE.search(update):
-        raise QueryRejected(
-            "The update has escapes (\\u00..) for plain characters. Write these characters as they are."
-        )
+        raise QueryRejected("The update has escapes (\\u00..) of ASCII characters. Write these characters unescaped.")
     _check_names(update)
     for operation in _operations(update):
         if operation.name not in ("InsertData", "DeleteData", "Modify", "DeleteWhere"):
@@ -65,32 +64,32 @@ def _operations(update: str) -> list[Any]:
 
     try:
         return list(translateUpdate(parseUpdate(update)).algebra)
-    except Exception as error:  # the parser raises whatever pyparsing and the translation do
+    except Exception as error:  # pyparsing and the translation raise many kinds
         raise QueryRejected(f"Not a valid SPARQL update: {clean(str(error))[:200]}") from error
 
 
 def _check_names(update: str) -> None:
-    """Graphs are named in full: which prefix or base holds where is read differently by different servers."""
+    """Refuse BASE and abbreviated graph names: servers differ in the scope of prefixes and bases."""
     solid = [token for token in tokens(update) if token.kind not in ("space", "comment")]
     for token, after in zip(solid, [*solid[1:], None]):
         word = token.text.upper() if token.kind == "word" else ""
         if word == "BASE":
             raise QueryRejected("BASE is not allowed in an update: write IRIs in full.")
         if word in ("GRAPH", "WITH", "INTO") and (after is None or after.kind not in ("iri", "variable")):
-            raise QueryRejected(f"The graph after {word} has to be named in full, as <IRI>.")
+            raise QueryRejected(f"Write the graph after {word} as a full <IRI>.")
 
 
 def _check_block(block: Any, default: str, graph: str) -> None:
     if _part(block, "triples") and default != graph:
         where = f"<{clean(default)}>" if default else "no named graph"
-        raise QueryRejected(f"The update writes to {where}; only <{graph}> was named as writable: use GRAPH <{graph}>.")
+        raise QueryRejected(f"The update writes to {where}; only <{graph}> is writable: use GRAPH <{graph}>.")
     for name in _part(block, "quads") or ():
         if str(name) != graph or not _is_iri(name):
-            raise QueryRejected(f"The update writes to {clean(str(name))[:200]}; only <{graph}> was named as writable.")
+            raise QueryRejected(f"The update writes to {clean(str(name))[:200]}; only <{graph}> is writable.")
 
 
 def _part(value: Any, name: str) -> Any:
-    """A part of a parsed operation, None where there is none: its own `get` gives the name then."""
+    """Return a part of a parsed operation, or None; its own `get` returns the name instead."""
     return dict.get(value, name)
 
 

@@ -1,11 +1,12 @@
-"""Published Freebase queries were written for Virtuoso, which takes more than SPARQL 1.1. This says the same in the standard.
+"""Translation of Virtuoso's dialect, in which published Freebase queries are written, into standard SPARQL 1.1.
 
-Used only on a query that the embedded engine has refused, so standard queries are never touched.
+Applied only to queries that the embedded engine refused, so standard queries stay as they are.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from kgqa.graph.query.tokens import Token, tokens
 from kgqa.schema import STANDARD_PREFIXES
@@ -16,17 +17,17 @@ _DATE_ONLY = re.compile(r"""(["'])\d{4}(-\d\d(-\d\d)?)?\1""")
 
 
 def to_standard_sparql(sparql: str) -> str:
-    """The query without what only Virtuoso knows; unchanged if there is nothing of it.
+    """Translate a query; one without Virtuoso's extensions comes back unchanged.
 
-    - the prefixes it knows without a declaration (rdf, rdfs, owl, skos, xsd) are resolved;
-    - infix OR and AND become || and &&;
-    - its cast `xsd:datetime(x)`, which takes years and months too, becomes STR(x), and the dates without a time
-      that it is compared with become plain strings: ISO 8601 dates sort as text.
+    - Undeclared standard prefixes (rdf, rdfs, owl, skos, xsd) are resolved.
+    - Infix OR and AND become || and &&.
+    - The cast `xsd:datetime(x)`, which accepts years and months too, becomes STR(x), and dates without a time become
+      plain strings: ISO 8601 dates sort as text.
     """
     items = [_resolved(token) for token in tokens(sparql)]
     solid = [index for index, token in enumerate(items) if token.kind not in ("space", "comment")]
     texts = [token.text for token in items]
-    following = dict(zip(solid, solid[1:]))
+    following = dict(pairwise(solid))
     casts = [i for i in solid if items[i].text == f"<{_XSD}datetime>" and texts[following.get(i, i)] == "("]
     for index in casts:
         texts[index] = "STR"
@@ -35,9 +36,9 @@ def to_standard_sparql(sparql: str) -> str:
         if token.kind == "word" and token.text.upper() in _INFIX:
             texts[index] = _INFIX[token.text.upper()]
         if casts and token.kind == "string" and _DATE_ONLY.fullmatch(token.text):
-            marker = following.get(index)
-            datatype = following.get(marker) if marker is not None else None
-            if datatype is not None and items[marker].text == "^^" and items[datatype].text == f"<{_XSD}dateTime>":
+            marker = following.get(index, index)
+            datatype = following.get(marker, marker)
+            if items[marker].text == "^^" and items[datatype].text == f"<{_XSD}dateTime>":
                 texts[marker] = texts[datatype] = ""
     return "".join(texts)
 

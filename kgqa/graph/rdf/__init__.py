@@ -1,1 +1,1 @@
-"""Files and lines of RDF."""
+"""RDF files and lines: formats, limits, canonical lines, and blocks for upload to a server."""

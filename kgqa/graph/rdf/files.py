@@ -1,7 +1,7 @@
-"""RDF files of any known format, read as blocks of canonical lines: what every load begins with.
+"""RDF files of all supported formats, read as blocks of canonical lines.
 
-Line formats are streamed; everything else is first written out as N-Quads, because its parsers cannot go on after an
-error and number anonymous nodes at random.
+N-Triples and N-Quads are streamed. Other formats are first converted to N-Quads in a staging file, because their
+parsers stop at the first error and number anonymous nodes at random.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyoxigraph as ox
 
@@ -49,7 +49,7 @@ COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open,
 
 @dataclass
 class FileJob:
-    """One file of a load: where it is, what it was when the load began, how far it is."""
+    """One file of a load: its path, its content when the load began, and its progress."""
 
     path: str
     format: str
@@ -60,28 +60,28 @@ class FileJob:
 
     @property
     def name(self) -> str:
+        """The name of the file, without its folder."""
         return Path(self.path).name
 
 
 def file_job(path: Path, format: str | None = None) -> FileJob:
-    """Look at a file before loading it: its format by name (or as told), its size and hash.
+    """Describe a file before loading it: its format (by its ending unless given), size and hash.
 
     Raises:
-        LoadError: missing, unreadable, or of no known format.
+        LoadError: the file is missing, unreadable, or of an unknown format.
     """
     suffix = f".{format.lower().lstrip('.')}" if format else _suffix(path)
     if suffix not in FORMATS:
         raise LoadError(
-            f"{path}: the ending does not tell the RDF format. Known: {', '.join(FORMATS)}, each also as "
-            f"{', '.join(COMPRESSED)}. Or say it: --format nt"
+            f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}. "
+            "Or name the format: --format nt"
         )
     digest = hashlib.sha256()
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise LoadError(
-                f"{path} is no ordinary file. A load reads its files more than once, to be able to go on after an "
-                "interruption: write a pipe's content to a file first."
+                f"{path} is not a regular file. Files are read more than once: write a pipe's content to a file first."
             )
         with open(path, "rb") as file:
             while data := file.read(1 << 20):
@@ -99,13 +99,20 @@ def _suffix(path: Path) -> str:
 
 
 def check_unchanged(job: FileJob, again: str) -> None:
-    """Raises LoadError where the file is another one than when its load began; `again` is the command to begin anew."""
+    """Check that a file has not changed since its load began.
+
+    Args:
+        again: the command that starts the load again, for the message.
+
+    Raises:
+        LoadError: the file has changed.
+    """
     if file_job(Path(job.path), job.format).sha256 != job.sha256:
-        raise LoadError(f"{job.path} has changed since the interrupted load. Begin again: {again}")
+        raise LoadError(f"{job.path} has changed since the interrupted load. Start again: {again}")
 
 
 class MalformedLines:
-    """The malformed lines of a load: counted, the first few kept; or an error at the first, by `on_error`."""
+    """Counts the malformed lines of a load and keeps the first few; by `on_error`, the first one is an error."""
 
     def __init__(self, on_error: OnError) -> None:
         self.on_error = on_error
@@ -113,30 +120,32 @@ class MalformedLines:
         self.examples: list[MalformedLine] = []
 
     def add(self, file: str, line: int, message: str) -> None:
-        """Raises LoadError unless malformed lines are to be left out."""
+        """Add a malformed line. Raises LoadError unless such lines are skipped."""
         self.count += 1
         if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(MalformedLine(file, line, message))
         if self.on_error == "fail":
             raise LoadError(
-                f"{file}, line {line}: {message}. Nothing of this load was kept. "
-                "Mend the line, or leave such lines out: --on-error skip"
+                f"{file}, line {line}: {message}. The load was discarded. "
+                "Fix the line, or skip malformed lines: --on-error skip"
             )
 
-    def mark(self) -> tuple[int, int]:
-        """Where the count stands, for `back_to`."""
+    def checkpoint(self) -> tuple[int, int]:
+        """Return the present state, for `rollback`."""
         return self.count, len(self.examples)
 
-    def back_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was added since: those lines are judged again."""
-        self.count = mark[0]
-        del self.examples[mark[1] :]
+    def rollback(self, checkpoint: tuple[int, int]) -> None:
+        """Forget the lines added since a checkpoint, because they will be checked again."""
+        self.count = checkpoint[0]
+        del self.examples[checkpoint[1] :]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Canonical lines, each ending in ` .\\n`. They stand for the lines from `first` (counted from 0) to before
-    `end` of their file, of which malformed and empty ones are left out. `raw` is what was read.
+    r"""Canonical lines, each ending in ` .\n`.
+
+    They come from the lines `first` (from 0) to before `end` of their file, without malformed and empty ones. `raw` is
+    the original text.
     """
 
     lines: list[bytes]
@@ -146,7 +155,7 @@ class Block:
 
 
 class LineSource:
-    """The lines of one file, unpacked, and in N-Triples or N-Quads whatever the file's own format is."""
+    """The lines of one file, decompressed and converted to N-Triples or N-Quads."""
 
     def __init__(self, job: FileJob, on_disk: IO[bytes], stream: IO[bytes], format: ox.RdfFormat) -> None:
         self.job = job
@@ -157,95 +166,100 @@ class LineSource:
 
     @property
     def bytes_done(self) -> int:
-        """How far the file is read, in bytes of it as it lies on disk."""
+        """The bytes of the file read so far, as on disk."""
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
     def reader(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> LineReader:
-        """A reader of these lines; blank nodes are named by the file's content."""
+        """Return a reader of these lines; the IRIs of blank nodes depend on the file's content."""
         reader = LineReader(self.job.sha256[:16], self.format, malformed)
         reader.strict = strict
         return reader
 
     def blocks(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> Iterator[Block]:
-        """All lines from the first one on. Borders of blocks are the same every time.
+        """Yield all lines in blocks, which are the same every time.
 
         Args:
-            malformed: is told of lines left out: their number from 1, and why.
-            strict: have the engine's parser judge every single line.
+            malformed: called for each line left out, with its number (from 1) and the reason.
+            strict: check every line with the engine's parser.
 
         Raises:
-            LoadError: the file is cut short, cannot be read, or unpacks to more than anybody can mean.
+            LoadError: the file is cut short, cannot be read, or decompresses to too many bytes.
         """
         reader = self.reader(malformed, strict=strict)
         total = 0
-        with _explained(self.job):
+        with _file_errors(self.job):
             self._stream.seek(0)
             for raw in blocks(self._stream):
                 total += len(raw)
                 if total > MAX_DECOMPRESSED_BYTES:
-                    raise LoadError(f"{self.job.name} unpacks to more than {MAX_DECOMPRESSED_BYTES:,} bytes.")
+                    raise LoadError(f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes.")
                 first = reader.line
                 lines = reader.canonical(raw)
                 yield Block(lines, first, reader.line, raw)
 
 
 @contextmanager
-def open_lines(job: FileJob, staging: Path, reading: Callable[[int, int], None]) -> Iterator[LineSource]:
-    """Open a file of any known format as lines.
+def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], None]) -> Iterator[LineSource]:
+    """Open a file of any supported format as lines.
 
     Args:
-        staging: folder where a file that is not made of lines is written out as N-Quads, to the file `staged_file`
-            names; one that is there already is used as it is. The caller removes it.
-        reading: is told now and then, while that is done: bytes read and lines written.
+        staging: folder for the conversion to N-Quads, in the file `staged_file`. An existing one is reused; the caller
+            removes it.
+        on_staging: called regularly during the conversion, with bytes read and lines written.
 
     Raises:
         LoadError: the file is cut short, not valid, or cannot be read.
     """
     with ExitStack() as stack:
-        with _explained(job):
-            on_disk = stack.enter_context(open(job.path, "rb"))
+        with _file_errors(job):
+            on_disk: IO[bytes] = stack.enter_context(open(job.path, "rb"))
             stream, format = stack.enter_context(_decompressed(on_disk, job.path)), LINE_FORMATS.get(job.format)
             if format is None:
                 staged = staged_file(job, staging)
                 if not staged.exists():
-                    _stage(job, on_disk, stream, staged, reading)
+                    _stage(job, on_disk, stream, staged, on_staging)
                 on_disk = stream = stack.enter_context(open(staged, "rb"))
         yield LineSource(job, on_disk, stream, format or ox.RdfFormat.N_QUADS)
 
 
 def staged_file(job: FileJob, staging: Path) -> Path:
-    """Where a file that is not made of lines is written out as N-Quads."""
-    # relative IRIs depend on the place of the file, too
-    named = hashlib.sha256(f"{job.path}\0{job.format}\0{job.sha256}".encode("utf-8", "surrogateescape"))
-    return staging / f"staged-{named.hexdigest()[:16]}.nq"
+    """Return the file for the conversion of another format to N-Quads."""
+    # the path is included: relative IRIs depend on it
+    digest = hashlib.sha256(f"{job.path}\0{job.format}\0{job.sha256}".encode("utf-8", "surrogateescape"))
+    return staging / f"staged-{digest.hexdigest()[:16]}.nq"
 
 
 @contextmanager
-def _explained(job: FileJob) -> Iterator[None]:
-    """Turns what goes wrong with a file into LoadError."""
+def _file_errors(job: FileJob) -> Iterator[None]:
+    """Turn errors of a file into LoadError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise LoadError(
-            f"{job.name} is cut short or damaged: its compressed data ends in the middle ({error}). "
-            "Fetch the file again; nothing of this load was kept."
+            f"{job.name} is truncated or damaged: its compressed data is incomplete ({error}). "
+            "Download the file again; the load was discarded."
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise LoadError(
-                f"There is no space left to write {job.name} out as lines. Make room and load it again; "
-                "nothing of this load was kept."
+                f"No space left on the disk to convert {job.name} to lines. Free some and load it again; "
+                "the load was discarded."
             ) from error
         raise LoadError(f"{job.name} cannot be read: {error.strerror or error}.") from error
 
 
 def _decompressed(raw: IO[bytes], path: str) -> IO[bytes]:
     opener = COMPRESSED.get(Path(path).suffix.lower())
-    return opener(raw, "rb") if opener else raw
+    if opener is None:
+        return raw
+    stream: IO[bytes] = opener(raw, "rb")
+    return stream
 
 
-def _stage(job: FileJob, raw: IO[bytes], stream: IO[bytes], staged: Path, reading: Callable[[int, int], None]) -> None:
-    """Write a file of any other format as canonical N-Quads. Anonymous nodes are numbered as they appear."""
+def _stage(
+    job: FileJob, raw: IO[bytes], stream: IO[bytes], staged: Path, on_staging: Callable[[int, int], None]
+) -> None:
+    """Convert a file of another format to canonical N-Quads. Anonymous nodes are numbered in order of appearance."""
     numbers: dict[str, int] = {}
     tag = job.sha256[:16]
     unfinished = staged.with_name(staged.name + ".part")
@@ -258,17 +272,17 @@ def _stage(job: FileJob, raw: IO[bytes], stream: IO[bytes], staged: Path, readin
         try:
             for quad in _parse(stream, job.format, Path(job.path)):
                 if job.format == ".n3" and not isinstance(quad.graph_name, ox.DefaultGraph):
-                    raise ValueError("formulas and rules are not supported, only the facts of N3")
+                    raise ValueError("N3 formulas and rules are not supported, only triples")
                 out.write(quad_line(quad, genid))
                 written += 1
                 if written % STAGED_BETWEEN_REPORTS == 0:
-                    reading(min(raw.tell(), job.size), written)
+                    on_staging(min(raw.tell(), job.size), written)
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             where = f", line {line}" if line else ""
             raise LoadError(
-                f"{job.name}{where}: {getattr(error, 'msg', None) or error}. Nothing of this load was kept. "
-                f"A {job.format} file cannot be read on after an error, so --on-error does not help: mend it."
+                f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded. "
+                f"Fix the file: --on-error skip works only for N-Triples and N-Quads, not for {job.format}."
             ) from error
     unfinished.replace(staged)
 
@@ -281,12 +295,12 @@ def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
             source = XmlWithFlatEntities(stream)
         elif STREAMED[format] == ox.RdfFormat.JSON_LD:
             source = ShallowJson(stream)
-        yield from ox.parse(source, format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
+        yield from ox.parse(cast(IO[bytes], source), format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
         return
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:
         raise ValueError(
-            f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, which this format cannot be; convert it to N-Quads"
+            f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, the maximum for this format; convert it to N-Quads"
         )
     if format == ".trix":
         check_no_doctype(data)
@@ -299,14 +313,14 @@ def _parse_by_rdflib(data: bytes, format: str) -> Iterator[ox.Quad]:
     dataset = rdflib.Dataset()
     try:
         dataset.parse(data=data, format=format)
-    except Exception as error:  # rdflib's parsers raise whatever their XML or JSON reader raises
+    except Exception as error:  # rdflib's XML and JSON readers raise many kinds
         raise ValueError(f"not valid {format}: {error}") from error
     text = dataset.serialize(format="nquads", encoding="utf-8")
     found = ox.Dataset()
     for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, rename_blank_nodes=False):
-        # rdflib names a graph that has no name by a blank node
+        # rdflib names an unnamed graph by a blank node
         named = isinstance(quad.graph_name, ox.NamedNode) and quad.graph_name.value != "urn:x-rdflib:default"
         found.add(quad if named else ox.Quad(quad.subject, quad.predicate, quad.object))
-    # rdflib gives blank nodes new names every time; canonical ones are the same every time
+    # rdflib renames blank nodes every time; canonical names are stable
     found.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
     yield from sorted(found, key=str)

@@ -1,4 +1,4 @@
-"""Limits on RDF files whose parsers would take memory out of all proportion to the file: nested entities, deep JSON."""
+"""Limits on XML and JSON that would exhaust memory: nested entities, deep nesting."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import IO, Protocol
 import numpy as np
 
 HEAD_BYTES = 256 << 10
-"""Where the entities of an XML file may be declared."""
+"""The part of an XML file in which entities may be declared."""
 MAX_ENTITIES = 1_000
 MAX_ENTITY_BYTES = 1_024
 MAX_JSON_DEPTH = 256
-"""JSON-LD copies what holds in a node into each node within: 3,000 levels take 0.7 GB, 20,000 take 9 GB."""
+"""JSON-LD copies the context of a node into each inner node: 3,000 levels take 0.7 GB, 20,000 take 9 GB."""
 _CHUNK = 1 << 20
 
 _ENTITY = b"<!ENTITY"
@@ -25,14 +25,17 @@ _STEP[list(b"[{")], _STEP[list(b"]}")] = 1, -1
 
 
 class Readable(Protocol):
-    """What a parser reads from."""
+    """A stream for a parser."""
 
-    def read(self, size: int = ..., /) -> bytes: ...
+    def read(self, size: int = ..., /) -> bytes:
+        """Read at most so many bytes."""
+        ...
 
 
 class XmlWithFlatEntities:
-    """An XML stream whose entities, if it declares any, are few, short and do not refer to each other, as the
-    abbreviations of namespaces in OWL files are. `read` raises ValueError otherwise.
+    """An XML stream whose entities are few, short and do not refer to each other.
+
+    OWL files abbreviate namespaces by such entities. `read` raises ValueError for others.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -42,21 +45,22 @@ class XmlWithFlatEntities:
         _check_entities(self._head)
 
     def read(self, size: int = -1, /) -> bytes:
+        """Read at most so many bytes. Raises ValueError for entities beyond the head of the file."""
         size = size if size > 0 else _CHUNK
         if self._head:
             piece, self._head = self._head[:size], self._head[size:]
             return piece
         piece = self._stream.read(size)
-        # a parser takes a declaration wherever it stands, also behind the root's start
+        # parsers accept declarations anywhere, even after the start of the root element
         seen = self._seam + piece
         if _ENTITY in seen:
-            raise ValueError(f"it declares entities behind its first {HEAD_BYTES:,} bytes")
+            raise ValueError(f"it declares entities after its first {HEAD_BYTES:,} bytes")
         self._seam = seen[-len(_ENTITY) + 1 :]
         return piece
 
 
 class ShallowJson:
-    """A stream of JSON that is not nested deeper than MAX_JSON_DEPTH. `read` raises ValueError otherwise."""
+    """A JSON stream nested at most MAX_JSON_DEPTH levels. `read` raises ValueError for deeper ones."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -65,10 +69,11 @@ class ShallowJson:
         self._depth = 0
 
     def read(self, size: int = -1, /) -> bytes:
+        """Read at most so many bytes. Raises ValueError if the nesting is too deep."""
         piece = self._stream.read(size if size > 0 else _CHUNK)
         plain = _ESCAPE.sub(b"", self._escape + piece)
         self._escape = b"\\" if plain.endswith(b"\\") else b""
-        # every other part between quotation marks is a text
+        # every other part between quotation marks is a string
         parts = plain.translate(None, _NOT_STRUCTURE).split(b'"')
         outside = b"".join(parts[self._in_text :: 2])
         self._in_text = (self._in_text + len(parts) - 1) % 2
@@ -81,20 +86,20 @@ class ShallowJson:
 
 
 def check_no_doctype(data: bytes) -> None:
-    """Raises ValueError where XML that is read by Python's parser declares entities, or could hide that it does."""
+    """Refuse XML that may declare entities. Raises ValueError if it has a DOCTYPE or is not UTF-8."""
     if b"<!DOCTYPE" in data or b"\0" in data:
         raise ValueError("it has a DOCTYPE, or is not written in UTF-8; remove it")
 
 
 def _check_entities(head: bytes) -> None:
-    """Raises ValueError."""
+    """Check the entities in the head of a file. Raises ValueError for too many, too long or nested ones."""
     starts = head.count(_ENTITY)
     if not starts:
         return
     found = list(_FLAT_ENTITY.finditer(head))
     values = [match[1] if match[1] is not None else match[2] for match in found]
     if len(found) != starts or any(_REFERENCE.search(value) for value in values):
-        raise ValueError("it declares entities that refer to others or lie elsewhere; write them out")
+        raise ValueError("it declares entities that refer to other entities or files; expand them")
     if len(found) > MAX_ENTITIES or any(len(value) > MAX_ENTITY_BYTES for value in values):
         raise ValueError(
             f"it declares more than {MAX_ENTITIES:,} entities, or one longer than {MAX_ENTITY_BYTES:,} bytes"

@@ -1,9 +1,8 @@
-"""N-Triples and N-Quads, line by line: checked, put into one canonical form, and hashed.
+"""N-Triples and N-Quads line by line: checked, put into canonical form, and hashed.
 
-The engine's own recovery from a malformed line loses the good line after it, so every line is judged here
-before the engine sees it. Blocks whose lines are all canonical already, as dumps usually are, pass on one
-regular expression; other lines are rewritten, and what is still unclear goes through the engine's parser
-one line at a time.
+Every line is checked before the engine parses it, because the engine's recovery from a malformed line loses the good
+line after it. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other lines are
+rewritten, or parsed one at a time by the engine's parser.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ _IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 
 def blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream as blocks of whole lines, the last one ended with a newline.
+    """Read a stream as blocks of complete lines, the last one ended with a newline.
 
-    A line longer than MAX_LINE_BYTES comes as its beginning and a byte that no line may hold, so that it is
-    reported as malformed and its end is never taken for a line, or for the end of a shorter one.
+    A line longer than MAX_LINE_BYTES is cut and marked by a byte that no line may contain, so that it is reported as
+    malformed and its rest is not read as another line.
     """
     rest, too_long = b"", False
     while True:
@@ -72,8 +71,8 @@ class LineReader:
     """Turns blocks of lines into canonical ones.
 
     Args:
-        tag: hex digits that stand for the file; blank nodes become IRIs of this tag and their label, so that
-            the same file gives the same nodes however often it is loaded.
+        tag: hex digits that identify the file. Blank nodes become IRIs of this tag and their label, so that loading a
+            file again gives the same nodes.
         format: N_TRIPLES or N_QUADS.
         malformed: called with the line number (from 1) and the parser's message.
     """
@@ -84,16 +83,16 @@ class LineReader:
         self._quads = format == ox.RdfFormat.N_QUADS
         self._malformed = malformed
         self.line = 0
-        """Lines read so far, good or bad."""
+        """The number of lines read so far, malformed ones included."""
         self.strict = False
-        """Whether every line goes through the engine's parser: for when the engine did not accept a block."""
+        """Whether the engine's parser checks every line; needed after it refused a block."""
 
     def canonical(self, block: bytes) -> list[bytes]:
-        """The good lines of a block in canonical form, each ending in ` .\\n`; bad ones are reported."""
+        r"""Return the valid lines of a block in canonical form, each ending in ` .\n`; malformed ones are reported."""
         if not self.strict and _is_utf8(block):
             match = (_QUADS if self._quads else _TRIPLES).match(block)
             if match and match.end() == len(block) and self._short(block):
-                lines = block.splitlines(keepends=True)  # canonical lines hold no other line break
+                lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
                 self.line += len(lines)
                 return [_as_stored(line) if _TYPED in line else line for line in lines]
         good = []
@@ -128,12 +127,12 @@ class LineReader:
         return quad_line(quad, lambda node: f"{GENID}{self._tag}:{quote(node.value, safe='')}")
 
 
-# the engine keeps numbers, truth values and dates of XML Schema by value: "007" comes back as "7"
+# the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
 _TYPED = b'"^^<http://www.w3.org/2001/XMLSchema#'
 
 
 def _as_stored(line: bytes) -> bytes:
-    """The line with its typed literal as the engine will give it back, so that one value is one triple."""
+    """Rewrite the typed literal of a line as the engine returns it, so that equal values give one triple."""
     match = _LOOSE.fullmatch(line)
     if not match or _TYPED not in match[3]:
         return line
@@ -152,17 +151,17 @@ def _stored_literal(literal: bytes) -> bytes:
 
 
 def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:
-    """A quad as one canonical N-Quads line, blank nodes named by `genid`.
+    """Write a quad as a canonical N-Quads line, with the IRIs of blank nodes by `genid`.
 
     Raises:
-        ValueError: a triple stands inside the triple (RDF 1.2), which kgqa does not read.
+        ValueError: the quad contains a triple as a term (RDF 1.2), which is not supported.
     """
 
-    def term(value):
+    def term(value: object) -> object:
         if isinstance(value, ox.BlankNode):
             return ox.NamedNode(genid(value))
         if isinstance(value, ox.Triple):
-            raise ValueError("a triple inside a triple is not supported")
+            raise ValueError("a triple as a term of a triple (RDF 1.2) is not supported")
         return value
 
     terms = [term(quad.subject), quad.predicate, term(quad.object)]
@@ -172,7 +171,7 @@ def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:
 
 
 def hashes(lines: Iterable[bytes]) -> bytes:
-    """Eight bytes a line: what fingerprints and the count of distinct triples are made of."""
+    """Hash each line to eight bytes, for fingerprints and the count of distinct triples."""
     blake2b = hashlib.blake2b
     return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
 

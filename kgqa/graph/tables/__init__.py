@@ -1,1 +1,1 @@
-"""Tables derived from a whole graph: labels, mediators, inverse relations."""
+"""Tables derived from a whole graph: relations, labels, mediators, inverses, types."""

@@ -1,5 +1,6 @@
-"""Of steps that say the same, one candidate: a relation and the inverse of its reverse property, a claim and the
-statement that gives it. And no step for what says nothing: noise, and the way back out of a statement.
+"""Folding of steps: one candidate for steps with the same meaning, none for noise.
+
+A relation has the same meaning as its reverse property walked backwards, and a statement as the claim it stands for.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from kgqa.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class StatementExit:
-    """How a statement that a step entered may be left so that both steps say what a claim says: p:P36 and then ps:P36,
-    what wdt:P36 says.
+    """A step out of a statement that, with the step into it, means the same as a claim.
+
+    In Wikidata p:P36 and then ps:P36 mean the same as wdt:P36.
     """
 
     step: Step
@@ -23,7 +25,7 @@ class StatementExit:
 
 
 def statement_exits(schema: Schema, last: Step) -> list[StatementExit]:
-    """The exits of the statements that a step leads to, where it leads to any."""
+    """Return the exits of the statements that a step leads to, if any."""
     found = []
     for enter, exit_, direct in schema.mediator_pairs:
         first, second = (enter, exit_) if last.direction == "out" else (exit_, enter)
@@ -44,23 +46,28 @@ def fold_steps(
     says_more: Callable[[StatementExit], bool],
     may_return: bool,
 ) -> tuple[Step, ...]:
-    """The candidates among the steps that lead on from a path, outward ones first, by name.
+    """Return the candidates among the steps that lead on from a path, outward ones first, then by name.
 
     Args:
-        last: the step that the path ends with; None at the topic.
-        noise: relations that are noise besides those of the schema.
-        inverses, inverse_of: relation to its reverse property, and to all whose reverse property it is.
-        says_more: whether some statement at the end of the path says what no claim says; asked only where it matters.
+        last: the last step of the path; None at the topic.
+        noise: noise relations besides those of the schema.
+        inverses: relation to its reverse property.
+        inverse_of: relation to all relations whose reverse property it is.
+        says_more: tells whether some statement at the end of the path says more than its claim; called only if needed.
         may_return: whether a walk may go back over the edge it came by.
     """
     kept = {step for step in steps if step.relation not in noise and not schema.is_noise(step.relation)}
     for step in [step for step in kept if step.direction == "out"]:
         twins = {*inverse_of.get(step.relation, ()), inverses.get(step.relation)}
         kept -= {Step(twin, "in") for twin in twins if twin}
-    for leaving in statement_exits(schema, last) if last else ():
-        if not may_return:
+    if last is None:
+        exits, way_back = [], None
+    else:
+        exits, way_back = statement_exits(schema, last), last.reversed()
+    for leaving in exits:
+        if not may_return and way_back:
             # a statement has one subject and one value
-            kept.discard(last.reversed())
+            kept.discard(way_back)
         if leaving.step in kept and not says_more(leaving):
             kept.discard(leaving.step)
     return tuple(sorted(kept, key=lambda step: (step.direction == "in", step.relation)))

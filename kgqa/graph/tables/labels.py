@@ -1,7 +1,6 @@
-"""Names of entities: which of a node's labels is its name, looked up for many nodes in one query.
+"""Labels and aliases of entities, looked up for many nodes in one query.
 
-The rule is the same on every engine: the schema's order of predicates, then the order of languages, then the
-text. It is applied here, never by the order in which an engine gives its rows.
+A node's label is chosen by the schema's order of predicates, then by language, then by text: the same on every engine.
 """
 
 from __future__ import annotations
@@ -15,43 +14,42 @@ from kgqa.schema import Schema
 from kgqa.words import local_words
 
 LABEL_BATCH = 50
-"""Nodes in one query: longer lists of values are slow or refused on servers."""
+"""Nodes per query. Longer VALUES lists are slow on servers, or refused."""
 Select = Callable[..., Rows]
-"""Renders a template of queries/ with values and runs it."""
+"""Renders a template of queries/ and runs it."""
 
 
 def find_labels(
     entities: Iterable[Entity], *, schema: Schema, select: Select, known: MutableMapping[Entity, str | None]
 ) -> dict[Entity, str]:
-    """The label of each entity that has one.
+    """Return the label of each entity that has one.
 
     Args:
-        known: what was looked up before, None for entities without a label; what is found now is added.
+        known: labels found before, None for entities without one; updated.
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank_node(e)]
-    named = _asked(missing, schema.label, schema=schema, select=select)
-    # at once: other threads take what they find here for the last word
+    named = _look_up(missing, schema.label, schema=schema, select=select)
+    # in one update: other threads rely on what they find here
     known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
     return {e: label for e in wanted if (label := known.get(e))}
 
 
 def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) -> dict[Entity, tuple[str, ...]]:
-    """The aliases of each entity that has any: those in the languages of the schema, in their order; where there are
-    none, those in any language.
-    """
+    """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
     found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank_node(e)}
-    for texts in _asked(list(found), schema.alias, schema=schema, select=select):
+    for texts in _look_up(list(found), schema.alias, schema=schema, select=select):
         for node, names in texts.items():
             found[node] += names
     return {e: tuple(dict.fromkeys(texts)) for e, texts in found.items() if texts}
 
 
-def _asked(
+def _look_up(
     nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select
 ) -> list[dict[Entity, list[str]]]:
-    """For each predicate the nodes that it names, with their names in order. One batch after the other: of several at
-    once Virtuoso has ended some as deadlocked.
+    """Return, for each predicate, the names that it gives to nodes, best first.
+
+    Batches run one after another: Virtuoso ended some of several concurrent ones as deadlocked.
     """
     rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
     for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
@@ -63,17 +61,18 @@ def _asked(
             languages=languages_of(schema),
         )
         for node, predicate, label in found:
-            rows[predicate.iri].append((node, label))
+            if isinstance(predicate, Entity):
+                rows[predicate.iri].append((node, label))
     return [names_by_node(rows[predicate], schema) for predicate in predicates]
 
 
 def languages_of(schema: Schema) -> list[Literal]:
-    """The languages of a schema as templates want them."""
+    """Return the languages of a schema as literals for templates."""
     return [Literal(language) for language in schema.languages]
 
 
 def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]]:
-    """Of rows of a node and one of its names, the names of each node, best first."""
+    """Group rows of (node, name) by node, best name first."""
     ranked: dict[Entity, list[tuple[int, bool, str]]] = {}
     for node, name in rows:
         if isinstance(node, Entity) and isinstance(name, Literal):
@@ -82,16 +81,16 @@ def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]
 
 
 def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
-    """Where a language tag stands; a regional one (de-AT) that is not listed itself after its language (de)."""
+    """Rank a language tag; a regional one (de-AT) that is not listed comes after its language (de)."""
     tag, listed = tag.lower(), [language.lower() for language in languages]
     if tag in listed:
         return listed.index(tag), False
-    wider = (place for place, language in enumerate(listed) if language and tag.startswith(f"{language}-"))
+    wider = (rank for rank, language in enumerate(listed) if language and tag.startswith(f"{language}-"))
     return next(wider, len(listed)), True
 
 
 def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
-    """Each value with its name: a label, or the readable end of its IRI; a literal's own text."""
+    """Return each value with its name: its label, else the readable end of its IRI; a literal's own text."""
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
     result = []
@@ -106,5 +105,5 @@ def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[...
 
 
 def is_blank_node(value: Value) -> bool:
-    """Whether it is a blank node, which an update may make: no query can name it."""
+    """Tell whether a value is a blank node, which no query can name."""
     return isinstance(value, Entity) and value.iri.startswith("_:")

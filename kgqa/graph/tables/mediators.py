@@ -1,7 +1,7 @@
-"""Which relations lead to mediators: nodes that only tie others together (a marriage, a performance).
+"""Mediators: nodes that only connect others (a marriage, a performance), and the relations that lead to them.
 
-Told by the rules of the schema alone: a type marked as one, the range or domain of the relation, the form of
-an IRI, the namespace of the relation. Whether a node has a name plays no part, here or anywhere.
+Only the schema's rules decide: a type marked as a mediator type, the range or domain of a relation, the prefix of an
+IRI, the namespace of a relation. Whether a node has a name does not matter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ XSD_BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
 class MediatorTable:
     """For each relation and direction, whether all, some or none of the nodes it leads to are mediators.
 
-    `marks` are the marker's literals as the graph writes them ("true" as text, as a boolean, or both).
+    `marks` are the values of the marker as the graph writes them ("true" as text, as a boolean, or both).
     """
 
     leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
@@ -33,11 +33,12 @@ class MediatorTable:
     subject_of: tuple[str, ...] = ()
 
     def extent(self, step: Step) -> Extent:
+        """Return whether all, some or none of the nodes that a step leads to are mediators."""
         known = self.leads.get(step.direction, {}).get(step.relation)
         if known is None:
-            # a relation that came later, or of a graph too large to list them
-            told = self.object_of if step.direction == "out" else self.subject_of
-            return "all" if step.relation.startswith(told) else "none"
+            # a newer relation, or one of a graph too large to list them
+            prefixes = self.object_of if step.direction == "out" else self.subject_of
+            return "all" if step.relation.startswith(prefixes) else "none"
         return known
 
 
@@ -47,13 +48,13 @@ def mediator_table(
     """Apply the schema's mediator rules to a graph.
 
     Args:
-        select: renders a template of queries/ with values and runs it.
+        select: renders a template of queries/ and runs it.
         relations: all relations of the graph.
-        scan: as `select`, for queries that look at every triple; None where the graph is too large for that. Then
-            instances of mediator types tell nothing, ranges and prefixes still do.
+        scan: as `select`, for queries that read every triple; returns None if the graph is too large. Instances of
+            mediator types then decide nothing; ranges and prefixes still do.
 
     Raises:
-        StoreTimeout, PartialResult: a table did not come in time, or not whole. Others as `Store.select` does.
+        StoreTimeout, PartialResult: a table did not come in time, or is incomplete. Others as `Store.select` does.
     """
     marks, types = _mediator_types(schema, select)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
@@ -62,22 +63,22 @@ def mediator_table(
     for direction, predicates in (("out", schema.range), ("in", schema.domain)):
         for predicate in predicates if types else ():
             for relation, type_ in select("predicate_pairs", predicate=Entity(predicate)):
-                if isinstance(type_, Entity) and type_.iri in types:
+                if isinstance(relation, Entity) and isinstance(type_, Entity) and type_.iri in types:
                     leads[direction][relation.iri] = "all"
-    for relation in relations:
-        if relation.startswith(schema.mediator_object_of):
-            leads["out"][relation] = "all"
-        if relation.startswith(schema.mediator_subject_of):
-            leads["in"][relation] = "all"
-        if types and schema.domain_in_name(relation) in types:
-            leads["in"][relation] = "all"
+    for name in relations:
+        if name.startswith(schema.mediator_object_of):
+            leads["out"][name] = "all"
+        if name.startswith(schema.mediator_subject_of):
+            leads["in"][name] = "all"
+        if types and schema.domain_in_name(name) in types:
+            leads["in"][name] = "all"
     return MediatorTable(leads, marks, schema.mediator_object_of, schema.mediator_subject_of)
 
 
 def _by_instances(
     schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
 ) -> dict[str, dict[str, Extent]] | None:
-    """What relations lead to, told by the nodes at their ends."""
+    """Return what relations lead to, judged by the nodes at their ends; None if the graph is too large."""
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     for direction in ("out", "in"):
         rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
@@ -94,7 +95,7 @@ def _by_instances(
 
 
 def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
-    """The filters that keep mediators out of the ends of a relation that leads to `some`."""
+    """Return the filters that keep mediators out of the ends of a relation that leads to some."""
     tests: dict[str, tuple[Any, ...]] = {
         "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),
         "not_typed": tuple(
@@ -115,7 +116,8 @@ def _mediator_types(schema: Schema, select: Callable[..., Rows]) -> tuple[tuple[
     if schema.mediator_marked_by:
         marker, value = schema.mediator_marked_by
         for type_, found in select("marked_types", marker=Entity(marker)):
-            if getattr(found, "value", None) == value or getattr(found, "iri", None) == value:
+            matches = value in (getattr(found, "value", None), getattr(found, "iri", None))
+            if matches and found is not None and isinstance(type_, Entity):
                 types.add(type_.iri)
                 marks[found] = None
     return tuple(marks), types

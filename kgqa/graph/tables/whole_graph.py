@@ -1,4 +1,4 @@
-"""Queries over a whole graph: in pages where the server cuts results, and none at all where the graph is too large."""
+"""Queries over a whole graph: paged if the server caps results, skipped if the graph is too large."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST_PAGES = 200
 
 
 class WholeGraphQueries:
-    """Asks for tables of a whole graph. A table is whole or an error.
+    """Reads tables of a whole graph. A table is complete, or an exception is raised.
 
     Args:
         select: renders a template of queries/ with values and runs it.
-        may_scan: whether queries that look at every triple are tried; asked before each.
+        may_scan: tells whether to run queries that read every triple; called before each.
 
     Attributes:
-        notes: what is not known because the graph is too large, in sentences, and the template that was not run.
+        notes: sentences about what is unknown because the graph is too large, each with the template that was skipped.
     """
 
     def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:
@@ -28,14 +28,14 @@ class WholeGraphQueries:
         self._select = select
         self._may_scan = may_scan
 
-    def ask(self, name: str, *, what: str, **values: Any) -> Rows:
-        """All rows of a table.
+    def read(self, name: str, *, what: str, **values: Any) -> Rows:
+        """Return all rows of a table.
 
         Args:
-            what: what the table holds, for the message of an error.
+            what: the content of the table, for error messages.
 
         Raises:
-            StoreTimeout, PartialResult: it did not come in time, or not whole. Others as `Store.select` does.
+            StoreTimeout, PartialResult: it did not come in time, or is incomplete. Others as `Store.select` does.
         """
         try:
             try:
@@ -46,17 +46,17 @@ class WholeGraphQueries:
             raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
 
     def scan(self, name: str, *, what: str, note: str, **values: Any) -> Rows | None:
-        """As `ask`, for a query that looks at every triple; None and a note where the graph is too large for that."""
+        """Read a table with a query over every triple; None, and a note, if the graph is too large for it."""
         if not self._may_scan():
             self.notes[note] = name
             return None
-        return self.ask(name, what=what, **values)
+        return self.read(name, what=what, **values)
 
     def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
-        """The rows of a table that the server cuts, as many at once as it gives.
+        """Read a table in pages as large as the server's row cap.
 
-        Pages that were taken from different orders of the same rows would repeat some, so rows that are all different are
-        all there are.
+        If the server changed the order of rows between pages, some would be repeated; so rows that all differ are
+        complete.
         """
         if cut.cap < 1:
             raise cut

@@ -11,8 +11,8 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets import checking
+from kgqa.evaluation.datasets.catalogue import PublishedDataset, PublishedFile, published_datasets
 from kgqa.evaluation.datasets.checking import check, inventory
-from kgqa.evaluation.datasets.published import Published, PublishedFile, published
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
 CWQ = FIXTURES / "ComplexWebQuestions_dev.json"
@@ -23,9 +23,9 @@ def known(monkeypatch):
     """`known("cwq", questions=4)`: what is published of the only file that the fixture of a format is."""
 
     def change(name, **fields):
-        (file,) = [f for f in published()[name].files if f.name == SOURCES[name].rpartition("/")[2]]
-        changed = {**published(), name: replace(published()[name], files=(replace(file, **fields),))}
-        monkeypatch.setattr(checking, "published", lambda: changed)
+        (file,) = [f for f in published_datasets()[name].files if f.name == SOURCES[name].rpartition("/")[2]]
+        changed = {**published_datasets(), name: replace(published_datasets()[name], files=(replace(file, **fields),))}
+        monkeypatch.setattr(checking, "published_datasets", lambda: changed)
 
     return change
 
@@ -49,7 +49,7 @@ def test_the_hash_is_that_of_the_file_unpacked(known, tmp_path):
 
 def test_a_file_that_is_not_whole():
     found = check(f"cwq:{CWQ}")
-    assert "It holds 4 questions, where ComplexWebQuestions_dev.json has 3,519" in found.problems[0]
+    assert "4 questions, but ComplexWebQuestions_dev.json has 3,519" in found.problems[0]
 
 
 def test_a_file_of_another_format():
@@ -62,12 +62,12 @@ def test_a_file_that_should_have_answers(known, tmp_path):
     records = json.loads((FIXTURES / "ComplexWebQuestions_test.json").read_text())
     (tmp_path / CWQ.name).write_text(json.dumps(records))
     found = check(f"cwq:{tmp_path / CWQ.name}")
-    assert found.problems == ("It has no gold answers, which ComplexWebQuestions_dev.json has.",)
+    assert found.problems == ("No gold answers, but ComplexWebQuestions_dev.json has them. Fetch it again.",)
 
 
 def test_a_file_that_has_none_by_right():
     blind = check(f"cwq:{FIXTURES / 'ComplexWebQuestions_test.json'}")
-    assert blind.split == "test-blind" and "no gold answers: questions can be asked" in " ".join(blind.notes)
+    assert blind.split == "test-blind" and "No gold answers: questions can be asked" in " ".join(blind.notes)
     assert all("gold answers" not in problem for problem in blind.problems)
 
 
@@ -77,7 +77,7 @@ def test_what_nothing_is_known_of(tmp_path):
     assert found.expected is None and found.problems == () and "No published file" in found.notes[0]
     (tmp_path / "mine.jsonl").write_text('{"question": "a?", "id": "1"}\n{"question": "b?", "id": "1"}\n')
     own = check(str(tmp_path / "mine.jsonl"))
-    assert own.format == "kgqa" and own.notes[-1] == "Ids that came before: 1."
+    assert own.format == "kgqa" and own.notes[-1] == "Repeated ids: 1."
     assert check("demo-webqsp").notes == ()
     missing = check("cwq:missing.json")
     assert missing.problems and missing.questions == 0
@@ -86,10 +86,10 @@ def test_what_nothing_is_known_of(tmp_path):
 
 
 def test_published_files_are_known_by_their_folders():
-    grbench = published()["grbench"]
+    grbench = published_datasets()["grbench"]
     assert grbench.file_like(FIXTURES / "grbench" / "legal" / "data.json").split == "legal"
     assert grbench.file_like(FIXTURES / "data.json") is None
-    one = Published("x", "X", "g", "u", "l", (PublishedFile("test", "a.json", 1),))
+    one = PublishedDataset("x", "X", "g", "u", "l", (PublishedFile("test", "a.json", 1),))
     assert one.file_like(FIXTURES / "a.json.gz") and not one.file_like(FIXTURES / "ba.json")
 
 
@@ -101,4 +101,4 @@ def test_the_inventory(tmp_path, monkeypatch):
     monkeypatch.setenv("KGQA_DATASETS", str(tmp_path))
     here = {(place.dataset, place.known.split) for place in inventory() if place.file}
     assert here == {("musique", "dev"), ("webqsp", "test")}
-    assert len(inventory()) == sum(len(each.files) for each in published().values())
+    assert len(inventory()) == sum(len(each.files) for each in published_datasets().values())

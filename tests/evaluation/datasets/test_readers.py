@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.evaluation.datasets.fields import NO_GOLD, NOT_SCORED, XSD, freebase_id, typed_value
 from kgqa.evaluation.datasets.formats.webquestions import descriptions
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.datasets.reading import NO_GOLD, NOT_SCORED, XSD, freebase_id, typed_value
 from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from kgqa.evaluation.runs.asking import hops_of
 from kgqa.schema import bundled_schema

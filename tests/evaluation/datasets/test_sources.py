@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets.published import published
-from kgqa.evaluation.datasets.queries import freebase_topics, wikidata_topics
+from kgqa.evaluation.datasets.catalogue import published_datasets
+from kgqa.evaluation.datasets.query_topics import freebase_topics, wikidata_topics
 from kgqa.evaluation.datasets.questions import QuestionFileError, read_questions
 from kgqa.evaluation.datasets.registry import DEMO, READERS, dataset_names, dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys
@@ -61,7 +61,7 @@ def test_a_file_that_is_there_comes_before_the_folder(folder, monkeypatch, tmp_p
         ("cwq", "ComplexWebQuestions_test_wans.json"),
         ("cwq:train", "ComplexWebQuestions_train.json"),
         ("cwq:nothing.json", "nothing.json"),
-        ("cwq:no/where.json", "no/where.json is not there"),
+        ("cwq:no/where.json", "no/where.json does not exist"),
     ],
 )
 def test_files_that_are_not_in_the_folder(folder, source, message):
@@ -72,7 +72,7 @@ def test_files_that_are_not_in_the_folder(folder, source, message):
 def test_without_a_folder():
     with pytest.raises(QuestionFileError, match="KGQA_DATASETS"):
         dataset_questions("webqsp")
-    with pytest.raises(QuestionFileError, match="x.json is not there"):
+    with pytest.raises(QuestionFileError, match="x.json does not exist"):
         dataset_questions("webqsp:x.json")
 
 
@@ -113,8 +113,8 @@ def test_the_demo_questions_need_no_file(name):
 
 
 def test_every_format_is_described():
-    assert set(published()) == set(READERS)
-    for name, each in published().items():
+    assert set(published_datasets()) == set(READERS)
+    for name, each in published_datasets().items():
         assert each.name == name and each.title and each.url.startswith("https://") and each.licence and each.files
         assert len({file.split for file in each.files}) == len({file.name for file in each.files}) == len(each.files)
         assert all(file.questions > 0 and len(file.sha256) in (0, 64) for file in each.files)

@@ -11,8 +11,8 @@ from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
 from kgqa.evaluation.fictional.facts import FictionError, read_facts
 from kgqa.evaluation.fictional.fictionalise import fictionalise
-from kgqa.evaluation.fictional.golds import asked_of
-from kgqa.evaluation.fictional.world import QUESTIONS, invent, world_folder
+from kgqa.evaluation.fictional.gold_queries import gold_queries_of
+from kgqa.evaluation.fictional.invented_world import QUESTIONS, invent, world_folder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import NAME, degrees, line
@@ -58,7 +58,7 @@ def test_every_question_of_the_invented_world_has_answers_by_its_gold_path(world
     questions = read_questions(world / QUESTIONS)
     assert len(questions) == len(invent()[1])
     with open_graph(world, cache=Cache(session_cache)) as graph:
-        for each in asked_of(questions, graph):
+        for each in gold_queries_of(questions, graph):
             assert each.true and each.shape == each.question.kind
             assert {graph.schema.iri(a.id) for a in each.question.answers} == {v.iri for v in each.true}
 

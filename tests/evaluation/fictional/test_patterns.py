@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.fictional.facts import read_facts
 from kgqa.evaluation.fictional.patterns import answers, pattern_of, solutions
-from kgqa.evaluation.fictional.rewiring import Kinds, Rewiring
-from kgqa.evaluation.fictional.units import take_apart
+from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
+from kgqa.evaluation.fictional.units import split_into_units
 from kgqa.training.gold_paths import query_pattern
 from tests.evaluation.fictional.graphs import NS, worlds
 from tests.evaluation.fictional.test_rewiring import opened
@@ -54,7 +54,7 @@ def test_a_pattern_matches_what_its_query_gives(lines, query, seed):
             assert by_engine(lines, query) == set()
             return
         world = Rewiring(
-            take_apart(facts, graph), Kinds(facts, graph.schema, pattern.relations), seed, pattern.relations
+            split_into_units(facts, graph), NodeKinds(facts, graph.schema, pattern.relations), seed, pattern.relations
         )
         world.shuffle()
         _compare(world, facts, pattern, query)

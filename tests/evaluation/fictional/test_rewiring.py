@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kgqa.cache import Cache
 from kgqa.evaluation.fictional.facts import FictionError, read_facts, write_facts
 from kgqa.evaluation.fictional.fictionalise import rewire
-from kgqa.evaluation.fictional.units import inverse_pairs, mediator_nodes, take_apart
+from kgqa.evaluation.fictional.units import inverse_pairs, mediator_nodes, split_into_units
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from tests.evaluation.fictional.graphs import (
@@ -239,7 +239,7 @@ def test_mediators_are_those_of_the_schema():
     with opened(lines) as graph:
         facts = read_facts(graph)
         assert {facts.terms[n] for n in mediator_nodes(facts, graph)} == {f"<{NS}m.c>", f"<{NS}g.x1>"}
-        assert sum(len(group.holes) for group in take_apart(facts, graph).groups) == 3
+        assert sum(len(group.holes) for group in split_into_units(facts, graph).groups) == 3
 
 
 def test_an_empty_graph_is_refused(tmp_path):

@@ -106,7 +106,7 @@ class TestNoGraph:
 
     def test_folder_with_other_files(self, tmp_path):
         (tmp_path / "letter.txt").write_text("dear")
-        with pytest.raises(StoreUnavailable, match="folder but no graph"):
+        with pytest.raises(StoreUnavailable, match="is not a graph folder"):
             open_store(tmp_path)
         data = tmp_path.parent / f"{tmp_path.name}.nt"
         data.write_text(LINES[0] + "\n")
@@ -117,7 +117,7 @@ class TestNoGraph:
     def test_empty_folder_can_be_loaded_into(self, tmp_path, load):
         empty = tmp_path / "empty"
         empty.mkdir()
-        with pytest.raises(StoreUnavailable, match="folder but no graph"):
+        with pytest.raises(StoreUnavailable, match="is not a graph folder"):
             open_store(empty)
         load(LINES, into=empty)
         assert GraphFolder(empty).meta().triples == 20
@@ -158,7 +158,7 @@ class TestNoGraph:
         try:
             open_store(folder).close()
         except StoreUnavailable as error:
-            assert "Load" in str(error)
+            assert "Load" in str(error)  # noqa: PT017 - it need not fail
         else:
             assert "triples" in extra  # harmless for reading
 
@@ -172,7 +172,7 @@ class TestNoGraph:
     def test_lost_data(self, small):
         folder = small
         shutil.rmtree(folder / "gen-1")
-        with pytest.raises(StoreUnavailable, match="lost its data"):
+        with pytest.raises(StoreUnavailable, match="data of .* is missing"):
             open_store(folder)
 
     def test_damaged_engine_files(self, small):

@@ -16,6 +16,8 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 
+pytestmark = pytest.mark.slow
+
 FREE_KB = (*range(0, 64, 4), *range(64, 1600, 48)) if SOAK else (0, 8, 100)
 
 
@@ -55,7 +57,7 @@ def test_a_full_disk(disk, tmp_path, into_graph):
             try:
                 load_graph(folder, [many])
             except (LoadError, StoreUnavailable) as error:
-                assert "no space left on the disk of" in str(error) and "Make room" in str(error), kilobytes
+                assert "No space left on the disk of" in str(error) and "Free some" in str(error), kilobytes  # noqa: PT017 - it need not fail
             else:
                 assert kilobytes > 500, "there was not enough"
                 break
@@ -104,7 +106,7 @@ def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
             for file in disk.glob("r*"):
                 file.unlink()
             (disk / "filler").unlink()
-    assert done.returncode == 3 and "no space left on the disk of" in done.stderr, done.stderr
+    assert done.returncode == 3 and "no space left on the disk of" in done.stderr.lower(), done.stderr
 
 
 def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):

@@ -15,6 +15,8 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from tests.conftest import SOAK
 from tests.kill_at_write import kill_at
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = "<http://e/1> <http://e/p> <http://e/2> .", "<http://e/3> <http://e/p> <http://e/4> ."
 ENOUGH = 200
 """More changes than a load makes."""
@@ -125,7 +127,7 @@ def test_killed_at_a_write(tmp_path, into_graph, then):
             try:
                 load_graph(folder, resume=True)
             except LoadError as error:  # killed before the load was noted, or after everything was done
-                assert "nothing to resume" in str(error), number
+                assert "no interrupted load" in str(error), number  # noqa: PT017 - it need not fail
                 load_graph(folder, [tmp_path / "new.nt"])
             assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number
         left = {item.name.partition("-")[0] for item in folder.iterdir()}

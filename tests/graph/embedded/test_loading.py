@@ -57,6 +57,7 @@ def numbers(tmp_path) -> Path:
     return file
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestFormats:
     def test_all_give_the_same_graph(self, tmp_path, turtle, load):
         quads = list(ox.parse(path=str(turtle), format=ox.RdfFormat.TURTLE))
@@ -96,7 +97,7 @@ class TestFormats:
         folder = load(odd, format="ttl")
         load([capital, packed], into=folder)
         assert meta(folder).fingerprint == expected
-        with pytest.raises(LoadError, match="the ending does not tell the RDF format.*--format nt"):
+        with pytest.raises(LoadError, match="unknown RDF format.*--format nt"):
             load(odd)
 
     def test_gzip_of_several_members(self, tmp_path, load):
@@ -138,6 +139,7 @@ TRIX = (
 HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", ""]\n' for n in range(12))
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestTheSameFileTwice:
     @pytest.mark.parametrize(
         "ending, text, count",
@@ -185,13 +187,14 @@ def _everything(folder: Path) -> list[tuple]:
         return [*store.select(ALL), *store.select("SELECT * { GRAPH ?g { ?s ?p ?o } }")]
 
 
+@pytest.mark.usefixtures("loads_in_process")
 class TestMalformed:
     def test_fail_keeps_the_old_graph(self, tmp_path, load, turtle):
         folder = load(turtle)
         before, old = meta(folder), triples(folder)
         bad = tmp_path / "bad.nt"
         bad.write_text("\n".join([*NUMBER[:9], "this is no line", *NUMBER[9:]]) + "\n")
-        with pytest.raises(LoadError, match=r"bad\.nt, line 10: .*Nothing of this load was kept.*--on-error skip"):
+        with pytest.raises(LoadError, match=r"bad\.nt, line 10: .*The load was discarded.*--on-error skip"):
             load_graph(folder, [bad])
         assert meta(folder) == before and triples(folder) == old
         assert sorted(p.name for p in folder.iterdir()) == ["gen-1", "graph.json", "write.lock"]
@@ -279,7 +282,7 @@ class TestMalformed:
         file = tmp_path / f"broken.{ending}"
         file.write_text(text)
         where = rf", line {line}" if line else ""
-        with pytest.raises(LoadError, match=rf"broken\.{ending}{where}.*Nothing of this load was kept"):
+        with pytest.raises(LoadError, match=rf"broken\.{ending}{where}.*The load was discarded"):
             load_graph(tmp_path / "g", [file], on_error="skip")
         assert not (tmp_path / "g" / "graph.json").exists()
 
@@ -292,7 +295,7 @@ class TestMalformed:
         whole = pack.compress(lines.encode())
         file = tmp_path / f"cut.nt.{kind}"
         file.write_bytes(whole[: len(whole) * 2 // 3])
-        with pytest.raises(LoadError, match=rf"cut\.nt\.{kind} is cut short or damaged"):
+        with pytest.raises(LoadError, match=rf"cut\.nt\.{kind} is truncated or damaged"):
             load_graph(folder, [file], on_error="skip")
         assert meta(folder) == before and len(triples(folder)) == before.triples
 
@@ -319,7 +322,7 @@ class TestMalformed:
         (tmp_path / "folder.nt").mkdir()
         with pytest.raises(LoadError, match=r"folder\.nt cannot be read"):
             load_graph(tmp_path / "g", [tmp_path / "folder.nt"])
-        with pytest.raises(LoadError, match="no file to load"):
+        with pytest.raises(LoadError, match="No file to load"):
             load_graph(tmp_path / "g", [])
         assert not (tmp_path / "g").exists()
 
@@ -439,6 +442,7 @@ def _can_lock(folder: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 class TestInterrupted:
     @pytest.mark.parametrize("who", ["worker", "parent"])
     def test_first_load(self, tmp_path, interrupted, big, expected, who):
@@ -452,7 +456,7 @@ class TestInterrupted:
         assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
         with EmbeddedStore(folder, workers=1) as store:
             assert int(store.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == expected.triples
-        with pytest.raises(LoadError, match="nothing to resume"):
+        with pytest.raises(LoadError, match="no interrupted load"):
             load_graph(folder, resume=True)
 
     def test_restart(self, tmp_path, interrupted, big, expected):
@@ -545,6 +549,7 @@ class TestInterrupted:
         assert load_graph(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
 
 
+@pytest.mark.slow
 class TestTwoAtOnce:
     def test_the_second_is_told(self, tmp_path, python, big, numbers, load):
         folder = load(NUMBER[:3])
@@ -637,5 +642,5 @@ def test_no_permission(load, python, public):
 
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.nt")
-    with pytest.raises(LoadError, match="no ordinary file"):
+    with pytest.raises(LoadError, match="not a regular file"):
         load_graph(tmp_path / "g", [tmp_path / "pipe.nt"])

@@ -27,9 +27,10 @@ WIKIDATA = DATA / "wikidata"
 WIKIDATA_FILES = [WIKIDATA / "kg.nt.gz", WIKIDATA / "names.nt.gz"]
 NS = "http://rdf.freebase.com/ns/"
 
-pytestmark = pytest.mark.skipif(
-    not (FAST / "kg.nt.gz").is_file(), reason=f"no data: {FAST} is not there; name the folder with data by KGQA_DATA"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (FAST / "kg.nt.gz").is_file(), reason=f"no data: {FAST} does not exist; set KGQA_DATA"),
+]
 
 
 def questions_in(file: Path) -> list[dict]:

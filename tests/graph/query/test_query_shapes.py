@@ -122,7 +122,7 @@ def test_an_iri_that_cannot_stand_in_a_query_is_refused_each_time():
 
 
 def test_a_comment_is_no_place_for_an_entity():
-    text = f"<{query_shapes._STAND_IN}0>"
+    text = f"<{query_shapes._PLACEHOLDER}0>"
     shapes = Shapes(lambda values: f"{render_term(values['e'])} {render_term(values['c'])}", render_term)
     made = shapes.render({"e": Entity("http://e/1"), "c": Comment("<urn:uuid:0> says")})
     assert made == "<http://e/1> # <urn:uuid:0> says" and text not in made

@@ -15,7 +15,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_term
-from kgqa.graph.query.tokens import prepare
+from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
 
 A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")
@@ -148,7 +148,7 @@ class TestTemplates:
     def test_is_sparql(self, name, values, view):
         text = render(name, view=view, **values)
         prepareQuery(text)
-        ox.Store().query(prepare(text))
+        ox.Store().query(prepare_for_engine(text))
         assert "None" not in text and "{{" not in text and "{%" not in text
         for graph in view if name != "named_graphs" else ():  # that one asks which graphs there are
             assert text.count(f"FROM <{graph.iri}>") == 1
@@ -167,7 +167,7 @@ class TestTemplates:
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
     def test_only_typed_terms(self, value):
         for name, key in (("exists", "entity"), ("has_predicate", "predicate")):
-            with pytest.raises(InvalidTerm, match="Only typed terms"):
+            with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
             render("labels", view=(), nodes=[A, value], predicate=R, languages=[])
@@ -262,7 +262,7 @@ class TestTerms:
     def test_any_literal_reaches_the_engine_as_it_is(self, value, language):
         literal = Literal(value, language=language)
         query = f"SELECT ({render_term(literal)} AS ?x) {{}}"
-        (solution,) = ox.Store().query(prepare(query))
+        (solution,) = ox.Store().query(prepare_for_engine(query))
         assert solution["x"].value == value and (solution["x"].language or "") == language.lower()
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -283,8 +283,8 @@ class TestTerms:
     def test_a_comment_never_changes_a_query(self, text):
         rendered = render("answer", view=(), walk=WALK, comments=[Comment(text)], restricted=[], chosen=Comment(text))
         without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
-        prepare(rendered)
-        ox.Store().query(prepare(rendered))
+        prepare_for_engine(rendered)
+        ox.Store().query(prepare_for_engine(rendered))
         assert (
             without.strip()
             == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()

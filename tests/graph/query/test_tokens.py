@@ -7,6 +7,7 @@ import itertools
 import os
 import socket
 import threading
+from typing import ClassVar
 
 import pyoxigraph as ox
 import pytest
@@ -16,7 +17,14 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import KgqaError, QueryRejected
-from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, forbid_fetching, prepare, shorten_iris, tokens
+from kgqa.graph.query.tokens import (
+    decode_codepoints,
+    expand_prefixes,
+    forbid_fetching,
+    prepare_for_engine,
+    shorten_iris,
+    tokens,
+)
 
 NS = "http://rdf.freebase.com/ns/"
 DECLARED = f"PREFIX ns: <{NS}> PREFIX : <http://e/> "
@@ -158,12 +166,12 @@ class TestFetching:
     )
     def test_service_is_refused(self, keyword):
         with pytest.raises(QueryRejected, match="SERVICE is not allowed"):
-            prepare(f"SELECT * {{ {keyword} <http://127.0.0.1:9/> {{ ?a ?b ?c }} }}")
+            prepare_for_engine(f"SELECT * {{ {keyword} <http://127.0.0.1:9/> {{ ?a ?b ?c }} }}")
 
     @pytest.mark.parametrize("keyword", ["LOAD", "load", "LoAd", "\\u004cOAD", "L\\u004FAD", "LO\\U00000041d"])
     def test_load_is_refused(self, keyword):
         with pytest.raises(QueryRejected, match="LOAD is not allowed"):
-            prepare(f"{keyword} <http://127.0.0.1:9/>")
+            prepare_for_engine(f"{keyword} <http://127.0.0.1:9/>")
 
     @pytest.mark.parametrize(
         "text",
@@ -182,7 +190,7 @@ class TestFetching:
     )
     def test_every_way_to_write_it(self, text):
         with pytest.raises(QueryRejected):
-            prepare(text)
+            prepare_for_engine(text)
 
     @pytest.mark.parametrize(
         "text",
@@ -203,7 +211,7 @@ class TestFetching:
     )
     def test_not_where_it_is_only_text(self, text):
         forbid_fetching(text)
-        prepare(text)
+        prepare_for_engine(text)
         prepareQuery(text)
 
     def test_the_engine_reaches_nowhere(self, opened):
@@ -274,7 +282,7 @@ QUERIES = [
 class TestAgainstRdflib:
     @pytest.mark.parametrize("query", QUERIES)
     def test_the_same_result_before_and_after(self, graph, query):
-        before, after = DECLARED + query, prepare(DECLARED + query)
+        before, after = DECLARED + query, prepare_for_engine(DECLARED + query)
         if "[" not in query:  # rdflib numbers anonymous nodes at random
             assert repr(prepareQuery(before).algebra) == repr(prepareQuery(after).algebra)
         assert _result(graph.query(before)) == _result(graph.query(after))
@@ -294,7 +302,7 @@ class TestShorter:
 
     @pytest.mark.parametrize("query", QUERIES)
     def test_says_the_same(self, graph, query):
-        full = prepare(DECLARED + query).removeprefix(DECLARED)
+        full = prepare_for_engine(DECLARED + query).removeprefix(DECLARED)
         short = shorten_iris(full)
         assert len(short) <= len(full) or "PREFIX" in short
         assert _result(graph.query(short)) == _result(graph.query(full))
@@ -366,7 +374,7 @@ def _text(value) -> str | None:
 @pytest.mark.parametrize("escape", ["\\u0027", "\\u0022", "\\U00000027", "\\u0023"])
 def test_an_escape_in_an_iri_hides_nothing(escape):
     with pytest.raises(QueryRejected):
-        prepare(
+        prepare_for_engine(
             f"SELECT * {{ OPTIONAL {{ <http://x/{escape}#> ?p ?o }} SERVICE SILENT <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}"
         )
 
@@ -374,7 +382,7 @@ def test_an_escape_in_an_iri_hides_nothing(escape):
 @pytest.mark.parametrize("stray", ["\\", '"', "'"])
 def test_a_stray_quote_or_backslash_is_refused(stray):
     with pytest.raises(QueryRejected):
-        prepare(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }}")
+        prepare_for_engine(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }}")
 
 
 @pytest.mark.parametrize("name", ["ns:a.b.SERVICE", "ns:a.b.service", "ns:SERVICE", "SERVICE:x", "ns:a.LOAD"])
@@ -382,14 +390,14 @@ def test_a_stray_quote_or_backslash_is_refused(stray):
 def test_a_keyword_inside_a_name_that_cannot_be_resolved(head, name):
     """The engine ends such a name before the keyword."""
     with pytest.raises(QueryRejected):
-        prepare(f"{head} SELECT * {{ ?s ?p {name} <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
+        prepare_for_engine(f"{head} SELECT * {{ ?s ?p {name} <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
 
 
 class TestNothingGetsThrough:
-    """Queries put together from what has hidden SERVICE before; what `prepare` accepts is run by the bare engine, which
+    """Queries put together from what has hidden SERVICE before; what `prepare_for_engine` accepts is run by the bare engine, which
     has a network here, against a port that counts who connects."""
 
-    HEADS = [
+    HEADS: ClassVar = [
         "",
         "BASE <http://e/>\n",
         "PREFIX a: <http://e/>\n",
@@ -397,7 +405,7 @@ class TestNothingGetsThrough:
         "BASE <http://e/>\nPREFIX a: <x>\n",
         "PREFIX : <http://e/>\n",
     ]
-    NAMES = [
+    NAMES: ClassVar = [
         "a:b",
         "a:b.c",
         "a:b.c.d",
@@ -409,8 +417,22 @@ class TestNothingGetsThrough:
         "<http://e/\\u0027>",
         "<http://e/x>",
     ]
-    NOISE = ["", " ", "\n", "# x\n", "# x\r", "#\\u000A", '"a"', "'", '"""q"""', "\\u0022", "\\u0027", "?x", "."]
-    WORDS = [
+    NOISE: ClassVar = [
+        "",
+        " ",
+        "\n",
+        "# x\n",
+        "# x\r",
+        "#\\u000A",
+        '"a"',
+        "'",
+        '"""q"""',
+        "\\u0022",
+        "\\u0027",
+        "?x",
+        ".",
+    ]
+    WORDS: ClassVar = [
         "SERVICE",
         "service",
         "SerVice",
@@ -450,7 +472,7 @@ class TestNothingGetsThrough:
 
         def reached(head: str, middle: str, inner: str = "?s ?p ?o") -> bool:
             try:
-                prepared = prepare(f"{head}SELECT * WHERE {{ {middle} {target} {{ {inner} }} }}")
+                prepared = prepare_for_engine(f"{head}SELECT * WHERE {{ {middle} {target} {{ {inner} }} }}")
             except QueryRejected:
                 return False
             with contextlib.suppress(SyntaxError, OSError, TypeError, ValueError):

@@ -111,7 +111,7 @@ def passes(update: str) -> str | None:
         update = prepare_for_server(update)
         check_update(update, OWN)
     except QueryRejected as error:
-        assert str(error).isprintable()
+        assert str(error).isprintable()  # noqa: PT017 - it need not fail
         return None
     return update
 
@@ -210,7 +210,7 @@ def test_escapes_that_stand_for_no_character(escape):
         f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}',
         f'WITH <http://e/g> DELETE {{ ?s ?p "{escape}" }} WHERE {{ ?s ?p ?o }}',
     ):
-        with pytest.raises(QueryRejected, match="no character"):
+        with pytest.raises(QueryRejected, match="not a character"):
             check_update(update, "http://e/g")
 
 

@@ -37,12 +37,12 @@ def deep(levels: int) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("bomb.rdf", BOMB, "entities that refer to others"),
-        ("bomb.owl", BOMB.replace("<rdf:RDF ", "<!-- x --><rdf:RDF ", 1), "entities that refer to others"),
-        ("late.rdf", RDF.format(" " * 300_000 + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities behind its first"),
+        ("bomb.rdf", BOMB, "entities that refer to other entities"),
+        ("bomb.owl", BOMB.replace("<rdf:RDF ", "<!-- x --><rdf:RDF ", 1), "entities that refer to other entities"),
+        ("late.rdf", RDF.format(" " * 300_000 + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities after its first"),
         ("seam.rdf", RDF.format(" " * (262_144 - 73) + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
         ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one longer than"),
-        ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to others"),
+        ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to other entities"),
         ("bomb.trix", TRIX, "DOCTYPE"),
         ("deep.jsonld", deep(20_000), "nested deeper than"),
         ("lists.jsonld", '{"@id":"http://e/0","http://e/p":' + "[" * 20_000 + "]" * 20_000 + "}", "nested deeper than"),

@@ -60,7 +60,7 @@ def test_good_lines_keep_their_numbers_among_bad_ones(reading):
 
 
 def test_nothing_is_sent_of_a_file_with_a_bad_line_unless_such_lines_are_left_out(reading):
-    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*Nothing of this load was kept.*--on-error skip"):
+    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*The load was discarded.*--on-error skip"):
         reading(f"{GOOD}{DOUBTFUL}", on_error="fail").check()
 
 
@@ -79,7 +79,7 @@ def test_iris_that_servers_cut_are_malformed(reading):
     source.check()
     assert sent(source) == ([lines[0], lines[4]], [1, 5])
     assert {item.message for item in source.malformed.examples} == {
-        "an IRI of 1,801 bytes, longer than servers keep (1,800)"
+        "an IRI of 1,801 bytes, more than servers store (1,800)"
     }
 
 
@@ -90,7 +90,7 @@ def test_iris_that_servers_cut_are_malformed(reading):
 ])  # fmt: skip
 def test_a_triple_of_another_graph_is_an_error_even_where_bad_lines_are_left_out(reading, ending, text, line):
     with pytest.raises(
-        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*only <urn:mine>.*--graph-iri urn:other"
+        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*for <urn:mine>.*--graph-iri urn:other"
     ):
         reading(text, ending=ending).check()
 

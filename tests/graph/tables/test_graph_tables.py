@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import ClassVar
 
 import pytest
 
@@ -301,7 +302,7 @@ def tables(graph) -> dict:
 class TestCutShort:
     """A table that is not whole is asked for in pages, or is an error that names the reason; it is never a short table."""
 
-    SCHEMAS = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
+    SCHEMAS: ClassVar = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
 
     @pytest.mark.parametrize("cap", [2, 3, 10])
     @pytest.mark.parametrize("name", SCHEMAS)
@@ -326,7 +327,7 @@ class TestCutShort:
         with pytest.raises(PartialResult, match="pages overlap|row cap"):
             graph.prepare()
 
-    TABLES = {
+    TABLES: ClassVar = {
         "relations": ("rdfs", ALL_TRIPLES, "The relations"),
         "inverses": ("rdfs", f"\\?subject {INVERSE} \\?object", "owl:inverseOf"),
         "ranges": ("rdfs", f"\\?subject {RANGE} \\?object", "rdfs:range"),
@@ -349,10 +350,11 @@ class TestCutShort:
         graph.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
 
-    def test_a_real_store_out_of_time(self, opened, tmp_path):
+    def test_a_real_store_out_of_time(self, load, tmp_path):
         lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
+        store = EmbeddedStore(load(lines), workers=1)
         derived = GraphTables(
-            opened(lines),
+            store,
             bundled_schema("wikidata"),
             (),
             find_labels=lambda nodes: {},
@@ -361,6 +363,7 @@ class TestCutShort:
         )
         with pytest.raises(StoreTimeout, match="The relations could not be read"):
             derived.prepare()
+        store.close()
         assert not list((tmp_path / "c").rglob("*.json"))
 
 

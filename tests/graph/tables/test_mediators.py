@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from kgqa.model import RelationPath, Step
@@ -55,20 +57,17 @@ class TestMediators:
     @pytest.mark.parametrize("mark", ['"true"', f'"true"^^<{XSD}boolean>'])
     def test_mark_as_text_or_boolean(self, make, mark):
         graph = make(
-            ns("m.a base.x.y m.m", "m.a base.x.y m.b", "m.m type.object.type base.cvt", "m.m base.cvt.z m.c")
-            + [f"<{NS}base.cvt> <{NS}freebase.type_hints.mediator> {mark} ."]
+            [
+                *ns("m.a base.x.y m.m", "m.a base.x.y m.b", "m.m type.object.type base.cvt", "m.m base.cvt.z m.c"),
+                f"<{NS}base.cvt> <{NS}freebase.type_hints.mediator> {mark} .",
+            ]
         )
         assert graph.mediators.extent(step("base.x.y")) == "some"
         assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
 
     def test_marks_of_both_kinds_in_one_graph(self, make):
         graph = make(
-            ns(
-                "m.a base.x.y m.m1", "m.a base.x.y m.m2", "m.a base.x.y m.b",
-                "m.m1 type.object.type base.cvt1", "m.m2 type.object.type base.cvt2", "m.m1 base.z m.c", "m.m2 base.z m.c",
-                'base.cvt1 freebase.type_hints.mediator "true"',
-            )
-            + [f'<{NS}base.cvt2> <{NS}freebase.type_hints.mediator> "true"^^<{XSD}boolean> .']
+            [*ns("m.a base.x.y m.m1", "m.a base.x.y m.m2", "m.a base.x.y m.b", "m.m1 type.object.type base.cvt1", "m.m2 type.object.type base.cvt2", "m.m1 base.z m.c", "m.m2 base.z m.c", 'base.cvt1 freebase.type_hints.mediator "true"'), f'<{NS}base.cvt2> <{NS}freebase.type_hints.mediator> "true"^^<{XSD}boolean> .']
         )  # fmt: skip
         assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
 
@@ -103,7 +102,7 @@ class TestMediators:
 
 
 class TestNamesDoNotCount:
-    PATHS = [
+    PATHS: ClassVar = [
         path("m.ann", *steps)
         for steps in [
             (r,) for r in ("people.person.spouse_s", "film.actor.film", "base.mixed.about", "people.person.gender", "people.person.children")

@@ -1,1 +1,1 @@
-"""One reader per published file format."""
+"""Readers of published question files, one module per format."""

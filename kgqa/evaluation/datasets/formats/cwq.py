@@ -1,7 +1,7 @@
 """ComplexWebQuestions 1.1 (Talmor and Berant 2018): one JSON array, answers with Freebase ids and aliases.
 
 The published test file has no answers; copies of it that have (`..._test_wans.json`) are read the same way. The
-topic entities, which the files do not give, are the entities of the gold query that are no types.
+files give no topic entities: those of the gold query are taken, types excluded.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.queries import freebase_topics
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
+from kgqa.evaluation.datasets.query_topics import freebase_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "cwq") -> Iterator[GoldQuestion]:
-    """The questions of a file of ComplexWebQuestions.
+    """Read the questions of a file of ComplexWebQuestions.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
 
 def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
-    sparql = reading.text_of(record, "sparql")
+    sparql = fields.text_of(record, "sparql")
     topics = freebase_topics(sparql)
-    answers = reading.answers_of([_answer(item) for item in reading.objects_of(record, "answers")])
+    answers = fields.answers_of([_answer(item) for item in fields.objects_of(record, "answers")])
     return GoldQuestion(
-        text=reading.needed(record, "question"),
-        id=reading.ident(record, "ID"),
+        text=fields.needed(record, "question"),
+        id=fields.ident(record, "ID"),
         dataset=dataset,
         number=number,
         topics=topics,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
-        kind=reading.text_of(record, "compositionality_type"),
-        row=reading.row_with(record, sparql, topics),
+        kind=fields.text_of(record, "compositionality_type"),
+        row=fields.row_with(record, sparql, topics),
     )
 
 
 def _answer(item: Record) -> GoldAnswer:
-    """By id; the answers that are dates or numbers have their value for an id."""
-    aliases = reading.texts_of(item, "aliases")
-    return reading.entity_or_value(reading.text_of(item, "answer_id"), reading.text_of(item, "answer"), aliases)
+    """Build an answer by id; dates and numbers have their value as id."""
+    aliases = fields.texts_of(item, "aliases")
+    return fields.entity_or_value(fields.text_of(item, "answer_id"), fields.text_of(item, "answer"), aliases)

@@ -6,41 +6,41 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
-    """The questions of one domain of GRBench: `level` is easy, medium or hard.
+    """Read the questions of one domain of GRBench: `level` is easy, medium or hard.
 
-    An answer is one text even where it lists several things, because commas stand within names, too. Where the file
-    gives a list, each item is an answer.
+    An answer is one text even if it lists several things, because names may contain commas. If the file gives a list,
+    each item is an answer.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
 
 def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
     value = record.get("answer")
     items = value if isinstance(value, list) else [] if value is None else [value]
-    answers = reading.answers_of([GoldAnswer("", _text(item)) for item in items])
+    answers = fields.answers_of([GoldAnswer("", _text(item)) for item in items])
     return GoldQuestion(
-        text=reading.needed(record, "question"),
-        id=reading.text_of(record, "qid") or str(number),
+        text=fields.needed(record, "question"),
+        id=fields.text_of(record, "qid") or str(number),
         dataset=dataset,
         number=number,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
-        level=reading.text_of(record, "level"),
+        support="" if answers else fields.NO_GOLD,
+        level=fields.text_of(record, "level"),
         row=record,
     )
 
 
 def _text(item: object) -> str:
-    """Some answers are numbers, some yes or no."""
+    """Convert an answer, which may be a number or a boolean, to text."""
     if isinstance(item, str):
         return item.strip()
     if isinstance(item, (bool, int, float)):

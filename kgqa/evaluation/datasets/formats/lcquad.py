@@ -1,6 +1,6 @@
 """LC-QuAD 2.0 (Dubey et al. 2019): one JSON array with a query for Wikidata and one for DBpedia, and no answers.
 
-The gold answers are what the gold query gives on the graph that is asked; copies with an `answer` list are read too.
+Gold answers are the results of the gold query on the graph; copies with an `answer` list are read, too.
 """
 
 from __future__ import annotations
@@ -8,60 +8,62 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.queries import WIKIDATA, wikidata_topics
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
+from kgqa.evaluation.datasets.query_topics import WIKIDATA, wikidata_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 _NOTHING = ("", "n/a", "na", "none")
 _MARKS = str.maketrans("", "", "{}<>")
 
 
 def read(file: Path, dataset: str = "lcquad2") -> Iterator[GoldQuestion]:
-    """The questions of a file of LC-QuAD 2.0, for Wikidata. `kind` is the shape of the query (`subgraph`). Where the
-    question was left out its paraphrase stands for it, else the text it was made from.
+    """Read the questions of a file of LC-QuAD 2.0, for Wikidata.
+
+    `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, else by the text it
+    was made from.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
 
 
 def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
-    sparql = reading.text_of(record, "sparql_wikidata")
+    sparql = fields.text_of(record, "sparql_wikidata")
     topics = wikidata_topics(sparql)
-    answers = reading.answers_of([_answer(text) for text in reading.texts_of(record, "answer")])
+    answers = fields.answers_of([_answer(text) for text in fields.texts_of(record, "answer")])
     return GoldQuestion(
         text=_wording(record),
-        id=reading.ident(record, "uid"),
+        id=fields.ident(record, "uid"),
         dataset=dataset,
         number=number,
         topics=topics,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
         kind=_subgraph(record),
-        row=reading.row_with(record, sparql, topics),
+        row=fields.row_with(record, sparql, topics),
     )
 
 
 def _subgraph(record: Record) -> str:
-    """Some records have a list here, mostly of one."""
+    """Return the shape of the query; some records have a list of them."""
     value = record.get("subgraph")
     return (
-        ", ".join(reading.texts_of(record, "subgraph"))
+        ", ".join(fields.texts_of(record, "subgraph"))
         if isinstance(value, list)
-        else reading.text_of(record, "subgraph")
+        else fields.text_of(record, "subgraph")
     )
 
 
 def _wording(record: Record) -> str:
     for key in ("question", "paraphrased_question"):
-        # a list, mostly an empty one, stands for no paraphrase
-        text = "" if isinstance(record.get(key), list) else reading.text_of(record, key)
+        # a list, mostly empty, means no paraphrase
+        text = "" if isinstance(record.get(key), list) else fields.text_of(record, key)
         if text.lower() not in _NOTHING:
             return text
-    return " ".join(reading.needed(record, "NNQT_question").translate(_MARKS).split())
+    return " ".join(fields.needed(record, "NNQT_question").translate(_MARKS).split())
 
 
 def _answer(text: str) -> GoldAnswer:

@@ -1,5 +1,6 @@
-"""QALD (QALD-10: Usbeck et al. 2023): an object with the list `questions`, in several languages, answers as the result
-of the gold query in SPARQL's own JSON.
+"""QALD (QALD-10: Usbeck et al. 2023): an object with the list `questions`, in several languages.
+
+Answers are SPARQL JSON results of the gold query.
 """
 
 from __future__ import annotations
@@ -7,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
-from kgqa.evaluation.datasets.queries import wikidata_topics
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import XSD, Record
+from kgqa.evaluation.datasets.query_topics import wikidata_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import XSD, Record
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
-    """The questions of a file of QALD-10 or QALD-9-plus (Wikidata), in a language, else in the first there is.
+    """Read the questions of a file of QALD-10 or QALD-9-plus (Wikidata) in a language, else in the first given.
 
-    Entities are full IRIs. The topics are the entities that the gold query names; `kind` is `ask` for yes-no questions
-    and `aggregation` where the file says so.
+    Entities are full IRIs. Topics are the entities in the gold query; `kind` is `ask` for yes-no questions and
+    `aggregation` if the file marks them so.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(
+    return record_stream.questions_in(
         file, dataset, lambda record, number: _question(record, number, dataset, language), within=("questions",)
     )
 
@@ -31,38 +32,38 @@ def _question(record: Record, number: int, dataset: str, language: str) -> GoldQ
     query = record.get("query") or {}
     if not isinstance(query, dict):
         raise ValueError('"query" must be an object')
-    sparql = reading.text_of(query, "sparql")
-    results = reading.objects_of(record, "answers")
-    answers = reading.answers_of([answer for result in results for answer in result_answers(result)])
+    sparql = fields.text_of(query, "sparql")
+    results = fields.objects_of(record, "answers")
+    answers = fields.answers_of([answer for result in results for answer in result_answers(result)])
     topics = wikidata_topics(sparql)
     asks = any("boolean" in result for result in results)
     return GoldQuestion(
         text=_wording(record, language),
-        id=reading.ident(record, "id"),
+        id=fields.ident(record, "id"),
         dataset=dataset,
         number=number,
         topics=topics,
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
         kind="ask" if asks else "aggregation" if record.get("aggregation") in (True, "true") else "",
-        row=reading.row_with(record, sparql, topics),
+        row=fields.row_with(record, sparql, topics),
     )
 
 
 def _wording(record: Record, language: str) -> str:
-    wordings = reading.objects_of(record, "question")
-    wordings.sort(key=lambda wording: reading.text_of(wording, "language") != language)
+    wordings = fields.objects_of(record, "question")
+    wordings.sort(key=lambda wording: fields.text_of(wording, "language") != language)
     if not wordings:
-        raise ValueError('"question" must hold the question in some language')
-    return reading.needed(wordings[0], "string")
+        raise ValueError('"question" must contain the question in some language')
+    return fields.needed(wordings[0], "string")
 
 
 def result_answers(result: Record) -> Iterator[GoldAnswer]:
-    """The answers in a result of SPARQL 1.1 (Query Results JSON Format, section 3): all values of the first variable.
+    """Yield the answers of a SPARQL JSON result (SPARQL 1.1, section 3): all values of the first variable.
 
     Raises:
-        ValueError: it is no such result.
+        ValueError: the object is not such a result.
     """
     if "boolean" in result:
         if not isinstance(result["boolean"], bool):
@@ -71,15 +72,15 @@ def result_answers(result: Record) -> Iterator[GoldAnswer]:
         return
     head, body = result.get("head") or {}, result.get("results") or {}
     if not isinstance(head, dict) or not isinstance(body, dict):
-        raise ValueError('"answers" must be a result of SPARQL')
-    names = reading.texts_of(head, "vars")
-    for binding in reading.objects_of(body, "bindings"):
+        raise ValueError('"answers" must be a SPARQL JSON result')
+    names = fields.texts_of(head, "vars")
+    for binding in fields.objects_of(body, "bindings"):
         name = next((name for name in names if name in binding), next(iter(binding), ""))
         term = binding.get(name)
         if not isinstance(term, dict):
-            raise ValueError('"bindings" must hold terms')
-        value = reading.text_of(term, "value")
-        if reading.text_of(term, "type") == "uri":
+            raise ValueError('"bindings" must contain terms')
+        value = fields.text_of(term, "value")
+        if fields.text_of(term, "type") == "uri":
             yield GoldAnswer(value, "")
         else:
-            yield GoldAnswer("", value, reading.text_of(term, "datatype"))
+            yield GoldAnswer("", value, fields.text_of(term, "datatype"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, QuestionFileError
 
 _SPLITS = ("train", "valid", "test")
@@ -13,35 +13,36 @@ _SITES = ("http://", "https://", "www.freebase.com/", "rdf.freebase.com/ns/", "/
 
 
 def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]:
-    """The questions of a file of SimpleQuestions, each one hop long. Its one gold answer is the object that the
-    question was made from; the subject may have others, which the data set does not know.
+    """Read the questions of a file of SimpleQuestions, one hop each.
+
+    The only gold answer is the object from which the question was made; the graph may have others.
 
     Raises:
-        QuestionFileError: it cannot be read, or a line is none of this format.
+        QuestionFileError: the file cannot be read, or a line does not have this format.
     """
     split = next((f"{name}_" for name in _SPLITS if name in file.name.lower()), "")
     number = -1
-    for number, (line_number, line) in enumerate(reading.lines(file)):
+    for number, (line_number, line) in enumerate(record_stream.lines(file)):
         try:
             yield _question(line, number, dataset, f"{split}{number}")
         except ValueError as error:
-            what = f"{error}, so this is not the format of {dataset}"
-            raise reading.broken(file, line_number, what, "line") from None
+            what = f"{error} in the format {dataset}"
+            raise record_stream.broken(file, line_number, what, "line") from None
     if number < 0:
-        raise QuestionFileError(f"{file} has no question in it.")
+        raise QuestionFileError(f"{file} contains no question.")
 
 
 def _question(line: str, number: int, dataset: str, ident: str) -> GoldQuestion:
     cells = [cell.strip() for cell in line.split("\t")]
     if len(cells) < 4 or not cells[3]:
-        raise ValueError("four cells are needed: subject, relation, object and question, with tabs between them")
-    subject, value = reading.freebase_id(cells[0]), reading.freebase_id(cells[2])
+        raise ValueError("subject, relation, object and question must be separated by tabs")
+    subject, value = fields.freebase_id(cells[0]), fields.freebase_id(cells[2])
     relation = cells[1]
     for start in _SITES:
         relation = relation.removeprefix(start)
     relation = relation.replace("/", ".")
     if not subject or not value or "." not in relation:
-        raise ValueError("subject, relation and object must be names of Freebase such as www.freebase.com/m/0abc")
+        raise ValueError("subject, relation and object must be Freebase names such as www.freebase.com/m/0abc")
     return GoldQuestion(
         text=cells[3],
         id=ident,

@@ -1,7 +1,7 @@
 """Questions over text: HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022).
 
-Their answers are texts and their topics unknown. `row` holds `passages` (objects of title and text, every paragraph
-that the record brings) and `supporting` (the places in that list of those that lead to the answer).
+Answers are texts, topics are unknown. `row` holds `passages` (title and text of every paragraph of the record) and
+`supporting` (indices of the passages that support the answer).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 ALIASES_FILE = "id_aliases.json"
 _HOPS = re.compile(r"([1-9])hop")
@@ -21,69 +21,69 @@ _KEPT = ("_id", "id", "type", "level", "entity_ids", "answer_id", "evidences", "
 
 
 def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestion]:
-    """The questions of a file of HotpotQA: `kind` is bridge or comparison, `level` easy, medium or hard.
+    """Read the questions of a file of HotpotQA: `kind` is bridge or comparison, `level` easy, medium or hard.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
+    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
 
 
 def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
-    """The questions of a file of 2WikiMultiHopQA, with aliases of the answers if id_aliases.json lies beside it.
+    """Read the questions of a file of 2WikiMultiHopQA, with aliases if id_aliases.json is in the same folder.
 
     Raises:
-        QuestionFileError: one of them cannot be read, or a record is none of this format.
+        QuestionFileError: a file cannot be read, or a record does not have this format.
     """
     aliases: Mapping[str, tuple[str, ...]] = {}
     if (beside := file.with_name(ALIASES_FILE)).is_file():
         aliases = _aliases(beside)
-    return reading.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, aliases))
+    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, aliases))
 
 
 def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
-    """The questions of a file of MuSiQue: `hops` as its ids say, `kind` the whole of what they say (3hop1, 4hop2, ...).
+    """Read the questions of a file of MuSiQue, with `hops` and `kind` (3hop1, 4hop2, ...) taken from their ids.
+
     A question that its passages do not answer (MuSiQue-Full) has no gold answer.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
+    return record_stream.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
 
 
 def _hotpotqa(record: Record, number: int, dataset: str, aliases: Mapping[str, tuple[str, ...]]) -> GoldQuestion:
     passages = [_passage(item) for item in _pairs(record, "context")]
     titles = {title for title, _ in _pairs(record, "supporting_facts")}
     supporting = [place for place, passage in enumerate(passages) if passage["title"] in titles]
-    names = aliases.get(reading.text_of(record, "answer_id"), ())
+    names = aliases.get(fields.text_of(record, "answer_id"), ())
     return _question(
         record,
         number,
         dataset,
-        id=reading.ident(record, "_id", "id"),
+        id=fields.ident(record, "_id", "id"),
         aliases=names,
         row=_row(record, passages, supporting) | {"supporting_titles": sorted(titles)},
-        kind=reading.text_of(record, "type"),
-        level=reading.text_of(record, "level"),
+        kind=fields.text_of(record, "type"),
+        level=fields.text_of(record, "level"),
     )
 
 
 def _musique(record: Record, number: int, dataset: str) -> GoldQuestion:
-    paragraphs = reading.objects_of(record, "paragraphs")
+    paragraphs = fields.objects_of(record, "paragraphs")
     passages = [
-        {"title": reading.text_of(item, "title"), "text": reading.text_of(item, "paragraph_text")}
-        for item in paragraphs
+        {"title": fields.text_of(item, "title"), "text": fields.text_of(item, "paragraph_text")} for item in paragraphs
     ]
     supporting = [place for place, item in enumerate(paragraphs) if item.get("is_supporting") is True]
-    ident = reading.ident(record, "id")
+    ident = fields.ident(record, "id")
     match = _HOPS.match(ident)
-    steps = reading.objects_of(record, "question_decomposition")
+    steps = fields.objects_of(record, "question_decomposition")
     return _question(
         record,
         number,
         dataset,
         id=ident,
-        aliases=reading.texts_of(record, "answer_aliases"),
+        aliases=fields.texts_of(record, "answer_aliases"),
         row=_row(record, passages, supporting),
         kind=ident.partition("__")[0] if match else "",
         hops=int(match[1]) if match else len(steps) or None,
@@ -94,10 +94,10 @@ def _musique(record: Record, number: int, dataset: str) -> GoldQuestion:
 def _question(
     record: Record, number: int, dataset: str, *, aliases: Sequence[str], unanswerable: bool = False, **known: Any
 ) -> GoldQuestion:
-    answer = "" if unanswerable else reading.text_of(record, "answer")
-    answers = (GoldAnswer("", answer, "", reading.distinct(aliases)),) if answer else ()
-    support = "" if answers else reading.NO_GOLD
-    text = reading.needed(record, "question")
+    answer = "" if unanswerable else fields.text_of(record, "answer")
+    answers = (GoldAnswer("", answer, "", fields.distinct(aliases)),) if answer else ()
+    support = "" if answers else fields.NO_GOLD
+    text = fields.needed(record, "question")
     return GoldQuestion(text=text, dataset=dataset, number=number, answers=answers, support=support, **known)
 
 
@@ -107,33 +107,33 @@ def _row(record: Record, passages: list[dict[str, str]], supporting: list[int]) 
 
 
 def _pairs(record: Record, key: str) -> list[tuple[str, Any]]:
-    """A list of pairs, a title and what belongs to it."""
+    """Return a list of pairs of a title and its content."""
     value = record.get(key)
     if value is None:
         return []
     if not isinstance(value, list) or not all(
         isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value
     ):
-        raise ValueError(f'"{key}" must be a list of pairs that begin with a title')
+        raise ValueError(f'"{key}" must be a list of pairs that start with a title')
     return [(item[0], item[1]) for item in value]
 
 
 def _passage(pair: tuple[str, Any]) -> dict[str, str]:
     title, sentences = pair
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-        raise ValueError('"context" must hold titles with lists of sentences')
+        raise ValueError('"context" must contain titles with lists of sentences')
     return {"title": title, "text": "".join(sentences)}
 
 
 def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
-    """The other names of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
+    """Read the aliases of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
     found = {}
-    for number, record in enumerate(reading.json_records(file)):
+    for number, record in enumerate(record_stream.json_records(file)):
         try:
             if not isinstance(record, dict):
-                raise ValueError("an object is expected")
-            names = [*reading.texts_of(record, "aliases"), *reading.texts_of(record, "demonyms")]
-            found[reading.needed(record, "Q_id")] = reading.distinct(names)
+                raise ValueError("an object was expected")
+            names = [*fields.texts_of(record, "aliases"), *fields.texts_of(record, "demonyms")]
+            found[fields.needed(record, "Q_id")] = fields.distinct(names)
         except ValueError as error:
-            raise reading.broken(file, number + 1, str(error)) from None
+            raise record_stream.broken(file, number + 1, str(error)) from None
     return found

@@ -1,8 +1,8 @@
 """The copies of six data sets that Think-on-Graph (Sun et al. 2024) is evaluated on, with topic entities added.
 
-Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, in the copy of QALD-10, of Wikidata;
-`qid_topic_entity` has the same for Wikidata, and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions
-are names, those of WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
+Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, for QALD-10, of Wikidata; `qid_topic_entity`
+does the same for Wikidata and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions are
+names, those of WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.formats import grailqa, webqsp
 from kgqa.evaluation.datasets.formats.webquestions import page_name
-from kgqa.evaluation.datasets.queries import WIKIDATA
+from kgqa.evaluation.datasets.query_topics import WIKIDATA
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 Make = Callable[[Record, int], GoldQuestion]
 WIKIDATA_COPY = "tog-qald"
@@ -26,43 +26,43 @@ _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
 def read_webqsp(file: Path, dataset: str = "tog-webqsp") -> Iterator[GoldQuestion]:
-    """ToG's WebQSP.json: the records of WebQuestionsSP with topic entities. Raises QuestionFileError, as all here."""
+    """Read ToG's WebQSP.json: the records of WebQuestionsSP with topic entities."""
     return _read(file, dataset, lambda record, number: webqsp.question_of(record, number, dataset), ("Questions",))
 
 
 def read_grailqa(file: Path, dataset: str = "tog-grailqa") -> Iterator[GoldQuestion]:
-    """ToG's grailqa.json: 1,000 records of GrailQA with topic entities."""
+    """Read ToG's grailqa.json: 1,000 records of GrailQA with topic entities."""
     return _read(file, dataset, lambda record, number: grailqa.question_of(record, number, dataset))
 
 
 def read_cwq(file: Path, dataset: str = "tog-cwq") -> Iterator[GoldQuestion]:
-    """ToG's cwq.json: the test questions of ComplexWebQuestions, one name for an answer."""
+    """Read ToG's cwq.json: the test questions of ComplexWebQuestions, one name for an answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_webquestions(file: Path, dataset: str = "tog-webquestions") -> Iterator[GoldQuestion]:
-    """ToG's WebQuestions.json: the test questions of WebQuestions with a list of names."""
+    """Read ToG's WebQuestions.json: the test questions of WebQuestions with a list of names."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_simplequestions(file: Path, dataset: str = "tog-simpleqa") -> Iterator[GoldQuestion]:
-    """ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, one name for an answer."""
+    """Read ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, one name for an answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset, hops=1))
 
 
 def read_qald(file: Path, dataset: str = "tog-qald") -> Iterator[GoldQuestion]:
-    """ToG's qald_10-en.json: 333 questions of QALD-10; entities are full IRIs."""
+    """Read ToG's qald_10-en.json: 333 questions of QALD-10; entities are full IRIs."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def _read(file: Path, dataset: str, make: Make, within: Sequence[str] = ()) -> Iterator[GoldQuestion]:
-    return reading.questions_in(
+    return record_stream.questions_in(
         file, dataset, lambda record, number: _with_topics(make(record, number), record), within=within
     )
 
 
 def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
-    """The topics that ToG's authors added take the place of those the data set has itself."""
+    """Replace the topics of the data set by those that ToG's authors added."""
     given = _mapping(record, "topic_entity")
     if not given and question.dataset == WIKIDATA_COPY:
         given = _mapping(record, "qid_topic_entity")
@@ -73,8 +73,8 @@ def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
     return replace(
         question,
         topics=tuple(named),
-        topic_names=reading.distinct([name for name in named.values() if name]),
-        row=reading.row_with(record, sparql, tuple(named)),
+        topic_names=fields.distinct([name for name in named.values() if name]),
+        row=fields.row_with(record, sparql, tuple(named)),
     )
 
 
@@ -85,29 +85,29 @@ def _plain(record: Record, number: int, *, dataset: str, hops: int | None = None
         items = [_by_id(ident, name) for ident, name in _mapping(record, key).items()]
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         items = [
-            reading.entity_or_value(
-                reading.text_of(item, "answer_id"), reading.text_of(item, "answer"), reading.texts_of(item, "aliases")
+            fields.entity_or_value(
+                fields.text_of(item, "answer_id"), fields.text_of(item, "answer"), fields.texts_of(item, "aliases")
             )
-            for item in reading.objects_of(record, key)
+            for item in fields.objects_of(record, key)
         ]
     elif isinstance(value, list):
-        items = [GoldAnswer("", name.strip()) for name in reading.texts_of(record, key)]
+        items = [GoldAnswer("", name.strip()) for name in fields.texts_of(record, key)]
     else:
-        items = [GoldAnswer("", reading.text_of(record, key))]
-    answers = reading.answers_of(items)
-    sparql = reading.text_of(record, "sparql")
+        items = [GoldAnswer("", fields.text_of(record, key))]
+    answers = fields.answers_of(items)
+    sparql = fields.text_of(record, "sparql")
     return GoldQuestion(
-        text=reading.needed(record, "question"),
-        id=reading.text_of(record, "ID") or reading.text_of(record, "id") or str(number),
+        text=fields.needed(record, "question"),
+        id=fields.text_of(record, "ID") or fields.text_of(record, "id") or str(number),
         dataset=dataset,
         number=number,
-        topic_names=page_name(reading.text_of(record, "url")),
+        topic_names=page_name(fields.text_of(record, "url")),
         answers=answers,
         hops=hops,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
-        kind=reading.text_of(record, "compositionality_type"),
-        row=reading.row_with(record, sparql, ()),
+        kind=fields.text_of(record, "compositionality_type"),
+        row=fields.row_with(record, sparql, ()),
     )
 
 
@@ -115,13 +115,13 @@ def _mapping(record: Record, key: str) -> dict[str, str]:
     value = record.get(key) or {}
     if not isinstance(value, dict):
         raise ValueError(f'"{key}" must map ids to names')
-    return {ident: reading.text_of(value, ident) for ident in value if ident.strip()}
+    return {ident: fields.text_of(value, ident) for ident in value if ident.strip()}
 
 
 def _iri(ident: str) -> str:
-    return WIKIDATA + ident if _QID.match(ident) else reading.freebase_id(ident) or ident
+    return WIKIDATA + ident if _QID.match(ident) else fields.freebase_id(ident) or ident
 
 
 def _by_id(ident: str, name: str) -> GoldAnswer:
-    """An answer of the copy of QALD-10, where numbers and dates stand for their own ids."""
+    """Build an answer of the copy of QALD-10, where numbers and dates are their own ids."""
     return GoldAnswer(WIKIDATA + ident, name) if _QID.match(ident) else GoldAnswer("", name or ident)

@@ -1,9 +1,8 @@
 """WebQuestionsSP (Yih et al. 2016): an object with the list `Questions`, each with one or more semantic parses.
 
-As in the data set's own scorer (eval.py there) every parse is a reading of the question, whatever its annotators
-thought of it, and the best one counts; a question without any parse that is of good quality and complete is left out
-of the score. Here such a question is kept, with `support` = `not_scored`; one without a gold answer has `no_gold`, where
-that scorer gives full marks for no answer and none for any other.
+As in the official scorer (eval.py), every parse is a reading of the question and the best one counts; questions without
+a good and complete parse are not scored. They are kept here with `support` = `not_scored`. Questions without a gold
+answer have `no_gold`; the official scorer gives 1 for no answer and 0 for any other.
 """
 
 from __future__ import annotations
@@ -11,69 +10,68 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 
 def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
-    """The questions of a file of WebQuestionsSP.
+    """Read the questions of a file of WebQuestionsSP.
 
-    `parses` holds the answers of every parse where there are several, `sparql` their queries in the same order, the
-    best annotated parse first; `answers` and the topic are those of the first. A parse without answers is an empty
-    one among the others.
+    `parses` holds the answers of every parse if there are several, `sparql` their queries in the same order, the best
+    annotated parse first; `answers` and the topic are those of the first. A parse without answers is empty.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return reading.questions_in(
+    return record_stream.questions_in(
         file, dataset, lambda record, number: question_of(record, number, dataset), within=("Questions",)
     )
 
 
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """One record of the data set, or of a copy that keeps its keys."""
-    parses = sorted(reading.objects_of(record, "Parses"), key=lambda parse: (not _complete(parse), not _answers(parse)))
+    """Read a record of the data set, or of a copy with the same keys."""
+    parses = sorted(fields.objects_of(record, "Parses"), key=lambda parse: (not _complete(parse), not _answers(parse)))
     best: Record = parses[0] if parses else {}
-    topic = reading.freebase_id(reading.text_of(best, "TopicEntityMid"))
+    topic = fields.freebase_id(fields.text_of(best, "TopicEntityMid"))
     readings = tuple(map(_answers, parses))
     support = ""
     if not any(map(_complete, parses)):
-        support = reading.NOT_SCORED
+        support = fields.NOT_SCORED
     elif not any(readings):
-        support = reading.NO_GOLD
-    sparql = tuple(reading.text_of(parse, "Sparql") for parse in parses)
+        support = fields.NO_GOLD
+    sparql = tuple(fields.text_of(parse, "Sparql") for parse in parses)
     topics = (topic,) if topic else ()
     return GoldQuestion(
-        text=reading.needed(record, "RawQuestion", "ProcessedQuestion"),
-        id=reading.ident(record, "QuestionId"),
+        text=fields.needed(record, "RawQuestion", "ProcessedQuestion"),
+        id=fields.ident(record, "QuestionId"),
         dataset=dataset,
         number=number,
         topics=topics,
-        topic_names=tuple(filter(None, [reading.text_of(best, "TopicEntityName")])) if topic else (),
+        topic_names=tuple(filter(None, [fields.text_of(best, "TopicEntityName")])) if topic else (),
         answers=readings[0] if readings else (),
         parses=readings if len(readings) > 1 else (),
         support=support,
         sparql=sparql if any(sparql) else (),
-        row=reading.row_with(record, sparql[0] if sparql else "", topics),
+        row=fields.row_with(record, sparql[0] if sparql else "", topics),
     )
 
 
 def _answers(parse: Record) -> tuple[GoldAnswer, ...]:
     found = []
-    for item in reading.objects_of(parse, "Answers"):
-        argument, name = reading.text_of(item, "AnswerArgument"), reading.text_of(item, "EntityName")
-        if reading.text_of(item, "AnswerType") == "Value":
-            found.append(reading.typed_value(argument))
+    for item in fields.objects_of(parse, "Answers"):
+        argument, name = fields.text_of(item, "AnswerArgument"), fields.text_of(item, "EntityName")
+        if fields.text_of(item, "AnswerType") == "Value":
+            found.append(fields.typed_value(argument))
         else:
-            found.append(reading.entity_or_value(argument, name))
-    return reading.answers_of(found)
+            found.append(fields.entity_or_value(argument, name))
+    return fields.answers_of(found)
 
 
 def _complete(parse: Record) -> bool:
-    """Whether the scorer would count the question for this parse; a file without annotations says nothing against it."""
+    """Whether the official scorer counts the question for this parse; files without annotations pass."""
     comment = parse.get("AnnotatorComment")
     if not isinstance(comment, dict):
         return True
-    quality = reading.text_of(comment, "QuestionQuality"), reading.text_of(comment, "ParseQuality")
-    return all(said in ("", wanted) for said, wanted in zip(quality, ("Good", "Complete")))
+    quality = fields.text_of(comment, "QuestionQuality"), fields.text_of(comment, "ParseQuality")
+    return all(given in ("", wanted) for given, wanted in zip(quality, ("Good", "Complete")))

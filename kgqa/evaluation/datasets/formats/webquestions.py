@@ -1,7 +1,7 @@
 """WebQuestions (Berant et al. 2013): one JSON array of `url`, `utterance` and `targetValue`, a list in Lisp's notation.
 
-The files have no ids and no topic entities: `topic_names` is what the address of the Freebase page says in words. The
-answers are names. The ids are those that WebQuestionsSP made of a question's place in its file.
+The files have no ids and no topic entities: `topic_names` are the words in the address of the Freebase page. Answers
+are names. Ids are formed as in WebQuestionsSP from the position in the file.
 """
 
 from __future__ import annotations
@@ -10,51 +10,49 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgqa.evaluation.datasets import reading
+from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.datasets.reading import Record
 
 _LISP = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 _PAGE = "/view/en/"
 
 
 def read(file: Path, dataset: str = "webquestions") -> Iterator[GoldQuestion]:
-    """The questions of a file of WebQuestions.
+    """Read the questions of a file of WebQuestions.
 
     Raises:
-        QuestionFileError: it cannot be read, or a record is none of this format.
+        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
     start = next((s for word, s in (("test", "WebQTest-"), ("train", "WebQTrn-")) if word in file.name.lower()), "")
-    return reading.questions_in(file, dataset, lambda record, number: _question(record, number, dataset, start))
+    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset, start))
 
 
 def _question(record: Record, number: int, dataset: str, start: str) -> GoldQuestion:
-    answers = reading.answers_of(
-        [GoldAnswer("", name) for name in descriptions(reading.text_of(record, "targetValue"))]
-    )
+    answers = fields.answers_of([GoldAnswer("", name) for name in descriptions(fields.text_of(record, "targetValue"))])
     return GoldQuestion(
-        text=reading.needed(record, "utterance"),
+        text=fields.needed(record, "utterance"),
         id=f"{start}{number}",
         dataset=dataset,
         number=number,
-        topic_names=page_name(reading.text_of(record, "url")),
+        topic_names=page_name(fields.text_of(record, "url")),
         answers=answers,
-        support="" if answers else reading.NO_GOLD,
+        support="" if answers else fields.NO_GOLD,
         row=record,
     )
 
 
 def page_name(url: str) -> tuple[str, ...]:
-    """The words of a page's address: `http://www.freebase.com/view/en/james_k_polk` says `james k polk`."""
+    """Return the words of a page's address: `james k polk` for `http://www.freebase.com/view/en/james_k_polk`."""
     _, found, key = url.partition(_PAGE)
     return (key.replace("_", " "),) if found and key else ()
 
 
 def descriptions(text: str) -> list[str]:
-    """The names in `(list (description "São Paulo") (description Japan))`; a bare name may have blanks.
+    """Read the names in `(list (description "São Paulo") (description Japan))`; a bare name may have blanks.
 
     Raises:
-        ValueError: it is no such list.
+        ValueError: the text is not such a list.
     """
     if not text:
         return []
@@ -65,7 +63,7 @@ def descriptions(text: str) -> list[str]:
         match = _LISP.match(text, at)
         if not match:
             if text[at:].strip():
-                raise ValueError(f'"targetValue" is no list of descriptions at character {at + 1}')
+                raise ValueError(f'"targetValue" is not a list of descriptions at character {at + 1}')
             break
         at = match.end()
         bracket, quoted, bare = match.groups()
@@ -78,7 +76,7 @@ def descriptions(text: str) -> list[str]:
         else:
             words.append(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
         if depth < 0 or depth > 2 or (depth == 0 and text[at:].strip()):
-            raise ValueError('"targetValue" is no list of descriptions')
+            raise ValueError('"targetValue" is not a list of descriptions')
     if depth:
-        raise ValueError('"targetValue" is no list of descriptions: a bracket is left open')
+        raise ValueError('"targetValue" is not a list of descriptions: a bracket is left open')
     return found

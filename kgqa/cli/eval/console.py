@@ -1,0 +1,163 @@
+"""How `kgqa eval` follows a run on the console: progress, estimates, Ctrl-C, and the exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+from kgqa.cli.eval.results import progress_text
+from kgqa.cli.options import note_printer, say, verbosity
+from kgqa.evaluation.runs.progress import Estimate, RunObserver, RunProgress, RunResult, StopSignal
+from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
+from kgqa.words import clean_line
+
+EXIT_STOPPED = 3
+EXIT_INTERRUPTED = 130
+
+
+def exit_code(results: Sequence[RunResult]) -> int:
+    """Return the exit code after runs, decided by the last one."""
+    last = results[-1]
+    if last.interrupted:
+        return EXIT_INTERRUPTED
+    return 0 if last.complete else EXIT_STOPPED
+
+
+class ConsoleObserver(RunObserver):
+    """Prints what happens during runs to stderr, and lets Ctrl-C stop them.
+
+    Args:
+        estimate: only an estimate was requested, so it is printed even without prices.
+    """
+
+    def __init__(self, *, estimate: bool = False) -> None:
+        self._estimate = estimate
+        self._estimated = False
+        self._bar: ProgressBar | None = None
+        self._print_note = note_printer()
+
+    def note(self, message: str) -> None:
+        self._print_note(message)
+
+    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> AbstractContextManager[object]:
+        self._estimated = False
+        return self._asking(progress, stop, label)
+
+    @contextmanager
+    def _asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
+        with _interruptible(stop), ProgressBar(progress, label) as self._bar:
+            yield
+
+    def progressed(self, progress: RunProgress) -> None:
+        if self._bar is None:
+            return
+        self._bar.show(progress)
+        if progress.asked >= FIRST_QUESTIONS and not self._estimated and progress.done < progress.total:
+            self._estimated = True
+            if self._estimate or progress.cost is not None:
+                self._bar.write(f"kgqa: {estimate_text(progress.estimate())}")
+
+    def finished(self, result: RunResult) -> None:
+        resume = resume_command(result.resume_folder)
+        if result.at_once:
+            say(f"kgqa: Stopped at once; {result.done:,} of {result.total:,} answers are kept. Resume: {resume}")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(EXIT_INTERRUPTED)  # threads still wait for servers; their questions are asked again
+        if result.done < result.total:
+            why = f" because {result.reason.rstrip('.')}" if result.reason else ""
+            text = f"kgqa: {result.label}{result.done:,} of {result.total:,} questions are done{why}. Resume: {resume}"
+            say(text, also_quiet=not result.interrupted)  # an exit code alone does not tell why
+        elif count := sum(result.lost.values()):
+            classes = ", ".join(f"{name} {number:,}" for name, number in result.lost.items() if number)
+            questions = "1 question was" if count == 1 else f"{count:,} questions were"
+            text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask them again: {resume}"
+            say(text, also_quiet=True)
+
+
+class ProgressBar:
+    """Questions done, rate, time left, running scores, cost, failures by class.
+
+    A bar on a terminal; elsewhere a line per tenth of the questions.
+    """
+
+    def __init__(self, progress: RunProgress, label: str = "") -> None:
+        self._progress = progress
+        self._label = label
+        self._bar: Any = None
+        self._tenths = 0
+
+    def __enter__(self) -> ProgressBar:
+        if verbosity() >= 0:
+            total, done = self._progress.total, self._progress.done
+            name = clean_line(self._label.removesuffix(": ")) or None
+            self._bar = tqdm(
+                total=total, initial=done, desc=name, unit="q", disable=None, file=sys.stderr, smoothing=0.05
+            )
+            self._tenths = 10 * done // max(1, total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, progress: RunProgress) -> None:
+        """Show the present progress."""
+        if self._bar is None:
+            return
+        text = progress_text(progress)
+        if self._bar.disable:
+            tenths = 10 * progress.done // max(1, progress.total)
+            if tenths > self._tenths:
+                self._tenths = tenths
+                say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
+            return
+        self._bar.set_postfix_str(clean_line(text), refresh=False)
+        self._bar.update(progress.done - self._bar.n)
+
+    def write(self, text: str) -> None:
+        """Print a line above the bar."""
+        if self._bar is not None and not self._bar.disable:
+            self._bar.write(clean_line(text), file=sys.stderr)
+        else:
+            say(text)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Format an estimate for people."""
+    cost = "" if estimate.cost is None else f" and {estimate.cost:.2f} USD"
+    return (
+        f"Judging by the first {estimate.asked} questions, the other {estimate.remaining:,} will take about "
+        f"{_duration(estimate.seconds)}{cost}."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def _interruptible(stop: StopSignal) -> Iterator[None]:
+    """Let Ctrl-C finish the questions in flight, and a second one stop at once."""
+
+    def interrupt(*_: object) -> None:
+        if stop.request():
+            sys.stderr.write("\nkgqa: Finishing the questions in flight. Press Ctrl-C again to stop at once.\n")
+
+    try:
+        before = signal.signal(signal.SIGINT, interrupt)
+    except ValueError:  # not the main thread, which alone receives signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,57 @@
+"""A question of a data set asked by `kgqa ask`, with its gold answer and scores."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from kgqa.evaluation.datasets.questions import GoldQuestion
+    from kgqa.model import Answer
+
+MOST_GOLD = 10
+METRICS = ("hit@1", "f1", "em")
+
+
+def gold_question(source: str, ident: str) -> GoldQuestion:
+    """Find a question by id; raise UsageError if there is none."""
+    from kgqa.evaluation.datasets.registry import dataset_questions
+    from kgqa.evaluation.runs.plan import distinct
+    from kgqa.words import clean
+
+    questions = {question.id: question for question in distinct(dataset_questions(source))}
+    if ident in questions:
+        return questions[ident]
+    near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
+    raise click.UsageError(
+        f"{source} has no question {ident!r}. Similar ids of its {len(questions):,} questions: {clean(', '.join(near))}"
+    )
+
+
+def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
+    """Return gold answers and scores, to be added to an answer object."""
+    from kgqa.answer_json import answer_object
+    from kgqa.evaluation.metrics.scores import score_record
+
+    readings = question.parses or (question.answers,)
+    gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in readings]
+    return {"gold": gold, "scores": score_record(answer_object(answer), readings)}
+
+
+def gold_text(answer: Answer, question: GoldQuestion) -> str:
+    """Format gold answers and scores for people."""
+    from kgqa.words import clean
+
+    found = gold_object(answer, question)
+    lines = []
+    for reading in found["gold"]:
+        names = [
+            clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
+            for each in reading
+        ]
+        more = f" and {len(names) - MOST_GOLD:,} more" if len(names) > MOST_GOLD else ""
+        lines.append(f"  gold   {', '.join(names[:MOST_GOLD]) or 'no answer'}{more}")
+    scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
+    return "\n".join([*lines, f"  score  {scores or 'none (no gold answer)'}"])

@@ -1,0 +1,27 @@
+"""Options that `kgqa eval run` and `kgqa eval resume` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kgqa.cli.options import JSON, setting_option, verbosity_options
+from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
+
+_OPTIONS = (
+    click.option("--concurrency", type=click.IntRange(1, 512), help=f"questions asked at once [{DEFAULT_CONCURRENCY}]"),
+    setting_option("llm.concurrency", "--model-concurrency"),
+    click.option("--budget", type=click.FloatRange(0), metavar="USD", help="limit for the cost of all runs together"),
+    click.option("--keep-going", is_flag=True, help="continue although the graph or the model no longer replies"),
+    JSON,
+    verbosity_options,
+)
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the shared options to a command."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function

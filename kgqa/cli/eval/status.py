@@ -1,0 +1,73 @@
+"""`kgqa eval status`: how far a run is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kgqa.answer_json import json_text
+from kgqa.cli.eval.results import SHOWN_METRICS, progress_text
+from kgqa.cli.options import JSON, verbosity_options
+from kgqa.evaluation.runs.progress import RunProgress
+from kgqa.evaluation.runs.remaining import resume_command
+from kgqa.evaluation.runs.run_files import LOCK, open_runs
+from kgqa.lock_files import held
+from kgqa.words import clean_line
+
+
+@click.command("status")
+@click.argument("folder", type=click.Path(path_type=Path))
+@JSON
+@verbosity_options
+def command(folder: Path, as_json: bool) -> int:
+    """Show how far a run is, which questions failed, and the scores so far."""
+    found = []
+    runs = open_runs(folder)
+    several = runs[0].folder != folder
+    for run in runs:
+        progress = RunProgress(total=run.questions)
+        for record in run.records():
+            progress.add(record, asked=False)
+        found.append(
+            {
+                "run": str(run.folder),
+                "method": run.name,
+                "questions": progress.total,
+                "done": progress.done,
+                "running": held(run.folder / LOCK),
+                "waiting": several and held(folder / LOCK),
+                "statuses": dict(progress.statuses),
+                "failures": dict(progress.failures),
+                "lost": dict(progress.lost),
+                "scores": {name: progress.mean(name) for name in SHOWN_METRICS},
+                "cost": progress.cost,
+            }
+        )
+        if not as_json:
+            _print_status(found[-1], progress)
+    if as_json:
+        print(json_text(found, indent=2))
+    return 0
+
+
+def _print_status(status: dict[str, Any], progress: RunProgress) -> None:
+    state = "stopped"
+    if status["running"]:
+        state = "running"
+    elif progress.complete:
+        state = "done"
+    elif status["waiting"]:
+        state = "waiting"
+    resume = resume_command(Path(status["run"]))
+    lines = [f"{status['run']}  {status['method']}: {status['done']:,} of {status['questions']:,} questions, {state}"]
+    if progress.done:
+        lines.append(f"  so far  {progress_text(progress)}")
+        lines.append("  status  " + ", ".join(f"{name} {count:,}" for name, count in progress.statuses.most_common()))
+    if progress.failures:
+        lines.append("  failed  " + ", ".join(f"{name} {count:,}" for name, count in progress.failures.most_common()))
+        lines.append(f"  retry   {resume} --retry failed")
+    if state == "stopped":
+        lines.append(f"  resume  {resume}")
+    print("\n".join(map(clean_line, lines)))  # names and classes come from a folder that anybody may have written

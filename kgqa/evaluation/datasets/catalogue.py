@@ -1,0 +1,58 @@
+"""The catalogue of published data sets (catalogue.toml)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a published data set.
+
+    `name` includes folders where needed to tell files apart; `questions`: how many it holds; `answers`: whether with
+    gold answers; `sha256` in hex, empty if unknown.
+    """
+
+    split: str
+    name: str
+    questions: int
+    answers: bool = True
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedDataset:
+    """A published data set; `graph`: the graph that has its answers; `url`: where to get its files."""
+
+    name: str
+    title: str
+    graph: str
+    url: str
+    licence: str
+    files: tuple[PublishedFile, ...]
+    note: str = ""
+
+    def file_like(self, file: Path) -> PublishedFile | None:
+        """Return the published file of the same name, with or without .gz."""
+        parts = PurePosixPath(file.absolute().as_posix().removesuffix(".gz")).parts
+        for known in self.files:
+            wanted = PurePosixPath(known.name).parts
+            if parts[-len(wanted) :] == wanted:
+                return known
+        return None
+
+
+@cache
+def published_datasets() -> Mapping[str, PublishedDataset]:
+    """Return all published data sets by name."""
+    text = files("kgqa.evaluation.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    found = {}
+    for name, table in tomllib.loads(text).items():
+        known = tuple(PublishedFile(**file) for file in table.pop("files"))
+        found[name] = PublishedDataset(name=name, files=known, **table)
+    return found

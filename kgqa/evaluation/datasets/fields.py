@@ -1,0 +1,131 @@
+"""Typed fields of the records of a question file: texts, ids, lists, gold answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NO_GOLD = "no_gold"
+"""`support` of a question without a gold answer."""
+NOT_SCORED = "not_scored"
+"""`support` of a question that the official scorer leaves out."""
+
+_MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
+T = TypeVar("T")
+Record = Mapping[str, Any]
+"""One JSON object of a question file."""
+
+
+def text_of(record: Record, key: str) -> str:
+    """Return a text of a record, stripped; empty if absent or null. Numbers become text.
+
+    Raises:
+        ValueError: the value is neither.
+    """
+    value = record.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(f'"{key}" must be a text')
+    return str(value).strip()
+
+
+def needed(record: Record, *keys: str) -> str:
+    """Return the first non-empty of these texts; numbers do not count.
+
+    Raises:
+        ValueError: none is a non-empty text.
+    """
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, str) and (text := value.strip()):
+            return text
+    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be a non-empty text")
+
+
+def ident(record: Record, *keys: str) -> str:
+    """Return the first non-empty of these ids, which may be texts or numbers.
+
+    Raises:
+        ValueError: all are empty.
+    """
+    for key in keys:
+        if text := text_of(record, key):
+            return text
+    raise ValueError(" or ".join(f'"{key}"' for key in keys) + " must be an id")
+
+
+def objects_of(record: Record, key: str) -> list[Record]:
+    """Return a list of objects of a record; [] if absent or null.
+
+    Raises:
+        ValueError: the value is something else.
+    """
+    return _list_of(record, key, dict, "objects")
+
+
+def texts_of(record: Record, key: str) -> list[str]:
+    """Return a list of texts of a record without nulls; errors as for `objects_of`."""
+    value = record.get(key)
+    if isinstance(value, list):
+        record = {key: [item for item in value if item is not None]}
+    return _list_of(record, key, str, "texts")
+
+
+def _list_of(record: Record, key: str, kind: type[T], named: str) -> list[T]:
+    value = record.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f'"{key}" must be a list of {named}')
+    return value
+
+
+def distinct(items: Iterator[T] | Sequence[T]) -> tuple[T, ...]:
+    """Remove repeated items, keeping the order."""
+    return tuple(dict.fromkeys(items))
+
+
+def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[GoldAnswer, ...]:
+    """Remove repeated gold answers, and those without id and name.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    found = distinct([item for item in items if item.id or item.name])
+    if len(found) > MAX_ANSWERS:
+        raise ValueError(f"more than {MAX_ANSWERS:,} answers")
+    return found
+
+
+def freebase_id(text: str) -> str:
+    """Convert any spelling of a Freebase id (`m.0abc`, `/m/0abc`, `ns:m.0abc`, its IRI) to the short one, or to ''."""
+    text = text.strip().removeprefix("http://").removeprefix("https://")
+    for start in ("rdf.freebase.com/ns/", "www.freebase.com/", "fb:", "ns:", "/"):
+        text = text.removeprefix(start)
+    text = text.replace("/", ".", 1) if text[:2] in ("m/", "g/") else text
+    return text if _MID.match(text) else ""
+
+
+def entity_or_value(argument: str, name: str = "", aliases: Sequence[str] = ()) -> GoldAnswer:
+    """Build an answer from the id of an entity, or from the text of a value."""
+    ident = freebase_id(argument)
+    return GoldAnswer(ident, name if ident else name or argument, "", distinct(aliases))
+
+
+def typed_value(text: str) -> GoldAnswer:
+    """Build an answer from a value with or without datatype: `1969^^http://www.w3.org/2001/XMLSchema#gYear`."""
+    value, _, datatype = text.partition("^^")
+    datatype = datatype.strip("<>")
+    if datatype.startswith("xsd:"):
+        datatype = XSD + datatype.removeprefix("xsd:")
+    return GoldAnswer("", value.strip('"'), datatype if "://" in datatype else "")
+
+
+def row_with(record: Record, sparql: str, topics: Sequence[str]) -> dict[str, Any]:
+    """Add to a record the keys from which gold paths are read."""
+    return {**record, "sparql": sparql, "topic_entities": [{"id": topic} for topic in topics]}

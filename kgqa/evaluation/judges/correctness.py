@@ -1,0 +1,49 @@
+"""Verdicts of a language model on whether responses are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
+from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.models import QuestionModels
+from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.choices import read_verdict
+from kgqa.llm.replies.json_values import Reading
+
+
+def judge_correct(
+    responses: Sequence[JudgedResponse], *, models: QuestionModels, prompts: Prompts, reask: int = 1
+) -> list[bool | None]:
+    """Judge whether each response is right; None if the reply cannot be read or there are no gold answers.
+
+    Raises:
+        BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
+    """
+    places = [place for place, each in enumerate(responses) if each.gold]
+    asked = [
+        Prompt(
+            prompts.render(
+                "judge/correct",
+                question=responses[place].question,
+                answers=list(responses[place].gold[:MOST_SHOWN]),
+                response=responses[place].response.strip() or NO_RESPONSE,
+            ),
+            "judge",
+            choices=("YES", "NO"),
+        )
+        for place in places
+    ]
+    verdicts = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
+    found: list[bool | None] = [None] * len(responses)
+    for place, value in zip(places, verdicts):
+        found[place] = value
+    return found
+
+
+def _read_yes(text: str) -> Reading[bool]:
+    verdict = read_verdict(text)
+    if verdict == "unparsed":
+        return Reading(None, problem="The reply is neither YES nor NO; give one of the two and nothing else.")
+    return Reading(verdict == "yes")

@@ -1,0 +1,121 @@
+"""Judging of published predictions by a language model, with results as plain JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
+
+from kgqa.evaluation.judges.correctness import judge_correct
+from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS, Pair, elo_ratings, judge_pairs, win_rate
+from kgqa.evaluation.judges.ratings import DIMENSIONS, Kind, rate_responses, summarise_ratings
+from kgqa.evaluation.judges.responses import JudgedResponse
+from kgqa.evaluation.metrics.measures import Mean, mean
+from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
+from kgqa.evaluation.published.predictions import Prediction, Readings
+from kgqa.llm.models import QuestionModels
+from kgqa.llm.prompts import Prompts
+from kgqa.trace import BudgetExhausted
+
+BATCH = 8
+"""Responses judged at once. If the budget ends within a batch, its verdicts are lost although they are paid."""
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+def judge_published(
+    pairs: Sequence[tuple[Prediction, Readings]],
+    judges: Sequence[str],
+    *,
+    models: QuestionModels,
+    prompts: Prompts,
+    reask: int = 1,
+) -> dict[str, Any]:
+    """Judge predictions and return `{n, unparsed, stopped, ...}` by judge, means with intervals.
+
+    When the budget is spent the rest is not judged; `stopped` says so.
+
+    Args:
+        judges: `correct` (see `judge_correct`), or kinds of `ratings.DIMENSIONS`.
+
+    Raises:
+        ModelUnavailable: the model cannot be reached.
+    """
+    responses = [_judged(published, readings) for published, readings in pairs]
+    asking: dict[str, Any] = {"models": models, "prompts": prompts, "reask": reask}
+    found: dict[str, Any] = {}
+    for judge in judges:
+        if judge == "correct":
+            verdicts, stopped = _batches([r for r in responses if r.gold], lambda part: judge_correct(part, **asking))
+            known = [float(each) for each in verdicts if each is not None]
+            unparsed = 1 - len(known) / len(verdicts) if verdicts else None
+            found[judge] = {"n": len(verdicts), "unparsed": unparsed, "right": _plain(mean(known))}
+        else:
+            kind: Kind = judge  # type: ignore[assignment]
+            ratings, stopped = _batches(responses, partial(rate_responses, kind, **asking))
+            summary = summarise_ratings(kind, ratings)
+            means = {name: _plain(summary.dimensions[name]) for name in DIMENSIONS[kind]}
+            found[judge] = {"n": summary.n, "unparsed": summary.unparsed, "score": _plain(summary.score), **means}
+        found[judge]["stopped"] = stopped
+    return found
+
+
+def judge_against(
+    first: Sequence[tuple[Prediction, Readings]],
+    second: Sequence[tuple[Prediction, Readings]],
+    *,
+    models: QuestionModels,
+    prompts: Prompts,
+    reask: int = 1,
+) -> dict[str, Any]:
+    """Compute the win rates of the first file against the second, on the questions that both have.
+
+    Includes the Elo rating of the first with the second as reference.
+
+    Raises:
+        ModelUnavailable: the model cannot be reached.
+    """
+    other = {_name(published): published for published, _ in second}
+    shared = [(published, other[_name(published)]) for published, _ in first if _name(published) in other]
+    pairs = [Pair(one.question or another.question, _response(one), _response(another)) for one, another in shared]
+    asked, stopped = _batches(pairs, lambda part: judge_pairs(part, models=models, prompts=prompts, reask=reask))
+    rates = {name: win_rate(asked, name) for name in PAIR_DIMENSIONS}
+    elo = {name: elo_ratings({"first": each.rate}, reference="second")["first"] for name, each in rates.items()}
+    dimensions = {name: asdict(each) | {"elo": elo[name]} for name, each in rates.items()}
+    return {"pairs": len(pairs), "judged": len(asked), "stopped": stopped, "dimensions": dimensions}
+
+
+def _batches(items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[V]]) -> tuple[list[V], str]:
+    found: list[V] = []
+    try:
+        for part in _parts(items):
+            found += ask(part)
+    except BudgetExhausted as error:
+        return found, str(error)
+    return found, ""
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+
+
+def _judged(published: Prediction, readings: Readings) -> JudgedResponse:
+    gold = tuple(gold_texts(readings, aliases=False))
+    return JudgedResponse(published.question, _response(published), gold, published.evidence)
+
+
+def _response(published: Prediction) -> str:
+    if published.answer is not None:
+        return ", ".join(answer_texts(published.answer))
+    return published.raw.replace("\n", "; ")
+
+
+def _name(published: Prediction) -> str:
+    return published.id or published.question
+
+
+def _plain(found: Mean) -> Mapping[str, float | int | None]:
+    values = {"value": found.value, "low": found.low, "high": found.high}
+    return {name: value if value == value else None for name, value in values.items()} | {"n": found.n}

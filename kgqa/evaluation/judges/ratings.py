@@ -1,0 +1,152 @@
+"""Ratings of responses from 0 to 10 by a language model, in several dimensions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import Literal as OneOf
+
+from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
+from kgqa.evaluation.metrics.measures import Mean, mean
+from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.models import QuestionModels
+from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part, plain_text
+
+Kind = OneOf["answer", "evidence", "generation"]
+DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
+    "answer": ("correctness", "logical coherence", "comprehensiveness"),
+    "evidence": ("relevance", "knowledgeability", "factuality"),
+    "generation": (
+        "comprehensiveness",
+        "knowledgeability",
+        "correctness",
+        "relevance",
+        "diversity",
+        "logical coherence",
+        "factuality",
+    ),
+}
+"""Answer and evidence: GraphSearch, appendix F. Generation: EvoGraph-R1, supplement, section D."""
+HIGHEST = 10
+_RATINGS = tuple(map(str, range(HIGHEST + 1)))
+_NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"
+_ALONE = re.compile(rf"[\s*_`\[({{]*{_NUMBER}[\s*_`\])}}.]*")
+_LABELLED = re.compile(rf"\b(?:score|rating)\b[*_`\"']* ?(?:is|of|:|=)? ?[*_`\"'\[]*{_NUMBER}", re.IGNORECASE)
+
+
+Ratings = Mapping[str, int | None]
+"""Number from 0 to 10 by dimension, None if the reply cannot be read; empty if the model was not asked."""
+
+
+@dataclass(frozen=True)
+class RatingSummary:
+    """Means from 0 to 10 over n judged responses.
+
+    `dimensions`: each over the responses that have it; `score`: over those that have all; `unparsed`: share of replies
+    that could not be read, None without any reply.
+    """
+
+    n: int
+    dimensions: Mapping[str, Mean]
+    score: Mean
+    unparsed: float | None
+
+
+def rate_responses(
+    kind: Kind, responses: Sequence[JudgedResponse], *, models: QuestionModels, prompts: Prompts, reask: int = 1
+) -> list[Ratings]:
+    """Rate responses in every dimension of a kind, one call per dimension.
+
+    Args:
+        kind: `answer` and `generation` show the gold answers, `evidence` the evidence; responses without them are not
+            rated.
+        models: the stage `judge` is asked, and the trace charged.
+        reask: how often a reply that cannot be read is requested again.
+
+    Raises:
+        BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
+    """
+    shown = "evidence" if kind == "evidence" else "answers"
+    places = [place for place, each in enumerate(responses) if (each.evidence if kind == "evidence" else each.gold)]
+    found: list[dict[str, int | None]] = [{} for _ in responses]
+    for dimension in DIMENSIONS[kind]:
+        asked = [
+            Prompt(
+                prompts.render(
+                    f"judge/{kind}",
+                    question=responses[place].question,
+                    response=responses[place].response.strip() or NO_RESPONSE,
+                    dimension=dimension,
+                    **{
+                        shown: list(
+                            (responses[place].evidence if kind == "evidence" else responses[place].gold)[:MOST_SHOWN]
+                        )
+                    },
+                ),
+                "judge",
+                choices=_RATINGS,
+            )
+            for place in places
+        ]
+        replies = ask_and_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
+        for place, value in zip(places, replies):
+            found[place][dimension] = value
+    return found  # type: ignore[return-value]
+
+
+def summarise_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
+    """Compute means, and the share of replies that could not be read; those count in no mean."""
+    asked = [each for each in ratings if each]
+    wanted = DIMENSIONS[kind]
+    whole = [[each[name] for name in wanted] for each in asked if all(each.get(name) is not None for name in wanted)]
+    unparsed = sum(each.get(name) is None for each in asked for name in wanted)
+    return RatingSummary(
+        n=len(asked),
+        dimensions={name: mean([v for each in asked if (v := each.get(name)) is not None]) for name in wanted},
+        score=mean([sum(values) / len(wanted) for values in whole]),  # type: ignore[arg-type]
+        unparsed=unparsed / (len(asked) * len(wanted)) if asked else None,
+    )
+
+
+def read_rating(text: str) -> Reading[int]:
+    """Read a whole number from 0 to 10: in JSON under `score` or `rating`, alone, or after such a label.
+
+    There is no value if no number is found, or several that differ. Never raises.
+    """
+    given: list[Any] = []
+    for each in json_values(last_part(text)):
+        there, value = find_key(each.value, ("score", "rating"))
+        given += [value] if there else []
+    repaired = not given
+    words = plain_text(text)
+    if not given and (alone := _ALONE.fullmatch(words)):
+        given, repaired = [alone.groups()], words != alone[1]
+    if not given:
+        given = [match.groups() for match in _LABELLED.finditer(words)]
+    values = {_rating(each) for each in given}
+    value = values.pop() if len(values) == 1 else None
+    if value is None:
+        return Reading(None, problem=f"The reply has no whole number from 0 to {HIGHEST}; give that and nothing else.")
+    return Reading(value, repaired=repaired)
+
+
+def _rating(given: Any) -> int | None:
+    """Return a rating; None for a number out of range, with a fraction, or out of another maximum."""
+    if isinstance(given, str):
+        found = _ALONE.fullmatch(given[:40])
+        given = found.groups() if found else None
+    if isinstance(given, tuple):
+        number, most = given
+        given = None if most not in (None, str(HIGHEST)) else float(number)
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or given != given
+        or given not in range(HIGHEST + 1)
+    ):
+        return None
+    return int(given)

@@ -1,0 +1,48 @@
+"""Builds the index of entity names before the first of many questions: no single question may have the time for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from kgqa.errors import StoreError
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.names.reading import no_question
+from kgqa.methods.registry import method
+from kgqa.methods.resources import Resources
+from kgqa.words import clean
+
+NOTE_AFTER_SECONDS = 5.0
+"""Seconds of indexing after which the user is told."""
+SERVER_SECONDS = 120.0
+"""Time limit of each query for names on a server: waiting longer before every run would not pay."""
+
+
+def open_name_index(resources: Resources, *, required: bool, note: Callable[[str], None]) -> None:
+    """Open the index of names, charged to no question.
+
+    Args:
+        required: whether the questions cannot be answered without it; otherwise errors are only noted.
+        note: receives messages for people, also from another thread.
+
+    Raises:
+        StoreError: the names are required and cannot be counted or read.
+    """
+    if not method(resources.settings["ask.method"]).topics:
+        return
+    graph = resources.graph
+    place = clean(graph.store.location)
+    seconds = max(SERVER_SECONDS, graph.timeout)
+    limit = (lambda: seconds) if isinstance(graph.store, EndpointStore) else no_question
+    text = f"Indexing the entity names of {place}, once for all questions. This may take some minutes."
+    timer = threading.Timer(NOTE_AFTER_SECONDS, note, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        graph.tables.names_within(limit)
+    except StoreError as error:
+        if required:
+            raise
+        note(f"The entity names of {place} could not be indexed beforehand: {clean(str(error))}")
+    finally:
+        timer.cancel()

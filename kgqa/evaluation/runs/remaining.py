@@ -1,0 +1,180 @@
+"""Asks the remaining questions of an open run and writes its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kgqa.errors import StoreError, StoreUnavailable
+from kgqa.evaluation.analysis.aggregate import summary_of
+from kgqa.evaluation.datasets.gold_names import with_names
+from kgqa.evaluation.datasets.questions import GoldQuestion, spread
+from kgqa.evaluation.runs.manifest import is_own_run, record_ownership
+from kgqa.evaluation.runs.name_index import open_name_index
+from kgqa.evaluation.runs.plan import RunPlan
+from kgqa.evaluation.runs.progress import RunObserver, RunProgress, RunResult, StopSignal
+from kgqa.evaluation.runs.run_files import LOCK, METRICS, Run, RunError, open_run
+from kgqa.evaluation.runs.run_folder import RunFolder
+from kgqa.evaluation.runs.runner import run_questions
+from kgqa.lock_files import only_one
+from kgqa.methods.ask import cache_of
+from kgqa.methods.resources import Resources
+from kgqa.settings import Settings, resolve
+
+FIRST_QUESTIONS = 5
+"""Questions asked for an estimate."""
+
+
+def ask_remaining(
+    plan: RunPlan,
+    questions: Sequence[GoldQuestion],
+    resources: Resources,
+    folder: RunFolder,
+    observer: RunObserver,
+    *,
+    estimate: bool = False,
+    spent: float = 0.0,
+    label: str = "",
+) -> RunResult:
+    """Ask every question that has no prediction yet.
+
+    Args:
+        estimate: ask only `FIRST_QUESTIONS`, spread over the remaining ones.
+        spent: USD spent by other runs of the same budget.
+        label: prefix of messages where several runs belong together.
+
+    Raises:
+        StoreUnavailable: the graph does not reply before the first question.
+        RunError: a prediction cannot be written.
+    """
+    progress = RunProgress(total=len(questions), concurrency=plan.in_flight)
+    for record in Run(folder.path, {}).records():
+        progress.add(record, asked=False)
+    left = [question for question in questions if question.id not in folder.done]
+    if left:
+        open_name_index(resources, required=plan.topics == "linked", note=observer.note)
+    try:
+        left = with_names(left, resources.graph)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        observer.note(f"Gold answers given by id alone are scored without their names: {error}")
+    stop = StopSignal()
+    with observer.asking(progress, stop, label):
+        run_questions(
+            spread(left, FIRST_QUESTIONS) if estimate else left,
+            resources,
+            folder,
+            progress=progress,
+            concurrency=plan.in_flight,
+            topics=plan.topics,
+            losses=plan.losses,
+            budget=plan.budget,
+            spent=spent,
+            keep_going=plan.keep_going,
+            stop=stop,
+            on_progress=observer.progressed,
+        )
+    if stop.lost_cost:
+        manifest = open_run(folder.path).manifest
+        folder.write("run.json", manifest | {"forgotten_cost": manifest.get("forgotten_cost", 0.0) + stop.lost_cost})
+    if estimate and not stop.requested:
+        stop.reason = stop.reason or "only an estimate was requested"
+    run = open_run(folder.path)
+    write_metrics(folder, run)
+    result = RunResult(
+        run=run,
+        total=len(questions),
+        done=progress.done,
+        complete=progress.complete,
+        resume_folder=folder.path.parent if label else folder.path,
+        lost=progress.lost,
+        reason=stop.reason,
+        interrupted=stop.requested,
+        at_once=stop.now.is_set(),
+        label=label,
+    )
+    observer.finished(result)
+    return result
+
+
+def in_turn(
+    starts: Sequence[Callable[[], RunResult]],
+    observer: RunObserver,
+    *,
+    estimate: bool = False,
+    group: Path | None = None,
+) -> list[RunResult]:
+    """Start one run after the other until one stops early.
+
+    Args:
+        estimate: every run is expected to stop after its first questions.
+        group: the folder of all runs, where there are several.
+    """
+    results: list[RunResult] = []
+    for start in starts:
+        results.append(start())
+        if results[-1].interrupted or not (results[-1].complete or estimate):
+            break
+    if group and (left := len(starts) - len(results)):
+        runs = "run has" if left == 1 else "runs have"
+        observer.note(f"{left} more {runs} not started. Resume all of them: {resume_command(group)}")
+    return results
+
+
+def write_metrics(folder: RunFolder, run: Run) -> None:
+    """Write metrics.json from the predictions of a run."""
+    folder.write(METRICS, summary_of(run.records()))
+
+
+def resume_command(path: Path) -> str:
+    """Return the command that resumes a run."""
+    return f"kgqa eval resume {path}"
+
+
+def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
+    """Raise `llm.concurrency` to the questions in flight, unless it was set."""
+    if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
+        return settings
+    return Settings({**settings.values, "llm.concurrency": concurrency}, settings.origins, settings.local)
+
+
+@contextmanager
+def locked_group(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder of several runs.
+
+    Raises:
+        RunError: another process holds it, or the folder cannot be made.
+    """
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            locked = stack.enter_context(only_one(folder / LOCK))
+        except OSError as error:
+            raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another folder: --out") from error
+        if not locked:
+            raise RunError(f"Another kgqa is running in {folder}. Wait until it is done: kgqa eval status {folder}")
+        yield
+
+
+def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
+    """Refuse a run that this user may not have created, unless it is trusted.
+
+    Raises:
+        RunError: see above.
+    """
+    if not trust and not is_own_run(run.manifest, resolve()):
+        raise RunError(
+            "No record shows that you created this run, and its settings name the servers and models that are asked. "
+            f"Check {path}/{file}; if you trust it: kgqa eval resume --trust {path}"
+        )
+
+
+def record_own_run(manifest: dict[str, object], settings: Settings, out: Path, observer: RunObserver) -> None:
+    """Record in the user's cache that this user created a run; note it where the cache cannot be written."""
+    if not record_ownership(manifest, settings):
+        observer.note(
+            f"{cache_of(settings).folder} cannot be written, so this run is not recorded as yours. Resume it with: "
+            f"kgqa eval resume --trust {out}, or set KGQA_CACHE_FOLDER to a writable folder"
+        )

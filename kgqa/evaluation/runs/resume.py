@@ -1,0 +1,173 @@
+"""Resumes runs: asks the remaining questions with the original settings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kgqa.evaluation.runs.manifest import (
+    check_unchanged,
+    plan_of,
+    record_ownership,
+    resumed_manifest,
+    settings_of,
+)
+from kgqa.evaluation.runs.outages import outage_class
+from kgqa.evaluation.runs.plan import select_questions
+from kgqa.evaluation.runs.progress import RunObserver, RunResult
+from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.remaining import (
+    ask_remaining,
+    check_own_run,
+    in_turn,
+    locked_group,
+    with_model_concurrency,
+    write_metrics,
+)
+from kgqa.evaluation.runs.run_files import BATCH, LOCK, MANIFEST, RunError, open_run, open_runs, pending_runs
+from kgqa.evaluation.runs.run_folder import create_pending_runs, resume_run
+from kgqa.lock_files import held
+from kgqa.methods.ask import open_resources
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a resumed run does differently: settings by key, and parts of its plan; None keeps the original."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    concurrency: int | None = None
+    budget: float | None = None
+    keep_going: bool = False
+
+
+def resume(
+    folder: str | Path,
+    changes: Changes | None = None,
+    *,
+    retry: Sequence[str] = (),
+    trust: bool = False,
+    observer: RunObserver | None = None,
+) -> list[RunResult]:
+    """Resume every run of a folder that is not done.
+
+    Questions without a prediction are asked, and those lost to an outage.
+
+    Args:
+        retry: also ask questions again that failed: `failed` for all, or classes such as `StoreTimeout`.
+        trust: use the settings of a run that somebody else created.
+
+    Raises:
+        RunError: there is no run; its questions or graph have changed; another process is running it; it may be
+            somebody else's; nothing failed in a way that `retry` names.
+        SettingsError, StoreError, ModelUnavailable: see `open_resources`.
+    """
+    folder, changes, observer = Path(folder), changes or Changes(), observer or RunObserver()
+    create_pending(folder, trust=trust)
+    runs = open_runs(folder)
+    if retry:
+        there = Counter(name for run in runs for record in run.records() for name in failure_classes(record))
+        for name in retry:
+            if name not in there:
+                known = ", ".join(f"{each} {count:,}" for each, count in sorted(there.items())) or "none"
+                raise RunError(f"No question of {folder} has the class {name!r} to retry. Choose from: {known}")
+    folders = [run.folder for run in runs]
+    starts = [
+        partial(
+            resume_run_in,
+            each,
+            changes,
+            observer,
+            retry=retry,
+            trust=trust,
+            others=[other for other in folders if other != each],
+        )
+        for each in folders
+    ]
+    if folders == [folder]:
+        if held(folder.parent / LOCK):
+            raise RunError(
+                f"Another kgqa is running in {folder.parent} and will resume {folder.name}. Wait until it is done: "
+                f"kgqa eval status {folder.parent}"
+            )
+        return in_turn(starts, observer)
+    with locked_group(folder):
+        return in_turn(starts, observer, group=folder)
+
+
+def resume_run_in(
+    path: Path,
+    changes: Changes,
+    observer: RunObserver,
+    *,
+    retry: Sequence[str] = (),
+    trust: bool = False,
+    estimate: bool = False,
+    others: Sequence[Path] = (),
+) -> RunResult:
+    """Resume one run; see `resume`.
+
+    Args:
+        estimate: ask a few questions only.
+        others: runs that share its budget.
+    """
+    with resume_run(path) as (folder, run):
+        again = {record.id for record in run.records() if outage_class(record) or failure_classes(record) & set(retry)}
+        if not again and 0 < run.questions <= len(folder.done):
+            write_metrics(folder, run)
+            return RunResult(run, run.questions, len(folder.done), True, path)
+        check_own_run(run, trust, path, MANIFEST)
+        plan = plan_of(run)
+        plan = replace(plan, concurrency=changes.concurrency or plan.concurrency, keep_going=changes.keep_going)
+        if changes.budget is not None:
+            plan = replace(plan, budget=changes.budget)
+        settings = with_model_concurrency(settings_of(run, changes.settings), plan.in_flight)
+        questions = select_questions(plan).questions
+        with open_resources(settings=settings, say=observer.note) as resources:
+            if plan.budget is not None and resources.models is not None:
+                resources.models.need_prices("--budget")
+            for note in check_unchanged(run, questions, resources):
+                observer.note(note)
+            # changed only once the graph is known to be there and the same
+            spent = sum(record.cost or 0.0 for record in run.records() if record.id in again)
+            manifest = resumed_manifest(run, resources, changes.settings, spent=spent)
+            if manifest != run.manifest:
+                record_ownership(manifest, resources.settings)
+                folder.write(MANIFEST, manifest)
+            if again:
+                folder.remove(lambda record: record.id in again)
+                failed = "1 failed question" if len(again) == 1 else f"{len(again):,} failed questions"
+                observer.note(f"Asking {failed} again.")
+            spent = manifest.get("forgotten_cost", 0.0) + sum(map(_spent, others))
+            label = f"{run.name}: " if others else ""
+            return ask_remaining(
+                plan, questions, resources, folder, observer, estimate=estimate, spent=spent, label=label
+            )
+
+
+def create_pending(group: Path, *, trust: bool = False) -> None:
+    """Create those of several runs that a killed process had not created yet.
+
+    Raises:
+        RunError: they may be somebody else's, or cannot be created.
+    """
+    if (group / BATCH).exists():
+        with locked_group(group):
+            for run in pending_runs(group):
+                check_own_run(run, trust, group, BATCH)
+            create_pending_runs(group)
+
+
+def failure_classes(record: Record) -> set[str]:
+    """Return the names by which `retry` selects a record."""
+    failed = {"failed", record.failure} - {""} if record.status == "failed" else set()
+    return failed | ({record.status} - {"answered"})
+
+
+def _spent(path: Path) -> float:
+    """USD that a run has cost so far."""
+    run = open_run(path)
+    return float(run.manifest.get("forgotten_cost", 0.0)) + sum(record.cost or 0.0 for record in run.records())

@@ -1,0 +1,233 @@
+"""The files of a run: run.json (plan, settings, versions), predictions.jsonl (a record per question), metrics.json.
+
+Reading them needs neither the data set nor the graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import KgqaError
+from kgqa.evaluation.runs.records import Record, read_record
+from kgqa.foreign_json import (
+    check_keys,
+    is_count,
+    is_flag,
+    is_number,
+    is_object,
+    is_text,
+    is_whole,
+    list_of,
+    load_json,
+    object_of,
+    object_with,
+    optional,
+    shown,
+)
+
+MANIFEST = "run.json"
+PREDICTIONS = "predictions.jsonl"
+METRICS = "metrics.json"
+LOCK = "run.lock"
+BATCH = "begin.json"
+"""In a folder of several runs while they are being created: the run.json of each."""
+FORMAT = 1
+MAX_LINE_BYTES = 64 << 20
+MAX_MANIFEST_BYTES = 16 << 20
+_NAME = re.compile(r"[^/\0]{1,255}")
+
+
+class RunError(KgqaError):
+    """A run cannot be created, read or resumed. The message names the folder and the next step."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk, done or not."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The method, which tells the runs of one folder apart."""
+        return str(self.manifest.get("method", self.folder.name))
+
+    @property
+    def questions(self) -> int:
+        """Number of questions; 0 where run.json lacks it."""
+        count = (self.manifest.get("dataset") or {}).get("questions", 0)
+        return count if isinstance(count, int) else 0
+
+    def records(self) -> Iterator[Record]:
+        """Yield a record per question that is done; an incomplete last line is skipped.
+
+        Raises:
+            RunError: another line is not a record.
+        """
+        for number, line in read_lines(self.folder / PREDICTIONS):
+            try:
+                yield read_record(load_json(line))
+            except ValueError as error:
+                raise RunError(
+                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove the line, then ask its "
+                    f"question again: kgqa eval resume {self.folder}"
+                ) from None
+
+    def metrics(self) -> dict[str, Any]:
+        """Read metrics.json; empty while there is none.
+
+        Raises:
+            RunError: the file cannot be read.
+        """
+        path = self.folder / METRICS
+        return _object(path) if path.is_file() else {}
+
+
+def open_run(folder: str | Path) -> Run:
+    """Open the run of a folder.
+
+    Raises:
+        RunError: the folder has no run, or several.
+    """
+    folder = Path(folder)
+    if not _is_run(folder):
+        inner = _inner(folder)
+        if inner:
+            raise RunError(
+                f"{folder} contains several runs. Choose one of them: {', '.join(str(each) for each in inner)}"
+            )
+        raise RunError(f"There is no run in {folder}. Create one: kgqa eval run --dataset FILE --out {folder}")
+    return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
+
+
+def open_runs(folder: str | Path) -> list[Run]:
+    """Open the run of a folder, or all runs in folders of it.
+
+    Runs that a killed process was about to create are included.
+
+    Raises:
+        RunError: there is none.
+    """
+    folder = Path(folder)
+    if not _is_run(folder) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
+        return sorted(runs, key=lambda run: run.folder)
+    return [open_run(folder)]
+
+
+def pending_runs(folder: Path) -> list[Run]:
+    """Read the runs that a killed process did not get to create in a folder.
+
+    Raises:
+        RunError: begin.json cannot be read.
+    """
+    path = folder / BATCH
+    try:
+        if not path.is_file():
+            return []
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+    data = _object(path)
+    runs = data.get("runs")
+    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(_is_name, runs)):
+        raise RunError(f"{path} was not written by kgqa. Remove it.")
+    found = [(folder / name, manifest) for name, manifest in runs.items()]
+    return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
+
+
+def _is_name(name: str) -> bool:
+    """Whether a text is a plain folder name."""
+    return bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
+def _checked(manifest: Any, path: Path) -> dict[str, Any]:
+    """Check the object of a run.json.
+
+    Raises:
+        RunError: it is not valid, or of another format version.
+    """
+    if not isinstance(manifest, dict):
+        raise RunError(f"{path} was not written by kgqa: it does not hold a JSON object. Start anew: kgqa eval run")
+    if manifest.get("format") != FORMAT:
+        raise RunError(
+            f"{path} has format {shown(manifest.get('format'))}, and this version of kgqa reads format {FORMAT}. "
+            "Use the version that wrote it"
+        )
+    try:
+        check_keys(manifest, _MANIFEST)
+    except ValueError as error:
+        raise RunError(f"{path} was not written by kgqa: {error}. Start anew: kgqa eval run") from None
+    return manifest
+
+
+_MANIFEST = {
+    **dict.fromkeys(("id", "begun", "method", "shard", "working_folder"), is_text),
+    "dataset": object_with(source=is_text, questions=is_count, digest=is_text, whole=is_text),
+    "topics": lambda value: value in ("gold", "linked"),
+    **dict.fromkeys(("sample", "concurrency"), optional(lambda value: is_count(value) and value > 0)),
+    "seed": is_whole,
+    "most_cost": optional(is_number),
+    "forgotten_cost": is_number,
+    "losses": is_flag,
+    "graph": optional(object_with(place=is_text, fingerprint=is_text, schema=is_text)),
+    "models": optional(is_object),
+    "embeddings": optional(is_text),
+    "settings": is_object,
+    "given": list_of(is_text),
+    **dict.fromkeys(("secret", "prompts", "versions"), object_of(is_text)),
+    "changed": list_of(is_object),
+    "merged": list_of(optional(is_text)),
+}
+"""A check for each key of run.json; `kgqa.evaluation.runs.manifest` writes them."""
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+
+
+def _inner(folder: Path) -> list[Path]:
+    return sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
+
+
+def read_lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the complete lines of a file with their numbers from 1; none where there is no file.
+
+    Raises:
+        RunError: the file cannot be read, or a line is too long.
+    """
+    number = 0
+    try:
+        with open(file, "rb") as stream:
+            while line := stream.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if len(line) > MAX_LINE_BYTES:
+                    raise RunError(f"{file}, line {number}: longer than {MAX_LINE_BYTES:,} bytes.")
+                if not line.endswith(b"\n"):
+                    return  # the process that writes it was killed, or is still writing
+                if line.strip():
+                    yield number, line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RunError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise RunError(f"{path} is larger than {MAX_MANIFEST_BYTES:,} bytes.")
+        data = load_json(path.read_bytes())
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise RunError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(data, dict):
+        raise RunError(f"{path} does not hold a JSON object.")
+    return data

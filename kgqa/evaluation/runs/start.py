@@ -1,0 +1,174 @@
+"""Starts runs: creates their folders and asks their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kgqa.evaluation.runs.manifest import differences, new_manifest
+from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
+from kgqa.evaluation.runs.progress import RunObserver, RunResult
+from kgqa.evaluation.runs.remaining import ask_remaining, in_turn, locked_group, record_own_run, with_model_concurrency
+from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
+from kgqa.evaluation.runs.run_files import MANIFEST, RunError, open_run
+from kgqa.evaluation.runs.run_folder import create_run, create_runs
+from kgqa.methods.ask import open_resources
+from kgqa.methods.resources import Resources
+from kgqa.settings import Settings, resolve
+
+SettingsLike = Settings | Mapping[str, Any] | None
+"""Settings, or values by key that are resolved with the user's files and environment."""
+
+
+def run(
+    plan: RunPlan,
+    out: str | Path,
+    settings: SettingsLike = None,
+    *,
+    resume_existing: bool = False,
+    estimate: bool = False,
+    observer: RunObserver | None = None,
+) -> RunResult:
+    """Ask the questions of a plan and keep every answer in the folder `out`.
+
+    Args:
+        settings: for example `{"ask.method": "top-1", "llm.model": "openai:gpt-4.1-mini"}`.
+        resume_existing: resume a run that is already there with the same plan and settings.
+        estimate: ask a few questions only; `resume` asks the others.
+
+    Raises:
+        RunError: there is a run already, or the folder cannot be written.
+        QuestionFileError, SettingsError, StoreError, ModelUnavailable: see `select_questions` and `open_resources`.
+    """
+    return _start(plan, [(_resolved(settings), Path(out))], resume_existing, estimate, observer)[0]
+
+
+def run_several(
+    plan: RunPlan,
+    out: str | Path,
+    settings: Mapping[str, SettingsLike],
+    *,
+    resume_existing: bool = False,
+    estimate: bool = False,
+    observer: RunObserver | None = None,
+) -> list[RunResult]:
+    """Ask the same questions in several ways, one run after the other, each in a folder of its own below `out`.
+
+    All folders are created before the first question, or none. A run that stops early ends the others, too.
+
+    Args:
+        settings: by name of the folder. Other arguments and errors as for `run`.
+    """
+    runs = [(_resolved(each), Path(out) / name) for name, each in settings.items()]
+    return _start(plan, runs, resume_existing, estimate, observer)
+
+
+def start_run(
+    plan: RunPlan,
+    settings: Settings,
+    out: Path,
+    selection: Selection,
+    observer: RunObserver,
+    *,
+    estimate: bool = False,
+) -> RunResult:
+    """Create one run and ask its questions; see `run`."""
+    with _planned(plan, settings, selection, observer) as (resources, manifest):
+        before = partial(record_own_run, manifest, resources.settings, out, observer)
+        with create_run(out, manifest, before=before) as folder:
+            return ask_remaining(plan, selection.questions, resources, folder, observer, estimate=estimate)
+
+
+def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
+    """Whether a folder has a run with this plan and these settings.
+
+    Raises:
+        RunError: it has a run with others.
+    """
+    if not (out / MANIFEST).exists():
+        return False
+    if differs := differences(open_run(out), plan, settings):
+        raise RunError(f"{out} has a run with another {', '.join(differs)}. Choose another folder for this one: --out")
+    return True
+
+
+def _resolved(settings: SettingsLike) -> Settings:
+    return settings if isinstance(settings, Settings) else resolve(settings)
+
+
+def _start(
+    plan: RunPlan,
+    runs: Sequence[tuple[Settings, Path]],
+    resume_existing: bool,
+    estimate: bool,
+    observer: RunObserver | None,
+) -> list[RunResult]:
+    observer = observer or RunObserver()
+    selection = select_questions(plan)
+    folders = [out for _, out in runs]
+    group = folders[0].parent if len(folders) > 1 else None
+    if group and resume_existing:
+        create_pending(group)
+    existing = [out for settings, out in runs if resume_existing and has_run(out, plan, settings)]
+    new = [(settings, out) for settings, out in runs if out not in existing]
+    if len(runs) == len(new) == 1:
+        ((settings, out),) = runs
+        return in_turn([partial(start_run, plan, settings, out, selection, observer, estimate=estimate)], observer)
+    with locked_group(group) if group else nullcontext():
+        if new:
+            _create_all(plan, new, selection, observer)
+        created = {out for _, out in new}
+        starts = [
+            partial(
+                resume_run_in,
+                out,
+                _changes(plan, settings),
+                observer,
+                trust=out in created,
+                estimate=estimate,
+                others=[other for other in folders if other != out],
+            )
+            for settings, out in runs
+        ]
+        return in_turn(starts, observer, estimate=estimate, group=group)
+
+
+def _changes(plan: RunPlan, settings: Settings) -> Changes:
+    """Collect what an existing run takes over from this call."""
+    given = settings.origins.get("llm.model") == "command line"
+    model = {"llm.model": settings["llm.model"]} if given else {}
+    return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going)
+
+
+def _create_all(
+    plan: RunPlan, runs: Sequence[tuple[Settings, Path]], selection: Selection, observer: RunObserver
+) -> None:
+    """Create all runs or none before the first question, so that `resume` finds all of them."""
+    made = []
+    for settings, out in runs:
+        with _planned(plan, settings, selection, observer) as (resources, manifest):
+            made.append((out, manifest, resources.settings))
+
+    def record_all() -> None:
+        for out, manifest, settings in made:
+            record_own_run(manifest, settings, out, observer)
+
+    create_runs(
+        runs[0][1].parent,
+        {out.name: manifest for out, manifest, _ in made},
+        before=record_all,
+    )
+
+
+@contextmanager
+def _planned(
+    plan: RunPlan, settings: Settings, selection: Selection, observer: RunObserver
+) -> Iterator[tuple[Resources, dict[str, Any]]]:
+    """Open what a run needs, and describe it as its run.json does."""
+    with open_resources(settings=with_model_concurrency(settings, plan.in_flight), say=observer.note) as resources:
+        if plan.budget is not None and resources.models is not None:
+            resources.models.need_prices("--budget")
+        yield resources, new_manifest(plan, selection, resources)

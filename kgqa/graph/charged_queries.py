@@ -1,0 +1,62 @@
+"""Queries of one question to a store: rendered over a view, counted and limited by the question's budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import Rows, Store
+from kgqa.model import Entity
+from kgqa.trace import Trace
+
+
+class ChargedQueries:
+    """Runs queries over a view of a store, charged to a question's trace if there is one.
+
+    Args:
+        timeout: seconds per query, at most.
+        trace: the question that is charged; None for none.
+    """
+
+    def __init__(self, store: Store, view: tuple[Entity, ...], *, timeout: float, trace: Trace | None) -> None:
+        self._store = store
+        self._view = view
+        self._timeout = timeout
+        self._trace = trace
+
+    def select(self, name: str, **values: Any) -> Rows:
+        """Run queries/NAME.rq with these values. Raises as `rows` does."""
+        return self.rows(render(name, view=self._view, **values))
+
+    def rows(self, query: str, *, timeout: float | None = None) -> Rows:
+        """Run a SELECT query.
+
+        Raises:
+            ResultCapped: the server cut the result at its row cap; the rest cannot be compared.
+            StoreError: as `Store.select` does.
+        """
+        try:
+            with self._charge() as charged:
+                limits = [seconds for seconds in (charged, timeout) if seconds is not None]
+                return self._store.select(query, timeout=min(limits, default=None))
+        except RowCapMet as error:
+            raise ResultCapped(str(error)) from error
+
+    def ask(self, name: str, **values: Any) -> bool:
+        """Run the ASK query queries/NAME.rq with these values."""
+        query = render(name, view=self._view, **values)
+        with self._charge() as seconds:
+            return self._store.ask(query, timeout=seconds)
+
+    @contextmanager
+    def _charge(self) -> Iterator[float | None]:
+        """Count a query and yield the seconds it may take; a timeout is noted in the trace."""
+        try:
+            yield self._trace.charge_query(self._timeout) if self._trace else self._timeout
+        except StoreTimeout as error:
+            if self._trace:
+                self._trace.event("timeout", error=type(error).__name__)
+            raise

@@ -1,0 +1,135 @@
+"""The expansion of a relation path: the query for the steps that lead on from its ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kgqa.errors import StoreTimeout
+from kgqa.graph.charged_queries import ChargedQueries
+from kgqa.graph.query.patterns import Node, PathPattern, TypeTest, returns
+from kgqa.graph.query.templates import Variable
+from kgqa.graph.store import Rows, count_value
+from kgqa.graph.tables.folding import StatementExit
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.model import Direction, Entity, RelationPath, Step, Value
+from kgqa.schema import WalkRule
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The steps that lead on from a path. `approximate`: its frontier was capped, steps may be missing."""
+
+    steps: tuple[Step, ...]
+    approximate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSteps:
+    """All steps from the ends of a path before folding, and the number of nodes in its frontier."""
+
+    steps: set[Step]
+    frontier: int
+
+
+class ExpansionQuery:
+    """The query for one path.
+
+    Args:
+        pattern: the path as a pattern, its last node not final.
+        cap: nodes of the frontier, at most.
+    """
+
+    def __init__(
+        self,
+        path: RelationPath,
+        pattern: PathPattern,
+        *,
+        queries: ChargedQueries,
+        tables: GraphTables,
+        walks: WalkRule,
+        cap: int,
+    ) -> None:
+        self._path = path
+        self._pattern = pattern
+        self._queries = queries
+        self._tables = tables
+        self._walks = walks
+        self._cap = cap
+
+    def run(self) -> FoundSteps:
+        """Find the steps in one query; in two where edges lead the topic to itself, which are no steps."""
+        found = _columns(self._queries.select("relations", **self._values()))
+        if loops := found["loop"]:
+            onward = _columns(
+                self._queries.select("past_loops", node=self._path.topic, relations=sorted(loops, key=str))
+            )
+            found |= {side: found[side] - loops | onward[side] for side in ("out", "in")}
+        frontier = max((count_value(count) for count in found["frontier"]), default=0)
+        sides: tuple[Direction, ...] = ("out", "in")
+        steps = {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}
+        return FoundSteps(steps, frontier)
+
+    def says_more(self, leaving: StatementExit) -> bool:
+        """Tell whether some statement at the end of the path says more than its claim: a newer one replaced it."""
+        pattern, out = self._pattern, leaving.step.direction == "out"
+        entered_from, other = pattern.nodes[-2], Variable("other")
+        keep = [pattern.end] if isinstance(entered_from, Entity) else [entered_from, pattern.end]
+        untrue = self._tables.schema.mediator_untrue
+        try:
+            return self._queries.ask(
+                "says_more",
+                walk=pattern,
+                keep=keep,
+                cap=self._cap,
+                out=out,
+                exit=Entity(leaving.step.relation),
+                claim=Entity(leaving.claim),
+                owner=entered_from if out else other,
+                value=other if out else entered_from,
+                untrue=[TypeTest(Entity(untrue[0]), Entity(kind)) for kind in untrue[1:]],
+            )
+        except StoreTimeout:
+            return False  # the claim is one of the other candidates
+
+    def _values(self) -> dict[str, Any]:
+        path, pattern = self._path, self._pattern
+        returning: dict[str, list[Entity]] = {"out": [], "in": []}
+        previous = pattern.nodes[-2] if len(path) else None
+        keep: list[Node] = [pattern.end]
+        if self._walks == "no-return" and len(path):
+            returning = self._returning(path.steps[-1])
+            if len(path) > 1:
+                keep.insert(0, cast(Node, previous))
+        return {
+            "walk": pattern,
+            "keep": keep,
+            "cap": self._cap,
+            "not_node": path.topic if self._walks in ("topic-not-end", "topic-never") else None,
+            "not_out": returning["out"],
+            "not_in": returning["in"],
+            "previous": previous,
+        }
+
+    def _returning(self, last: Step) -> dict[str, list[Entity]]:
+        """Return, by direction, the relations that can go back over the edge of the last step."""
+        inverse: Callable[[str], str | None] = self._tables.inverses.get
+        known = {last.relation, inverse(last.relation), *self._tables.inverse_of.get(last.relation, ())}
+        relations = sorted(relation for relation in known if relation)
+        sides: tuple[Direction, ...] = ("out", "in")
+        return {
+            side: [Entity(relation) for relation in relations if returns(Step(relation, side), last, inverse)]
+            for side in sides
+        }
+
+
+def _columns(rows: Rows) -> defaultdict[str, set[Value]]:
+    """Return the values of each variable."""
+    columns: defaultdict[str, set[Value]] = defaultdict(set)
+    for row in rows:
+        for name, value in zip(rows.variables, row):
+            if value is not None:
+                columns[name].add(value)
+    return columns

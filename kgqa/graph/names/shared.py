@@ -1,0 +1,81 @@
+"""The index of names of one graph, opened once for all questions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kgqa.graph.names.index import Names
+from kgqa.graph.names.opening import open_names
+from kgqa.graph.names.reading import IndexedGraph, Limit
+from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.tables.versioned_values import VersionedValues
+
+LONGEST_WAIT = 600.0
+RETRY_FACTOR = 1.5
+"""How much more time than the failed count a question must have for the names to be counted again."""
+UNCOUNTED_SECONDS = 600.0
+"""How long a failed count of names is remembered, for questions that have no more time than the one that failed."""
+
+
+class SharedNames:
+    """Opens the index of names on first use. Thread-safe.
+
+    Args:
+        values: where the index is kept for the current version of the store.
+        notes: returns the notes of the graph, by sentence; one on the index is added.
+    """
+
+    def __init__(self, graph: IndexedGraph, values: VersionedValues, *, notes: Callable[[], dict[str, str]]) -> None:
+        self._graph = graph
+        self._values = values
+        self._notes = notes
+        # of its own: opening may take minutes, and other questions need the other tables meanwhile
+        self._opening = threading.Lock()
+
+    def within(self, limit: Limit) -> Names:
+        """Return the index, for a question that waits for it no longer than `limit` allows.
+
+        Raises:
+            BudgetExhausted: the question has no more time.
+            StoreError: the names cannot be read.
+        """
+        if (names := self._known(limit)) is not None:
+            return names
+        with _held(self._opening, limit):  # another question may be opening it
+            if (names := self._known(limit)) is not None:
+                return names
+            with _held(self._values.lock, limit):
+                values, notes = self._values.current(), self._notes()
+            seconds = limit() or LONGEST_WAIT
+            names, note = open_names(self._graph, limit=limit)
+            if note:
+                notes[note] = "names"
+            if isinstance(names, UnindexedNames) and not names.counted:
+                values["uncounted"] = (time.monotonic(), seconds, names)
+            else:
+                values["names"] = names
+            return names
+
+    def _known(self, limit: Limit) -> Names | None:
+        """Return the open index; for a while also one without a count, to questions with little time."""
+        names: Names | None = self._values.get("names")
+        if names is None and (uncounted := self._values.get("uncounted")):
+            since, seconds, unindexed = uncounted
+            recent = time.monotonic() - since < UNCOUNTED_SECONDS
+            return unindexed if recent and (limit() or LONGEST_WAIT) < RETRY_FACTOR * seconds else None
+        return names
+
+
+@contextmanager
+def _held(lock: Any, limit: Limit) -> Iterator[None]:
+    """Hold a lock, waiting for it no longer than `limit` allows."""
+    while not lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
+        pass
+    try:
+        yield
+    finally:
+        lock.release()

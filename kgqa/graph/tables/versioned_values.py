@@ -1,0 +1,57 @@
+"""Values derived from one version of a store, computed once each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class VersionedValues:
+    """Keeps values by name until the store's version changes. Thread-safe.
+
+    Args:
+        version: returns the current version; see `Store.version`.
+        drop: called with the values of an outdated version, to close what they hold.
+    """
+
+    def __init__(self, version: Callable[[], str], *, drop: Callable[[dict[str, Any]], None]) -> None:
+        self.lock = threading.RLock()
+        self._current = version
+        self._drop = drop
+        self._version = ""
+        self._values: dict[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        """Return a value if it is known for the current version, else None. Never waits for another thread."""
+        values = self._values
+        return values.get(name) if self._version == self._current() else None
+
+    def current(self) -> dict[str, Any]:
+        """Return all values of the current version, for changing them. Waits while another thread computes one."""
+        with self.lock:
+            version = self._current()
+            if self._version != version:
+                self.clear()
+                self._version = version
+            return self._values
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """Return a value, computed on first use."""
+        version, values = self._current(), self._values
+        if self._version == version and name in values:
+            known: T = values[name]
+            return known
+        with self.lock:
+            if name not in self.current():
+                self._values[name] = compute()
+            found: T = self._values[name]
+            return found
+
+    def clear(self) -> None:
+        """Forget all values."""
+        with self.lock:
+            values, self._values = self._values, {}
+            self._drop(values)

@@ -1,0 +1,77 @@
+"""The installed `kgqa` as a process of its own: each command once, exit codes, and readers that stop reading."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.cli.main import COMMANDS
+
+QUESTION = "Which city is the capital of the country whose anthem is Kimigayo?"
+QUERY = "SELECT ?x WHERE { <http://example.org/a> <http://example.org/b> ?x }"
+RUNS = {
+    "ask": (["ask", QUESTION, "--embeddings", "off"], 0, "Tokyo (m.demo_tokyo)"),
+    "cache": (["cache", "info"], 0, "demo"),
+    "completion": (["completion", "bash"], 0, "_KGQA_COMPLETE"),
+    "config": (["config", "show"], 0, "mediator_hop"),
+    "data": (["data", "list", "cwq"], 0, "cwq"),
+    "doctor": (["doctor", "--graph", "nowhere"], 1, "reachable"),
+    "eval": (["eval", "status", "nowhere"], 1, "nowhere"),
+    "explain": (["explain"], 0, "Find every ?x"),
+    "export": (["export", "nowhere", "--sparql", "queries"], 1, "nowhere"),
+    "freebase": (["freebase", "clean", "nowhere.gz", "--dry-run"], 1, "nowhere.gz"),
+    "graph": (["graph", "info"], 0, "triples"),
+    "prompts": (["prompts", "list"], 0, "top/compare"),
+    "rank": (["rank", "train", "nowhere.jsonl", "--ontology", "nowhere", "--out", "r.npz"], 1, "nowhere"),
+    "report": (["report", "nowhere"], 1, "nowhere"),
+    "score": (["score", "nowhere.jsonl", "--format", "tog"], 1, "nowhere.jsonl"),
+    "virtuoso": (["virtuoso", "status"], 3, "stopped"),
+}
+"""Arguments, exit code, and a part of the output, for each command."""
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_command(kgqa_process, tmp_path, name):
+    arguments, code, text = RUNS[name]
+    done = kgqa_process(
+        *arguments, input=QUERY, KGQA_VIRTUOSO_FOLDER=str(tmp_path / "none"), KGQA_RANK_EMBEDDINGS="off"
+    )
+    assert done.returncode == code and text in done.out + done.err, done.out + done.err
+
+
+def test_no_command_is_missing_here():
+    assert set(RUNS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--version"], 0),
+        (["ask", "Is Tokyo in Japan?"], 3),
+        (["ask", QUESTION, "--depth", "many"], 2),
+        (["ask", QUESTION, "--graph", "nowhere"], 1),
+        (["unknown"], 2),
+    ],
+)
+def test_exit_codes(kgqa_process, arguments, code):
+    done = kgqa_process(*arguments)
+    assert done.returncode == code
+    assert code != 3 or "cannot" in done.out or "not" in done.out
+
+
+def test_closed_output_pipe(started):
+    """`kgqa ask ... | head -1` ends without an error message."""
+    process = started("ask", "--json", "--embeddings", "off")
+    process.stdin.write(b"Who directed the film Parasite?\n" * 50)
+    process.stdin.close()
+    assert json.loads(process.stdout.readline())["status"] == "answered"
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(60) in (0, 1) and errors == ""
+
+
+def test_output_that_is_not_utf_8(kgqa_process):
+    """Names outside the encoding of the terminal are escaped."""
+    done = kgqa_process("ask", QUESTION, "--embeddings", "off", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "Kimigayo \\u2192" in done.out

@@ -1,0 +1,100 @@
+"""Questions of a file asked and scored, in the library and by benchmarks/accuracy.py, on the demo graph."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from kgqa.evaluation.analysis.losses import LOSSES
+from kgqa.evaluation.datasets.questions import read_questions, spread
+from kgqa.evaluation.runs.asking import ask_all, hops_of
+from kgqa.methods.ask import open_resources
+from kgqa.settings import resolve
+
+DEMO = Path(str(files("kgqa.demo")))
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def resources():
+    with open_resources(settings=resolve({"rank.embeddings": "off"})) as resources:
+        yield resources
+
+
+def test_demo_questions(resources):
+    questions = spread(read_questions(DEMO / "questions.jsonl"), 12)
+    found = list(ask_all(questions, resources, losses=True))
+    assert [outcome.id for outcome, _ in found] == [question.id for question in questions]
+    for (outcome, answer), question in zip(found, questions):
+        gold, got = {a.id or a.name for a in question.answers}, {a.id or a.name for a in answer.answers}
+        assert outcome.score.em == (gold == got)
+        assert outcome.score.hit == (len(gold & got) / len(got) if got else 0)
+        assert outcome.status == answer.status and outcome.query_class == answer.query_class
+        assert outcome.loss in LOSSES and (outcome.loss == "right") == (gold == got)
+        assert outcome.loss != "unknown", "the trace has the keys of all paths"
+        assert outcome.hops == question.hops
+        # within two hops a demo question has its gold path
+        assert outcome.loss != "no path" or question.hops > 2
+    assert sum(outcome.score.em for outcome, _ in found) >= 3, "words alone rank some of these right"
+
+
+def test_gold_topics_are_given_and_linked_ones_found(resources):
+    (question,) = (q for q in read_questions(DEMO / "questions.jsonl") if q.id == "demo-002")
+    for topics in ("gold", "linked"):
+        ((_, answer),) = ask_all([question], resources, topics=topics)
+        assert [topic.id for topic in answer.topics] == list(question.topics)
+        assert any(event.kind == "linked" for event in answer.trace) == (topics == "linked")
+
+
+def test_hops_of_a_gold_query(resources):
+    for question in spread(read_questions(DEMO / "questions.jsonl"), 10):
+        row = {name: value for name, value in question.row.items() if name not in ("hops", "path")}
+        silent = type(question)(question.text, question.id, "demo", 0, question.topics, question.answers, row=row)
+        assert hops_of(silent, resources.graph) == question.hops
+
+
+def accuracy(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "accuracy.py", "--work", tmp_path / "work", *map(str, arguments)],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "KGQA_RANK_EMBEDDINGS": "off"},
+    )  # fmt: skip
+
+
+def test_the_benchmark(tmp_path):
+    asked = ["--kg", DEMO / "graph.nt", "--questions", DEMO / "questions.jsonl", "--limit", "8", "--half", "second"]
+    done = accuracy(tmp_path, *asked, "--json", "--losses")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["n"] == 8 == sum(part["n"] for part in found["by"].values())
+    assert found["em"] <= found["f1"] <= 1 and found["em"] <= found["hit@1"] <= 1 and found["reproduced"] == 1.0
+    assert sum(found["statuses"].values()) == sum(found["losses"].values()) == 8
+    totals = Counter()
+    for part in found["by"].values():
+        totals.update(part["statuses"])
+    assert totals == found["statuses"]
+    assert "Loading" in done.stderr
+    table = accuracy(tmp_path, *asked)
+    assert "Loading" not in table.stderr and "hit@1" in table.stdout and table.stdout.count("%") >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--questions", "missing.jsonl", "--graph", "missing"], "missing.jsonl cannot be read"),
+        (["--questions", DEMO / "questions.jsonl", "--graph", "missing"], "missing"),
+        (["--questions", DEMO / "questions.jsonl"], "give --questions and one of --kg and --graph"),
+        (["--questions", DEMO / "questions.jsonl", "--kg", "missing.nt"], "missing.nt"),
+        (["--questions", DEMO / "questions.jsonl", "--graph", "g", "--settings", "no.such=1"], "no.such"),
+        (["--questions", DEMO / "questions.jsonl", "--graph", "g", "--limit", "0"], "--limit"),
+    ],
+)
+def test_the_benchmark_refuses(tmp_path, arguments, said):
+    done = accuracy(tmp_path, *arguments)
+    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr

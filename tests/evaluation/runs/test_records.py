@@ -1,0 +1,57 @@
+"""Lines of a run's predictions: what is written is read again, and a field of another type is said, not worked with."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.runs.records import Record, read_record, record_object
+
+ANN = GoldAnswer("m.1", "Ann", "", ("A.",))
+WHOLE = Record(
+    id="q", dataset="d", text="Who?", answer={"status": "answered"}, answers=(ANN,), parses=((ANN,), ()), topics=("m.2",),
+    hops=2, kind="path", level="easy", scores={"hit@1": 1, "f1": 0.5}, loss="right", leaks=1, seconds=0.5, at="2026",
+)  # fmt: skip
+
+
+def test_what_is_written_is_read():
+    for record in (WHOLE, Record("q", "d", "Who?", {}, ())):
+        assert read_record(json.loads(json.dumps(record_object(record)))) == record
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"id": 3}, "id must not be 3"),
+        ({"dataset": None}, "dataset must not be None"),
+        ({"hops": "2"}, "hops must not be '2'"),
+        ({"hops": True}, "hops"),
+        ({"leaks": "x"}, "leaks"),
+        ({"seconds": "x"}, "seconds"),
+        ({"scores": {"hit@1": "x"}}, "scores, hit@1 must not be 'x'"),
+        ({"scores": [1]}, "scores"),
+        ({"topics": [[1]]}, "topics must not be [1]"),
+        ({"answer": []}, "answer"),
+        ({"answers": {}}, "answers"),
+        ({"answers": [3]}, "answers must not be 3"),
+        ({"answers": [{"id": 3, "name": 4}]}, "id, name and datatype of an answer must not be 3"),
+        ({"answers": [{"id": "m.1", "name": "A", "datatype": 3}]}, "datatype"),
+        ({"answers": [{"id": "m.1", "name": "A", "aliases": [1]}]}, "aliases"),
+        ({"answers": [{"id": "m.1"}]}, "it has no 'name'"),
+        ({"parses": [3]}, "parses"),
+        ({"parses": [[3]]}, "answers"),
+        ({"text": 10**60}, "…"),
+    ],
+)
+def test_a_field_of_another_type_is_said(fields, said):
+    with pytest.raises(ValueError, match="this is not a record of a run") as raised:
+        read_record({**json.loads(json.dumps(record_object(WHOLE))), **fields})
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("data", [None, [], {"id": "q"}])
+def test_what_is_no_record_at_all(data):
+    with pytest.raises(ValueError, match="this is not a record of a run"):
+        read_record(data)

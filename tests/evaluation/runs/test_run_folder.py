@@ -1,0 +1,166 @@
+"""A run's folder: nothing that was written is lost, whatever the process dies of."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
+from kgqa.evaluation.runs.run_files import MANIFEST, PREDICTIONS, RunError, open_run, open_runs
+from kgqa.evaluation.runs.run_folder import create_run, resume_run
+
+MANIFEST_OF = {"format": 1, "method": "top"}
+
+
+def record(ident: str, *, status: str = "answered", failure: str = "", text: str = "Who?") -> Record:
+    return record_of(
+        GoldQuestion(text, ident, "demo", 0, answers=(GoldAnswer("m.1", "One", aliases=("Uno",)),), topics=("m.2",)),
+        {"id": ident, "status": status, "answers": []},
+        scores={"em": 1.0},
+        failure=failure,
+    )
+
+
+@pytest.fixture
+def place(tmp_path):
+    path = tmp_path / "runs" / "x"
+    with create_run(path, MANIFEST_OF) as folder:
+        folder.append([record("a"), record("b", status="failed", failure="StoreTimeout")])
+        folder.append([record("c", text="Köln?\n\u2028😀")])
+    return path
+
+
+def test_what_was_written_is_read(place):
+    run = open_run(place)
+    assert run.manifest == MANIFEST_OF and run.name == "top" and run.metrics() == {}
+    assert [each.id for each in run.records()] == ["a", "b", "c"]
+    assert list(run.records())[0] == record("a")
+    assert list(run.records())[2].text == "Köln?\n\u2028😀"
+    assert [each.folder for each in open_runs(place)] == [place]
+
+
+def test_a_record_is_itself_again():
+    one = record("a")
+    assert read_record(json.loads(json.dumps(record_object(one)))) == one
+    assert read_record({**record_object(one), "of a later version": 1}) == one
+    for wrong in ([], "x", {}, {"id": 1}, {**record_object(one), "answer": []}, {**record_object(one), "answers": [1]}):
+        with pytest.raises(ValueError, match="not a record"):
+            read_record(wrong)
+
+
+def test_there_is_one_run_in_a_folder(place):
+    with pytest.raises(RunError, match="has a run already. Resume it: kgqa eval resume"), create_run(place, {}):
+        pass
+    assert len(list(open_run(place).records())) == 3
+    with pytest.raises(RunError, match="There is no run"):
+        open_run(place.parent / "y")
+
+
+def test_methods_have_folders_of_their_own(tmp_path):
+    for name in ("top-2", "io"):
+        with create_run(tmp_path / name, {"format": 1, "method": name}):
+            pass
+    assert [run.name for run in open_runs(tmp_path)] == ["io", "top-2"]
+    with pytest.raises(RunError, match="several runs. Choose one of them: .*io, .*top-2"):
+        open_run(tmp_path)
+
+
+@given(cut=st.integers(0, 10_000), tail=st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"")))
+def test_a_line_torn_anywhere_costs_only_itself(tmp_path_factory, cut, tail):
+    path = tmp_path_factory.mktemp("torn") / "x"
+    with create_run(path, MANIFEST_OF) as folder:
+        folder.append([record("a"), record("b")])
+    file = path / PREDICTIONS
+    data = file.read_bytes()
+    end = len(data) - cut % len(data) // 2
+    file.write_bytes(data[:end] if end < len(data) else data + tail)
+    whole = file.read_bytes().count(b"\n")
+    assert len(list(open_run(path).records())) == whole, "readers leave a torn line out"
+    with resume_run(path) as (folder, _):
+        assert len(folder.done) == whole
+        folder.append([record("z")])
+    assert [each.id for each in open_run(path).records()] == [*"ab"[:whole], "z"]
+
+
+def test_a_line_that_is_no_record_is_named(place):
+    file = place / PREDICTIONS
+    first, *rest = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(first + b'{"id": 1}\n' + b"".join(rest))
+    with pytest.raises(RunError, match="line 2: .*Remove the line"):
+        list(open_run(place).records())
+    with pytest.raises(RunError, match="line 2"), resume_run(place):
+        pass
+
+
+def test_predictions_are_forgotten_and_asked_again(place):
+    with resume_run(place) as (folder, _):
+        assert folder.done == {"a", "b", "c"}
+        assert folder.remove(lambda each: each.failure == "StoreTimeout") == 1
+        assert folder.done == {"a", "c"} and folder.remove(lambda each: False) == 0
+        folder.append([record("b")])
+    assert [each.id for each in open_run(place).records()] == ["a", "c", "b"]
+    assert not list(place.glob(".*.new"))
+
+
+def _hold(path: str, ready, leave) -> None:
+    with resume_run(Path(path)):
+        ready.set()
+        leave.wait(30)
+
+
+def test_two_processes_do_not_write_to_one_run(place):
+    context = multiprocessing.get_context("spawn")
+    ready, leave = context.Event(), context.Event()
+    process = context.Process(target=_hold, args=(str(place), ready, leave))
+    process.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(RunError, match="Another kgqa is running in .*kgqa eval status"), resume_run(place):
+            pass
+        assert len(list(open_run(place).records())) == 3, "reading is for everybody"
+    finally:
+        leave.set()
+        process.join(30)
+    with resume_run(place) as (folder, _):
+        assert len(folder.done) == 3
+
+
+def test_a_full_disk_is_said_and_what_is_there_stays(place):
+    with resume_run(place) as (folder, _):
+        folder._file = os.open("/dev/full", os.O_WRONLY)
+        with pytest.raises(RunError, match="No space left.*Its content is kept.*kgqa eval resume"):
+            folder.append([record("d")])
+        assert "d" not in folder.done
+    assert len(list(open_run(place).records())) == 3
+
+
+def test_a_manifest_of_another_version_or_none_at_all(place):
+    (place / MANIFEST).write_text('{"format": 99}')
+    with pytest.raises(RunError, match="has format 99"):
+        open_run(place)
+    for text in ("", "[1]", "{" * 100_000, "\xff"):
+        (place / MANIFEST).write_text(text, encoding="latin-1")
+        with pytest.raises(RunError, match="run.json"):
+            open_run(place)
+
+
+def test_half_a_character_in_a_data_set_costs_nothing(tmp_path):
+    with create_run(tmp_path / "odd", {**MANIFEST_OF, "dataset": {"source": "\ud800.jsonl"}}) as folder:
+        folder.append([record("a", text="Who is \udc80?")])
+        folder.write("metrics.json", {"groups": {"\ud800": 1}})
+    run = open_run(tmp_path / "odd")
+    assert run.manifest["dataset"]["source"] == "\ud800.jsonl" and run.metrics() == {"groups": {"\ud800": 1}}
+    assert [each.text for each in run.records()] == ["Who is \udc80?"]
+
+
+def test_a_folder_that_cannot_be_looked_at(tmp_path):
+    for look in (open_run, open_runs):
+        with pytest.raises(RunError, match="cannot be read"):
+            look(tmp_path / ("x" * 300))

@@ -1,0 +1,314 @@
+"""Many questions at once: each has a record, whatever becomes of it, and a run ends as it was asked to."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from kgqa.errors import StoreTimeout
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.evaluation.runs import outages, runner
+from kgqa.evaluation.runs.progress import RunProgress, StopSignal
+from kgqa.evaluation.runs.run_files import open_run
+from kgqa.evaluation.runs.run_folder import create_run
+from kgqa.evaluation.runs.runner import run_questions
+from kgqa.model import Answer, Entity, Event, Named, Usage
+from kgqa.settings import resolve
+
+RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
+RESOURCES = SimpleNamespace(settings=resolve(environment={}), silent=lambda seconds: [])
+
+
+def questions(count: int) -> list[GoldQuestion]:
+    return [
+        GoldQuestion(f"Question {n}?", f"q{n}", "made", n, answers=(GoldAnswer("m.1", "One"),), topics=("m.2",))
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Put a function in place of the method: it gets the question and its topics."""
+
+    def put(function):
+        def ask(question, *, topics, resources, trace):
+            trace.spend("judge", cost=0.5)
+            return function(question, topics)
+
+        monkeypatch.setattr(runner, "ask", ask)
+
+    return put
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(asked, **options):
+        progress = RunProgress(total=len(asked))
+        with create_run(tmp_path / "x", {"format": 1}) as folder:
+            stop = run_questions(asked, RESOURCES, folder, progress=progress, **options)
+        return SimpleNamespace(records=list(open_run(tmp_path / "x").records()), progress=progress, stop=stop)
+
+    return run
+
+
+def right(question, topics):
+    return Answer(question, "answered", answers=(RIGHT,), usage=Usage(cost=0.01))
+
+
+def test_every_question_has_one_record(answers, run):
+    def some(question, topics):
+        number = int(question.id[1:])
+        if number % 5 == 1:
+            raise ZeroDivisionError("a mistake of ours")
+        if number % 5 == 2:
+            event = Event("failed", 0.0, {"error": "StoreTimeout", "message": "Late."})
+            return Answer(question, "failed", reason="Late.", trace=(event,))
+        if number % 5 == 3:
+            return Answer(question, "no_answer", reason="None.")
+        return right(question, topics)
+
+    answers(some)
+    found = run(questions(50), concurrency=7)
+    assert sorted(record.id for record in found.records) == sorted(f"q{n}" for n in range(50))
+    assert found.progress.failures == {"ZeroDivisionError": 10, "StoreTimeout": 10}
+    assert found.progress.statuses == {"answered": 20, "failed": 20, "no_answer": 10}
+    assert found.progress.mean("em") == 0.4, "what failed stays in the denominator"
+    assert not found.stop.soon.is_set()
+    broken = next(record for record in found.records if record.failure == "ZeroDivisionError")
+    assert broken.answer["reason"] == "ZeroDivisionError: a mistake of ours" and broken.scores["em"] == 0.0
+
+
+def test_as_many_at_once_as_was_said(answers, run):
+    now, most, lock = 0, 0, threading.Lock()
+
+    def slow(question, topics):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return right(question, topics)
+
+    answers(slow)
+    assert len(run(questions(40), concurrency=6).records) == 40
+    assert most == 6
+
+
+def test_what_is_done_is_not_asked_again(answers, run, tmp_path):
+    asked = []
+
+    def noted(question, topics):
+        asked.append((question.id, topics))
+        return right(question, topics)
+
+    answers(noted)
+    with create_run(tmp_path / "y", {"format": 1}) as folder:
+        progress = RunProgress(total=4)
+        run_questions(questions(2), RESOURCES, folder, progress=progress)
+        run_questions(questions(4), RESOURCES, folder, progress=progress, topics="linked")
+    assert sorted(asked) == [("q0", ("m.2",)), ("q1", ("m.2",)), ("q2", ()), ("q3", ())]
+    assert progress.done == 4
+
+
+def test_a_stop_lets_those_in_flight_finish(answers, run):
+    stop = StopSignal()
+
+    def slow(question, topics):
+        if question.id == "q5":
+            assert stop.request()
+        time.sleep(0.05)
+        return right(question, topics)
+
+    answers(slow)
+    found = run(questions(100), concurrency=4, stop=stop)
+    ids = {record.id for record in found.records}
+    assert "q5" in ids and 6 <= len(ids) <= 12 and not stop.now.is_set()
+
+
+def test_a_second_stop_does_not_wait(answers, run):
+    stop, go = StopSignal(), threading.Event()
+
+    def stuck(question, topics):
+        if question.id == "q0":
+            return right(question, topics)
+        go.wait(30)
+        return right(question, topics)
+
+    def on_progress(progress):  # q0 is written: now the other one is stuck
+        threading.Timer(0.1, stop.request).start()
+        threading.Timer(0.3, stop.request).start()
+
+    answers(stuck)
+    started = time.monotonic()
+    found = run(questions(10), concurrency=2, stop=stop, on_progress=on_progress)
+    assert time.monotonic() - started < 10 and [record.id for record in found.records] == ["q0"]
+    go.set()
+
+
+def test_no_question_is_begun_beyond_the_budget(answers, run):
+    answers(right)
+    found = run(questions(500), concurrency=2, budget=0.1)
+    assert "0.1 USD" in found.stop.reason and found.stop.soon.is_set()
+    assert 10 <= len(found.records) <= 10 + 4 * 2, "those in flight and those on their way"
+
+
+def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
+    return Answer(question, "failed", reason=reason, trace=(Event("failed", 0.0, {"error": error}),))
+
+
+@pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "NoPlace"], ["ModelUnavailable"]])
+def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run, classes):
+    """Its failures are not kept: whoever goes on asks those questions again."""
+
+    def gone(question, topics):
+        number = int(question.id[1:])
+        return right(question, topics) if number < 3 else failed(question, classes[number % len(classes)])
+
+    answers(gone)
+    found = run(questions(500), concurrency=2)
+    assert "Nothing answers" in found.stop.reason and "questions in a row failed since" in found.stop.reason
+    assert {record.id for record in found.records} == {"q0", "q1", "q2"} and found.progress.done == 3
+    assert found.progress.asked < 100 and +found.progress.statuses == {"answered": 3}
+    assert found.stop.lost_cost == 0.0 and not found.progress.complete
+
+
+def test_unless_it_is_to_go_on(answers, run):
+    answers(lambda question, topics: failed(question, "StoreUnavailable"))
+    found = run(questions(60), concurrency=2, keep_going=True)
+    assert len(found.records) == 60 and not found.stop.reason and not found.progress.complete
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """An outage is one after half a second."""
+    for name in ("OUTAGE_SECONDS", "QUIET_SECONDS", "PROBE_SECONDS"):
+        monkeypatch.setattr(outages, name, 0.5)
+    monkeypatch.setattr(outages, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(runner, "LAST_SECONDS", 0.3)
+
+
+def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
+    """Nothing fails, nothing comes: the servers are asked, and questions in flight are left behind. What ran out of
+    time on the way there is asked again, too."""
+    never = threading.Event()
+
+    def hangs(question, topics):
+        if question.id == "q1":
+            return replace(right(question, topics), trace=(Event("timeout", 0.0, {"error": "StoreTimeout"}),))
+        if question.id != "q0":
+            never.wait(30)
+        return right(question, topics)
+
+    answers(hangs)
+    monkeypatch.setattr(RESOURCES, "silent", lambda seconds: ["http://127.0.0.1:1/sparql"])
+    started = time.monotonic()
+    found = run(questions(9), concurrency=2)
+    assert time.monotonic() - started < 10 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.reason
+    assert [record.id for record in found.records] == ["q0"] and found.progress.done == 1
+    never.set()
+
+
+def test_a_slow_server_that_answers_is_waited_for(answers, run, quick):
+    def slow(question, topics):
+        time.sleep(1.5 if question.id == "q1" else 0)
+        return right(question, topics)
+
+    answers(slow)
+    found = run(questions(3), concurrency=1)
+    assert len(found.records) == 3 and not found.stop.reason
+
+
+def test_few_failures_in_a_row_end_the_run_in_time(answers, run, quick):
+    """At concurrency 1 it takes long until many questions have failed."""
+
+    def gone(question, topics):
+        time.sleep(0.15)
+        return failed(question, "StoreUnavailable")
+
+    answers(gone)
+    found = run(questions(60), concurrency=1)
+    assert found.records == [] and 5 <= found.progress.asked < 20
+
+
+@pytest.mark.parametrize(("lost", "whole"), [(1, True), (2, True), (3, False)])
+def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run, lost, whole):
+    """Spread over the run, an outage of seconds each: no row, and still no result."""
+
+    def flaky(question, topics):
+        number = int(question.id[1:])
+        return failed(question, "BrokenOff") if number % 33 == 7 and number < 33 * lost else right(question, topics)
+
+    answers(flaky)
+    found = run(questions(100), concurrency=4)
+    assert found.progress.complete is whole
+    assert len(found.records) == (100 if whole else 100 - lost)
+    assert ("lost to servers (BrokenOff 3)" in found.stop.reason) is not whole
+
+
+def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
+    """The place that it waited for was taken by others: its path is missing, which says nothing of the path."""
+    event = Event("timeout", 0.0, {"error": "NoPlace"})
+    answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
+    found = run(questions(3), concurrency=1)
+    assert found.records == [] and "NoPlace 3" in found.stop.reason
+
+
+def test_errors_of_the_house_are_said_as_they_are(answers, run):
+    def late(question, topics):
+        raise StoreTimeout("Too late. Ask for less.")
+
+    answers(late)
+    (record,) = run(questions(1)).records
+    assert (record.failure, record.answer["reason"]) == ("StoreTimeout", "Too late. Ask for less.")
+
+
+def test_nothing_is_begun_where_the_budget_is_spent_already(answers, run):
+    answers(right)
+    assert run(questions(5), budget=1.0, spent=1.0).records == []
+
+
+def test_questions_without_gold_are_in_no_mean(answers, run):
+    answers(right)
+    asked = [replace(each, answers=()) if each.number % 2 else each for each in questions(10)]
+    found = run(asked)
+    assert found.progress.mean("em") == 1.0 and (found.progress.scored, found.progress.done) == (5, 10)
+
+
+def test_what_an_error_cost_is_counted(answers, run):
+    def broken(question, topics):
+        raise ZeroDivisionError
+
+    answers(broken)
+    (record,) = run(questions(1)).records
+    assert record.answer["usage"]["cost"] == 0.5
+
+
+@pytest.mark.parametrize("what", [object(), {1, 2}])
+def test_a_trace_that_cannot_be_written_is_one_failure(answers, run, what):
+    answers(lambda question, topics: replace(right(question, topics), trace=(Event("odd", 0.0, {"it": what}),)))
+    found = run(questions(3))
+    assert [record.failure for record in found.records] == ["TypeError"] * 3
+
+
+def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
+    def late(*_, **__):
+        raise StoreTimeout("Late.")
+
+    monkeypatch.setattr(runner, "loss_of", late)
+    answers(right)
+    (record,) = run(questions(1), losses=True).records
+    assert (record.status, record.loss) == ("answered", "unknown")
+
+
+def test_collections_are_as_before_when_a_batch_is_done(answers, run):
+    answers(right)
+    before, during = gc.get_threshold(), []
+    run(questions(2), on_progress=lambda progress: during.append(gc.get_freeze_count() > 0))
+    assert set(during) == {True} and gc.get_freeze_count() == 0 and gc.get_threshold() == before

@@ -1,0 +1,40 @@
+"""Loads in this process: what a load does to a graph folder is the same without a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from kgqa import errors
+from kgqa.graph.embedded import loading
+from kgqa.graph.embedded.bulk_load import Journal, run_load
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.worker import error_payload
+
+
+class InProcessWorker:
+    """Stands in for the worker of a load. It has no memory limit."""
+
+    def __init__(self, open_request: dict | None, keep_open: tuple[int, ...] = ()) -> None:
+        assert open_request is None, "for loads only"
+
+    def call(self, request: dict, *, timeout: float | None, progress: Callable[[dict], None] | None = None) -> bytes:
+        assert request["op"] == "load"
+        folder = GraphFolder(Path(request["folder"]))
+        try:
+            return json.dumps(run_load(folder, Journal.read(folder), progress or (lambda fields: None))).encode()
+        except Exception as error:
+            report = json.loads(error_payload(error))
+            raise getattr(errors, report["kind"])(report["message"]) from error
+
+    def kill(self) -> None:
+        pass
+
+
+@contextmanager
+def in_process_loads() -> Iterator[None]:
+    with mock.patch.object(loading, "Worker", InProcessWorker):
+        yield

@@ -1,0 +1,96 @@
+"""A store in memory, without worker processes: for tests of what is built on stores."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyoxigraph as ox
+
+from kgqa import errors
+from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
+from kgqa.graph.embedded.folder import fingerprint
+from kgqa.graph.embedded.stored_hashes import stored_hashes
+from kgqa.graph.embedded.tsv import decode_tsv
+from kgqa.graph.embedded.worker import Server, error_payload
+from kgqa.graph.query.tokens import prepare_for_engine
+from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.store import DEFAULT_MAX_ROWS, LoadReport, Rows
+
+_numbers = itertools.count()
+
+
+class MemoryStore:
+    """The engine of the embedded store in this process. Queries have no time limit."""
+
+    concurrency = 1
+    location = "memory"
+
+    def __init__(self, content: str | Iterable[str] = ()) -> None:
+        text = content if isinstance(content, str) else "\n".join(line.rstrip("\n") for line in content)
+        self.identity = f"-memory{next(_numbers)}"
+        self._updates = 0
+        self._closed = False
+        self._server = Server()
+        self._server._opened = ox.Store()
+        self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
+
+    @property
+    def version(self) -> str:
+        return str(self._updates)
+
+    @property
+    def triples(self) -> int:
+        return len(self._server.store)
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(np.frombuffer(stored_hashes(self._server.store), dtype="<u8"))
+
+    def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
+        caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}
+        return decode_tsv(self._query({"op": "select", **caps}, query))
+
+    def ask(self, query: str, *, timeout=None, fresh: bool = False) -> bool:
+        return self._query({"op": "ask"}, query) == b"1"
+
+    def update(self, update: str, *, timeout=None) -> None:
+        self._call({"op": "update", "update": prepare_for_engine(update)})
+        self._updates += 1
+
+    def load(self, files: Iterable[str | Path], *, on_error="fail", progress=None) -> LoadReport:
+        raise LoadError("this store takes its triples when it is made")
+
+    def notice(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        self._closed = True
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _query(self, request: dict, query: str) -> bytes:
+        prepared = prepare_for_engine(query)
+        try:
+            return self._call({**request, "query": prepared})
+        except QueryRejected:
+            standard = to_standard_sparql(prepared)
+            if standard == prepared:
+                raise
+            return self._call({**request, "query": standard})
+
+    def _call(self, request: dict) -> bytes:
+        if self._closed:
+            raise StoreUnavailable("The graph in memory has been closed.")
+        try:
+            return self._server.handle(request)
+        except Exception as error:
+            report = json.loads(error_payload(error))
+            raise getattr(errors, report["kind"])(report["message"]) from error

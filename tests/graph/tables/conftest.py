@@ -1,0 +1,13 @@
+"""Graphs in memory: tables are the same over every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.graph.memory_store import MemoryStore
+
+
+@pytest.fixture
+def opened():
+    """`opened(lines) -> MemoryStore`."""
+    return MemoryStore
