@@ -31,7 +31,7 @@ def load(server: Server, file: Path, graph: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:  # noqa: F811
+def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
     """A server of our own with the demo graph and nothing else."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("server") / "own")) as server:
         load(server, Path(kgqa.demo.__file__).with_name("graph.nt"), DEMO)

@@ -198,7 +198,9 @@ def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
     assert make(DUMP=hostile, RESUME="1").returncode == 0
     assert make(DB=hostile).returncode == 0
     assert "make freebase DUMP=" in make().stdout
-    assert "File not found" in make(DB="/nowhere").stdout and "exclude each other" in make(DB=hostile, DUMP=hostile).stdout
+    assert (
+        "File not found" in make(DB="/nowhere").stdout and "exclude each other" in make(DB=hostile, DUMP=hostile).stdout
+    )
     assert (tmp_path / "calls").read_text().splitlines() == [
         f"<freebase><load><--><{hostile}>",
         f"<freebase><load><--resume><--><{hostile}>",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import signal
@@ -42,7 +43,7 @@ def dump(tmp_path_factory):
     """A dump of four gzip members."""
     file = tmp_path_factory.mktemp("dump") / "freebase.gz"
     cuts = [0, 1000, 2500, 2600, COUNT]
-    file.write_bytes(b"".join(gzip.compress(b"".join(LINES[a:b])) for a, b in zip(cuts, cuts[1:])))
+    file.write_bytes(b"".join(gzip.compress(b"".join(LINES[a:b])) for a, b in itertools.pairwise(cuts)))
     return file
 
 

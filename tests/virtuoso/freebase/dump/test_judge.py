@@ -36,8 +36,7 @@ def parsed(line: bytes) -> list[ox.Triple]:
 
 
 def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
-    found = dump_reference.kept(line, cleaning.languages, NOISE if cleaning.rules else [])
-    return found
+    return dump_reference.kept(line, cleaning.languages, NOISE if cleaning.rules else [])
 
 
 class TestBreakage:
