@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from kgqa.cli.options import Command
 from kgqa.schema import language_list
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 DUMP = click.argument("dump", type=click.Path(path_type=Path))
 _OPTIONS = (
     click.option(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-Sql = Callable[..., list[tuple[str, ...]]]
+from kgqa.virtuoso.instance.users import Sql
 
 
 def index_names(sql: Sql, graph_iri: str, predicates: Sequence[str]) -> None:

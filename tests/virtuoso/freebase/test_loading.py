@@ -209,8 +209,9 @@ class TestRefusedAtOnce:
         with pytest.raises(LoadError, match="no interrupted load.*kgqa freebase load"):
             load_dump(virtuoso_server, dump, resume=True)
 
-    @pytest.mark.slow
-    def test_two_at_once(self, virtuoso_server, dump, options):
+    def test_two_at_once(self, virtuoso_server, tmp_path, options):
+        dump = tmp_path / "small.nt"
+        dump.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
         refused = []
 
         def second(step) -> None:
@@ -219,7 +220,7 @@ class TestRefusedAtOnce:
                     load_dump(virtuoso_server, dump, options=options)
                 refused.append(step)
 
-        assert load_dump(virtuoso_server, dump, options=options, progress=second).triples == len(TRIPLES)
+        assert load_dump(virtuoso_server, dump, options=options, progress=second).triples == 1
         assert refused
 
 
