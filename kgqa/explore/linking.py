@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import NameHit, NameLookup
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameMatch
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms

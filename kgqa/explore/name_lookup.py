@@ -19,7 +19,7 @@ from kgqa.explore.word_matching import (
     word_keys,
     words_of,
 )
-from kgqa.graph.names.index import NameIndex, NameMatch
+from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.words import normalise
@@ -100,7 +100,7 @@ class Alignment:
 class NameLookup:
     """The words of one question, and what the index of names knows of them."""
 
-    def __init__(self, question: str, names: NameIndex) -> None:
+    def __init__(self, question: str, names: Names) -> None:
         self.question = question
         self.names = names
         self.words: list[Word] = words_of(question)[:MAX_WORDS]
@@ -148,7 +148,7 @@ class NameLookup:
                         _keep(found, self._found(start, end, item.match, quality, item.how))
         for place, word in enumerate(self.words):
             if word.capitals and 2 <= len(word.key) <= 4:
-                for match in self.names.initials_from(word.key):
+                for match in self.names.initials_with_prefix(word.key):
                     _keep(found, self._found(place, place + 1, match, LOOSE["initials"], "initials"))
         return list(found.values())
 
@@ -185,10 +185,10 @@ class NameLookup:
         self._frequencies |= frequencies
         for words in alike.values():
             usual = [word for word in words if frequencies.get(word, 0) <= MAX_FREQUENCY]
-            for match in self.names.holding(usual, limit=MAX_HOLDING):
+            for match in self.names.containing(usual, limit=MAX_HOLDING):
                 candidates.setdefault((match.entity, match.name), match)
         rare = [word for word in known if 0 < frequencies.get(word, 0) <= MAX_FREQUENCY]
-        for match in self.names.holding(rare, limit=4 * MAX_HOLDING):
+        for match in self.names.containing(rare, limit=4 * MAX_HOLDING):
             candidates.setdefault((match.entity, match.name), match)
         found: dict[tuple[int, int, Entity], NameHit] = {}
         for match in candidates.values():
@@ -203,13 +203,13 @@ class NameLookup:
         found = [key] if key in self._frequencies else []
         if len(key) < 4 or key.isdigit():
             return found
-        for word in self.names.words_from(key[: 4 if len(key) > 5 else 3]):
+        for word in self.names.words_with_prefix(key[: 4 if len(key) > 5 else 3]):
             if word != key and (
                 same_word(word, key) or is_derived(key, word) or is_derived(word, key) or _kin(key, word)
             ):
                 found.append(word)
         if key not in self._frequencies:
-            near = [word for word in self.names.words_from(key[:1], limit=20_000) if is_misspelling(word, key)]
+            near = [word for word in self.names.words_with_prefix(key[:1], limit=20_000) if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: -spelling_similarity(word, key))[:5]
         return list(dict.fromkeys(found))
 

@@ -16,7 +16,7 @@ from kgqa.explore.word_matching import is_derived, is_misspelling, same_word, wo
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameMatch
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema

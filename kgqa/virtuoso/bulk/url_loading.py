@@ -9,7 +9,7 @@ from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.detection import detect_schema
-from kgqa.graph.endpoint.loading import graph_to_write
+from kgqa.graph.endpoint.upload import choose_target_graph
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import LoadReport, OnError, Progress
@@ -89,10 +89,10 @@ def load_into_url(
     ) as store:
         graph = graph_iri or (interrupted_graph(server) if server and resume else None)
         if graph is None:
-            graph = graph_to_write(store)
+            graph = choose_target_graph(store)
             notify(f"Loading into the graph <{clean(graph)}> (--graph-iri names another).")
         store.writable = graph
-        store.looking_at([graph])
+        store.set_graphs([graph])
         if server is None:
             report = store.load(files, progress=progress, on_error=on_error, format=format)
         else:

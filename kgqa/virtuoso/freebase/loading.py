@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
-from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
@@ -138,7 +138,7 @@ def load_dump(
 def _check_graph(server: Server, graph_iri: str) -> None:
     """Reject a graph IRI that is invalid or belongs to the server, before hours are spent on it."""
     with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
-        writable_graph(store)
+        target_graph(store)
 
 
 def _open_journal(
@@ -231,7 +231,7 @@ class _Load:
             raise LoadError(_no_lines_message(self._dump, self._journal.tally))
         report = self._index()
         with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
-            store.forget()  # cached results are outdated
+            store.invalidate()  # cached results are outdated
         forget(self._server.folder)
         load_token.forget(self._server, self._journal.token)
         return report

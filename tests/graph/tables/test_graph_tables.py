@@ -12,8 +12,8 @@ from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.verdict import check_whole
-from kgqa.graph.endpoint.requests.transport import BrokenOff
+from kgqa.graph.endpoint.replies.reply_errors import check_complete
+from kgqa.graph.endpoint.requests.transport import ConnectionLost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -288,7 +288,7 @@ class Capped:
     def select(self, query, **options):
         rows = self.store.select(query, **options)
         cut = Rows(rows.variables, rows.rows[: self.cap])
-        check_whole(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
+        check_complete(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
         return cut
 
 
@@ -315,7 +315,7 @@ class TestCutShort:
     def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
         monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
         graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
-        with pytest.raises(PartialResult, match=r"The relations .*row cap, 1 rows.*--row-cap"):
+        with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
             graph.prepare()
 
     def test_pages_of_a_graph_that_changes(self, opened):
@@ -377,9 +377,9 @@ def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
 
 
 def test_a_broken_connection_does_not_make_a_graph_large(opened):
-    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=BrokenOff)
+    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
     graph = KnowledgeGraph(store, bundled_schema("wikidata"))
-    with pytest.raises(BrokenOff):
+    with pytest.raises(ConnectionLost):
         graph.prepare()
     store.too_much = re.compile("no such query")
     graph.prepare()
