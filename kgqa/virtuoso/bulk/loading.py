@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress

@@ -9,9 +9,9 @@ from pathlib import Path
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.detection import detect_schema
-from kgqa.graph.endpoint.upload import choose_target_graph
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import choose_target_graph
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import Schema
 from kgqa.settings import Settings, resolve
