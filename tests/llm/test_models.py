@@ -19,7 +19,7 @@ from kgqa.llm.replay import Replay
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY
 from kgqa.testing import faults
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Budget, BudgetExhausted, Trace
 
@@ -190,7 +190,7 @@ def test_a_file_in_the_working_folder_names_no_model(tmp_path, monkeypatch, name
     monkeypatch.chdir(tmp_path)
     Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
     assert BY_KEY[f"llm.{name}"].trusted
-    with pytest.raises(SettingsError, match=f"llm.{name} may not be set by a kgqa.toml in the working folder"):
+    with pytest.raises(SettingsError, match=f"llm.{name} cannot be set by a kgqa.toml in the working folder"):
         resolve(environment={})
 
 
@@ -408,7 +408,7 @@ def test_our_prices_and_a_file_over_them(tmp_path):
 def test_a_file_that_is_no_table_of_prices(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="prices.toml is no table of prices.*prompt = 0.4"):
+    with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
         read_prices(str(file))
     with pytest.raises(SettingsError, match="nowhere.toml"):
         read_prices(str(tmp_path / "nowhere.toml"))
@@ -424,8 +424,8 @@ def test_a_limit_of_cost_needs_all_prices(opened, tmp_path):
     assert "--max-cost" in said and "llm.prices" in said and '"new" =' in said and PRICED not in said
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
-    assert opened(given | {"llm.prices": str(file)}).unpriced() == []
-    assert opened(given | {"budget.cost": None}).unpriced() == ["new"]
+    assert opened(given | {"llm.prices": str(file)}).without_price() == []
+    assert opened(given | {"budget.cost": None}).without_price() == ["new"]
 
 
 # ---- one question ----
@@ -441,7 +441,7 @@ def question(opened, reply, budget: Budget = Budget(), *, name: str = PRICED, **
 
 
 def test_calls_tokens_and_cost_are_charged_by_stage(opened):
-    reply = Reply("yes", prompt_tokens=1000, completion_tokens=500)
+    reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)
     with question(opened, lambda _: reply) as (_, trace, asked):
         assert [each.text for each in asked.complete([ask("a"), ask("b"), ask("c")])] == ["yes"] * 3
         asked.complete([ask(stage="tournament")])
@@ -490,7 +490,7 @@ def test_nothing_asked_is_nothing_charged(opened):
 )
 def test_a_budget_that_is_spent(opened, budget, before, said):
     """`before`: batches that go through; the next one, of two, is not sent."""
-    reply = Reply("yes", prompt_tokens=1000, completion_tokens=500)  # 0.0012 USD
+    reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)  # 0.0012 USD
     with question(opened, lambda _: reply, budget) as (server, trace, asked):
         for size in before:
             assert len(asked.complete([ask(str(number)) for number in range(size)])) == size
@@ -512,13 +512,13 @@ def test_a_hanging_server_does_not_take_more_time_than_there_is(opened):
 
 
 def test_an_error_reaches_whoever_waits(opened):
-    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, _trace, asked):
         with pytest.raises(ModelUnavailable, match=PRICED):
             asked.complete([ask()])
 
 
 def test_with_time_left_replies_come_as_they_are(opened):
-    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, _trace, asked):
         texts = [str(number) for number in range(12)]
         assert [each.text for each in asked.complete([ask(text) for text in texts])] == texts
 
@@ -527,7 +527,7 @@ def test_failures_are_counted_and_told(opened):
     replies = {
         "a": faults.refusal("I will not"),
         "b": faults.empty(),
-        "c": Reply("half", finish_reason="length"),
+        "c": ModelReply("half", finish_reason="length"),
         "d": faults.failing(400, "Too odd."),
         "e": "yes",
     }
@@ -542,7 +542,7 @@ def test_failures_are_counted_and_told(opened):
 
 
 def test_what_a_model_thought_is_in_the_trace(opened):
-    with question(opened, [Reply("yes", reasoning="Hm. " * 2000)]) as (_, trace, asked):
+    with question(opened, [ModelReply("yes", reasoning="Hm. " * 2000)]) as (_, trace, asked):
         asked.complete([ask()])
         (event,) = [event for event in trace.events() if event.kind == "reasoning"]
         assert event.detail["stage"] == "decide" and event.detail["text"].startswith("Hm. Hm.")
@@ -571,7 +571,8 @@ def test_questions_in_threads_are_charged_for_their_own(opened):
 def test_notes_are_said_once(opened):
     with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
         models = opened({"llm.model": f"{server.url}#m", "llm.seed": 1})
-        assert isinstance(asked := models.for_question(Trace()), QuestionModels)
+        asked = models.for_question(Trace())
+        assert isinstance(asked, QuestionModels)
         asked.complete([ask(), ask("b")])
         asked.complete([ask(stage="filter")])
         (note,) = models.notes

@@ -26,7 +26,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def capped(prepared_folder, tmp_path_factory):  # noqa: F811
+def capped(prepared_folder, tmp_path_factory):
     """The address of a server with the demo graph and a row cap."""
     folder = tmp_path_factory.mktemp("capped") / "server"
     with running_server(copied(prepared_folder, folder), row_cap=CAP) as server:

@@ -23,7 +23,7 @@ ANSWERED = GoldQuestion(
 
 
 @pytest.fixture(scope="module")
-def endpoint(virtuoso_server) -> str:  # noqa: F811
+def endpoint(virtuoso_server) -> str:
     """The address of a server whose graph is the demo's; beside it the entities have triples in another graph."""
     demo = Path(kgqa.demo.__file__).with_name("graph.nt")
     file = virtuoso_server.import_folder / "peers.nt"

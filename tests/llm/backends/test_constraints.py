@@ -17,7 +17,7 @@ from kgqa.llm.backends.constraints import (
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt, Sampling
 from kgqa.testing import faults
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 
 CHOICES = ("red", "blue")
@@ -95,17 +95,19 @@ def test_a_choice_with_blanks_around_it():
 def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
     constraints = ConstraintSupport()
     assert constraints.mode == "structured_outputs"
-    assert not constraints.give_up("json_schema")
+    assert not constraints.fall_back("json_schema")
     won: list[bool] = []
-    threads = [threading.Thread(target=lambda: won.append(constraints.give_up("structured_outputs"))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: won.append(constraints.fall_back("structured_outputs"))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(won) == [False] * 7 + [True]
     assert constraints.mode == "json_schema"
-    assert constraints.give_up("json_schema") and constraints.mode == "free"
-    assert not constraints.give_up("free") and constraints.mode == "free"
+    assert constraints.fall_back("json_schema") and constraints.mode == "free"
+    assert not constraints.fall_back("free") and constraints.mode == "free"
     assert ConstraintSupport("json_schema").mode == "json_schema"
 
 
@@ -206,7 +208,13 @@ def test_prompts_without_choices_are_left_alone(chat):
 
 @pytest.mark.parametrize(
     "reply",
-    [faults.refusal(), faults.empty(), Reply("re", finish_reason="length"), faults.server_error(), faults.dropped()],
+    [
+        faults.refusal(),
+        faults.empty(),
+        ModelReply("re", finish_reason="length"),
+        faults.server_error(),
+        faults.dropped(),
+    ],
     ids=["refusal", "empty", "length", "500", "dropped"],
 )
 def test_failures_show_nothing_of_the_constraint(chat, reply):
@@ -219,7 +227,7 @@ def test_failures_show_nothing_of_the_constraint(chat, reply):
 
 
 def test_thoughts_before_a_choice(chat):
-    with ScriptedServer([faults.thinks("blue"), Reply("blue", reasoning="hm")]) as server:
+    with ScriptedServer([faults.thinks("blue"), ModelReply("blue", reasoning="hm")]) as server:
         for _ in range(2):
             completion = chat(server).complete([ask()])[0]
             assert (completion.text, completion.constrained, bool(completion.reasoning)) == ("blue", True, True)
