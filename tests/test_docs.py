@@ -84,7 +84,7 @@ def test_paths_in_the_docs_exist():
             r"`((?:kgqa|tests|scripts|benchmarks|prompts|queries|virtuoso|docs)/[\w./*-]*)`", file.read_text()
         ):
             found += 1
-            if not any(ROOT.glob(path.rstrip("/"))):
+            if not any(ROOT.glob(re.sub("NAME|METHOD", "*", path.rstrip("/")))):
                 missing.append(f"{file.name}: {path}")
     assert missing == [] and found > 60
 

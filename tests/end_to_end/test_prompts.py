@@ -74,7 +74,7 @@ def test_a_prompt_that_there_is_not(kgqa, name):
 
 def test_a_folder_that_there_is_not(kgqa):
     done = kgqa("prompts", "list", "--prompts", "nowhere")
-    assert done.returncode == 2 and "There is no folder of prompts nowhere" in done.err
+    assert done.returncode == 2 and "There is no folder nowhere" in done.err
 
 
 def test_what_a_foreign_folder_says_is_only_shown(kgqa, tmp_path):

@@ -1,5 +1,4 @@
-"""Hostile names, ids and labels through every public call, on both stores: the graph stays as it is, and no query but
-ours is run."""
+"""Hostile names, ids and labels through every public call, on both stores: no other query is run, nothing is changed."""
 
 from __future__ import annotations
 
