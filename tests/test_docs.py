@@ -44,6 +44,12 @@ def test_the_example_of_the_scripted_server_runs(tmp_path):
     assert run_code(code, tmp_path).split("\n")[0] == "Bong Joon-ho model 1"
 
 
+@pytest.mark.parametrize(("page", "output"), [("evaluation.md", "True 3\n"), ("fictional.md", "")])
+def test_the_examples_of_the_evaluation_run(page, output, tmp_path):
+    (code,) = blocks((ROOT / "docs" / page).read_text(encoding="utf-8"), "python")
+    assert run_code(code, tmp_path).startswith(output)
+
+
 def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
     """The method of docs/new-method.md, in a package with an entry point, answers on the command line."""
     text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")
