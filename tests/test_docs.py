@@ -44,6 +44,12 @@ def test_the_example_of_the_scripted_server_runs(tmp_path):
     assert run_code(code, tmp_path).split("\n")[0] == "Bong Joon-ho model 1"
 
 
+def test_the_example_of_a_run_runs(tmp_path):
+    (code,) = blocks((ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8"), "python")
+    output = run_code(code, tmp_path)
+    assert "10 of 10\n" in output and "Hit@1 " in output and (tmp_path / "runs/demo/metrics.json").exists()
+
+
 def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
     """The method of docs/new-method.md, in a package with an entry point, answers on the command line."""
     text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
 
+pytestmark = pytest.mark.slow
 ASKED = ("eval", "run", "--dataset", "demo", "--sample", "30", "--embeddings", "off")
 QUICK = """
 import sys
