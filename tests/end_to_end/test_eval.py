@@ -33,6 +33,12 @@ DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
 NUMBER = re.compile(r"\(number (\d+)\)")
 
 
+@pytest.fixture(autouse=True)
+def _no_embeddings(monkeypatch):
+    """Do not wait for an embedding model, which no test here is about."""
+    monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
+
+
 @pytest.fixture
 def questions(tmp_path):
     """Write questions of the demo graph, each with a number in its text, so that prompts tell them apart."""
