@@ -1,10 +1,10 @@
-"""How often `kgqa ask` is right on a question file, by data set and hop with 95% intervals, and where it is wrong.
+"""Accuracy of `kgqa ask` on a question file, by data set and hops with 95% intervals, and the causes of losses.
 
     accuracy.py --kg FILE... --questions FILE [--method ...] [--losses] [--json]
     accuracy.py --table | --ablation [--set NAME ...] [--column NAME ...]
 
-Hit@1 is the share of an answer's entities that are right (they tie), no answer scores 0. An option that is not given
-is what kgqa does by default. Graphs are loaded once, into --work, under a name made of their files' contents.
+Hit@1 is the share of right entities in an answer (they tie); no answer scores 0. Options that are not given have the
+defaults of kgqa. Graphs are loaded once, into --work, under a name made from the contents of their files.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ KEYS = {
     "combine": "explore.combine",
     "mediator_hop": "explore.mediator_hop",
 }
-"""Options that are settings, by the setting they are."""
+"""Settings that have an option here, with the name of the option."""
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
-    """Settings with the options that were given; `chooser` is `offline`, `random`, `trained:FILE` or `oracle:P`.
+    """Return the settings given by the options; `chooser` is `offline`, `random`, `trained:FILE` or `oracle:P`.
 
     Raises:
-        SettingsError: there is no such setting, or it may not be that.
+        SettingsError: unknown setting or invalid value.
     """
     given = {KEYS[name]: value for name, value in options.items() if name in KEYS and value is not None}
     chooser, _, ranker = (options.get("chooser") or "").partition(":")
@@ -86,7 +86,7 @@ def _as(kind: type, text: str) -> Any:
 
 
 def loaded(files: Sequence[Path], work: Path) -> Path:
-    """The graph folder of these files, loaded if it is not there yet."""
+    """Return the graph folder of these files, loaded if it does not exist yet."""
     hashes = sorted(file_job(file).sha256 for file in files)
     folder = GraphFolder(work / "graphs" / hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16])
     if not folder.exists():
@@ -99,7 +99,7 @@ def loaded(files: Sequence[Path], work: Path) -> Path:
 def measure(
     graph: Path, questions: Sequence[GoldQuestion], options: dict[str, Any], settings: Settings
 ) -> list[Outcome]:
-    """Ask all questions of one graph, a line a question on stderr if wanted."""
+    """Ask all questions of one graph; optionally print a line per question to stderr."""
     outcomes = []
     with closing(open_resources(graph, settings=settings)) as resources:
         oracle = options.get("oracle")
@@ -116,17 +116,17 @@ def measure(
 
 
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
-    """The questions of a file that the graph can answer, of the half and as many as wanted."""
+    """Return the questions of a file that the graph can answer, restricted to a half and a number."""
     questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
         support = ", ".join(options["support"])
-        sys.exit(f"{file} has no question whose gold answers the graph is known to give (support: {support}).")
+        sys.exit(f"{file} contains no question with answers in the graph (support: {support}).")
     return found
 
 
 def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The means over all, and by data set and hop."""
+    """Return the means over all questions and by data set and hops."""
     groups = by_group(outcomes, dataset_and_hop)
     return {**summarise(outcomes).as_json(), "by": {name: summarise(part).as_json() for name, part in groups.items()}}
 
@@ -137,7 +137,7 @@ def percent(summary: Summary, metric: str) -> str:
 
 
 def print_report(outcomes: Sequence[Outcome]) -> None:
-    """One line a data set and hop, one for all; then statuses and losses."""
+    """Print one line per data set and hops, one for all, then statuses and losses."""
     groups = by_group(outcomes, dataset_and_hop)
     rows = []
     for name, part in [*groups.items(), ("all", list(outcomes))]:
@@ -159,9 +159,7 @@ def _losses(outcomes: Sequence[Outcome], loss: str) -> int:
 
 
 def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
-    """Every wanted set with the options of every wanted column. A column that kgqa has no settings for is left out,
-    which is said once.
-    """
+    """Run every set with the options of every column; a column with invalid settings is skipped with a message."""
     columns: dict[str, dict[str, Any]] = {}
     given = {name: value for name, value in options.items() if value is not None}
     for name in options["column"] or (ABLATION if options["ablation"] else TABLE):
@@ -189,7 +187,7 @@ def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
 
 
 def print_lines(lines: Sequence[dict[str, Any]]) -> None:
-    """Sets downwards; for every column Hit@1, EM and what could be reproduced."""
+    """Print a row per set and, for every column, Hit@1, EM and the share of reproduced answers."""
     columns = list(dict.fromkeys(column for line in lines for column in line["columns"]))
     head = ["set", "n"]
     for column in columns:
@@ -208,10 +206,10 @@ def print_lines(lines: Sequence[dict[str, Any]]) -> None:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--kg", nargs="+", type=Path, metavar="FILE", help="RDF files of the graph")
-    made.add_argument("--graph", type=Path, metavar="FOLDER", help="a graph folder that is loaded already, not --kg")
+    made.add_argument("--graph", type=Path, metavar="FOLDER", help="an existing graph folder, instead of --kg")
     made.add_argument("--questions", metavar="FILE|NAME", help="a file, or a data set of an installed package")
     made.add_argument("--table", action="store_true", help="several columns over several sets of the data folder")
-    made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; again for more [all]")
+    made.add_argument("--set", action="append", choices=SETS, help="with --table: a set; repeat for several [all]")
     made.add_argument("--column", action="append", choices=COLUMNS, help="with --table: a column [of the table]")
     made.add_argument("--ablation", action="store_true", help="as --table, each column without one rule")
     made.add_argument("--method", help="top-1, top-2, top, tog, io or cot")
@@ -223,14 +221,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--depth", type=int)
     made.add_argument("--walks")
     made.add_argument("--mediator-hop", choices=("edge", "free"))
-    made.add_argument("--settings", action="append", metavar="KEY=VALUE", help="any other setting, again for more")
+    made.add_argument("--settings", action="append", metavar="KEY=VALUE", help="any other setting; repeat for several")
     made.add_argument("--topics", choices=("gold", "linked"), default="gold")
-    made.add_argument("--support", nargs="+", default=list(ANSWERABLE), help="what `support` or `path_check` may say")
+    made.add_argument(
+        "--support", nargs="+", default=list(ANSWERABLE), help="accepted values of `support` or `path_check`"
+    )
     made.add_argument("--half", choices=("first", "second", "all"), default="all", help="even or odd lines of the file")
-    made.add_argument("--limit", type=int, metavar="N", help="at most so many questions, spread over the file")
-    made.add_argument("--losses", action="store_true", help="say where right answers were lost")
+    made.add_argument("--limit", type=int, metavar="N", help="maximum number of questions, spread over the file")
+    made.add_argument("--losses", action="store_true", help="print where right answers were lost")
     made.add_argument("--work", type=Path, metavar="DIR", help="where graphs are loaded [the user's cache]")
-    made.add_argument("--verbose", action="store_true", help="a line a question on stderr")
+    made.add_argument("--verbose", action="store_true", help="print a line per question to stderr")
     made.add_argument("--json", action="store_true")
     return made
 
@@ -250,7 +250,7 @@ def main() -> None:
 
 @contextmanager
 def oracle_of(options: dict[str, Any]) -> Iterator[RunningOracle | None]:
-    """The server of an oracle, if one is to choose."""
+    """Start the server of an oracle if the chooser is one."""
     chooser, _, chance = (options["chooser"] or "").partition(":")
     if chooser != "oracle":
         yield None

@@ -1,4 +1,4 @@
-"""The question sets and columns of accuracy.py's table: names of files under KGQA_DATA, and options."""
+"""Question sets (files in KGQA_DATA) and columns (options) of the table of accuracy.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from common import data_file
 
-# without kg_gold_dev, which was built from the gold queries: no question that needs it is counted
+# Without kg_gold_dev, which was built from the gold queries; questions that need it are not counted.
 FREEBASE = tuple(
     f"freebase/{name}.nt.gz"
     for name in [
@@ -31,8 +31,9 @@ METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A graph's files, a question file, and options of accuracy.py that belong to the data: what a walk may return
-    to, and the depth, which is the same for all sets of a family, so that it does not give away the hops.
+    """The files of a graph, a question file, and options of accuracy.py for them.
+
+    The depth is the same for all sets of a family, so it does not reveal the number of hops.
     """
 
     kg: tuple[str, ...]
@@ -90,6 +91,6 @@ ABLATION: dict[str, dict[str, Any]] = {
     "sbert only": {"prefilter": "sbert"},
     "beam 3": _without(explore__beam=3),
 }
-"""What kgqa does by default, and the same without one rule."""
+"""The defaults of kgqa, and the defaults without one rule."""
 COLUMNS = TABLE | ABLATION
-"""What each column sets; `--chooser trained:FILE` and the like go for all columns that do not say otherwise."""
+"""The settings of each column; options such as `--chooser trained:FILE` apply to columns that do not set them."""

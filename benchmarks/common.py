@@ -1,4 +1,4 @@
-"""What the benchmarks share: where the data is, medians and percentiles, tables, and the JSON they print."""
+"""Shared by the benchmarks: location of data, percentiles, tables and JSON output."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def data_file(*parts: str) -> Path:
-    """A file of the benchmark data, under $KGQA_DATA or ../shared/data; ends the program when it is not there."""
+    """Return a file in $KGQA_DATA or ../shared/data; exit if it does not exist."""
     root = Path(os.environ.get("KGQA_DATA") or CHECKOUT.parent / "shared" / "data")
     path = root.joinpath(*parts)
     if not path.is_file():
-        sys.exit(f"There is no {path}. Set KGQA_DATA to the folder with the benchmark data ({parts[0]}/ is in it).")
+        sys.exit(
+            f"{path} does not exist. Set KGQA_DATA to the folder with the benchmark data, which contains {parts[0]}/."
+        )
     return path
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` (0 to 1) of the values do not exceed; nan of nothing."""
+    """Return the smallest value that at least `share` (0 to 1) of the values do not exceed; nan if there are none."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else math.nan
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """Describe this machine."""
     import pyoxigraph
 
     return {
@@ -42,7 +44,7 @@ def machine() -> dict[str, Any]:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Columns wide enough for what is in them: text to the left, numbers to the right with 2 decimals."""
+    """Print an aligned table: text on the left, numbers on the right with 2 decimals."""
 
     def text(cell: Any) -> str:
         if isinstance(cell, float):
@@ -53,11 +55,11 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
     left = [all(isinstance(row[column], str) for row in rows) for column in range(len(head))]
     for line in cells:
-        print("  ".join(c.ljust(w) if l else c.rjust(w) for c, w, l in zip(line, widths, left)).rstrip())
+        print("  ".join(c.ljust(w) if text else c.rjust(w) for c, w, text in zip(line, widths, left)).rstrip())
 
 
 def print_json(data: Any) -> None:
-    """JSON with null where a number is not there: NaN is no JSON."""
+    """Print JSON, with null for NaN."""
 
     def clean(value: Any) -> Any:
         if isinstance(value, dict):

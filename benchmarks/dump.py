@@ -1,20 +1,20 @@
-"""How fast kgqa cleans a dump of Freebase, beside what merely unpacking it takes.
+"""Speed of cleaning a Freebase dump, compared with decompressing it.
 
-Measured, in seconds of wall time, on a made-up dump of 5 million lines (dump_sample.py), 2% of them broken in every way
-the real dump is known for, on two cores:
+Measured in seconds of wall time, on a synthetic dump of 5 million lines (dump_sample.py) with 2% malformed lines, on two
+cores:
 
 - zcat: `zcat dump > /dev/null`.
-- kgqa: `kgqa freebase clean dump --out FOLDER`: read, unpack, judge every line, count, write chunk files. Starting its
-  processes counts, the interpreter of the caller does not.
+- kgqa: `kgqa freebase clean dump --out FOLDER`: reads, decompresses, checks every line, counts, writes chunk files. The
+  start of its processes is included, that of the calling interpreter is not.
 
-Rounds alternate, so that a slow spell of the machine meets both, and the one that goes first changes from round to
-round. One unmeasured round warms the disk. The claim: kgqa has at least 0.3 times the throughput of zcat, by the medians.
-The same dump with 20% broken lines, of 1 million, tells what broken lines cost; nothing is claimed of it. What is written
-is counted: lines kept and dropped add up to the lines of the dump.
+Rounds alternate, so that background load affects both, and the order changes from round to round. One unmeasured round
+warms the disk. Bound: by the medians kgqa has at least 0.3 times the throughput of zcat. A dump of 1 million lines with
+20% malformed lines shows the cost of these lines; it has no bound. Lines kept and dropped must add up to the lines of the
+dump.
 
     python benchmarks/dump.py [--rounds 5] [--lines 5000000] [--work FOLDER] [--json]
 
-Exit status 1 when the claim does not hold.
+Exits with 1 if the bound is missed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIDES = ("zcat", "kgqa")
 
 
 def unpack(dump: Path) -> dict[str, float]:
-    """Seconds of zcat."""
+    """Return the seconds of zcat."""
     started = time.perf_counter()
     with open(os.devnull, "wb") as nowhere:
         subprocess.run(["zcat", dump], stdout=nowhere, check=True)
@@ -49,7 +49,7 @@ def unpack(dump: Path) -> dict[str, float]:
 
 
 def clean(dump: Path, work: Path) -> dict[str, float]:
-    """Seconds of cleaning, and its counts."""
+    """Return the seconds of cleaning, and its counts."""
     from kgqa.virtuoso.freebase.cleaning import clean_dump
     from kgqa.virtuoso.freebase.journal import LoadOptions
 
@@ -75,7 +75,7 @@ def clean(dump: Path, work: Path) -> dict[str, float]:
 
 
 def sample(work: Path, lines: int, broken: float) -> Path:
-    """The made-up dump; made once and kept under `work`."""
+    """Return the synthetic dump, which is written once to `work`."""
     dump = work / f"dump-{lines}-{broken:g}.gz"
     if not dump.is_file():
         print(f"making {dump} ...", file=sys.stderr)
@@ -84,21 +84,21 @@ def sample(work: Path, lines: int, broken: float) -> Path:
 
 
 def measure(dump: Path, work: Path, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """All runs of both sides, in the order they were made."""
+    """Return all runs of both sides, in order."""
     runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):
             run = unpack(dump) if side == "zcat" else clean(dump, work)
-            if number:  # the first round only warms the disk
+            if number:  # The first round only warms the disk.
                 runs[side].append(run)
     return runs
 
 
 def summary(runs: dict[str, list[dict[str, float]]], unpacked: int) -> dict[str, Any]:
-    """Medians, the ratio that is claimed, and whether it holds.
+    """Return the medians, their ratio, and whether it is within the bound.
 
     Args:
-        unpacked: bytes of the dump when unpacked.
+        unpacked: size of the decompressed dump in bytes.
     """
     seconds = {side: median(run["seconds"] for run in runs[side]) for side in SIDES}
     paired = [theirs["seconds"] / ours["seconds"] for theirs, ours in zip(runs["zcat"], runs["kgqa"])]
@@ -154,8 +154,8 @@ def main() -> None:
     if options.rounds < 1 or options.lines < 1:
         parser.error("--rounds and --lines must be at least 1")
     if not shutil.which("zcat"):
-        sys.exit("There is no zcat to compare with. Install gzip.")
-    # both sides on the same two cores, whatever the machine has
+        sys.exit("zcat is not installed. Install gzip.")
+    # Both sides use the same two cores.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
 
     with tempfile.TemporaryDirectory(prefix="kgqa-bench-") as scratch:

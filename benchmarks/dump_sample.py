@@ -1,9 +1,9 @@
-"""A made-up dump of Freebase's shape: `<s>\\t<p>\\t<o>\\t.` in several gzip members, with lines broken in every way known.
+r"""Writes a synthetic Freebase dump: lines `<s>\t<p>\t<o>\t.` in several gzip members, with malformed lines of every kind.
 
-What is known of the real dump, and copied in kind: lines sorted by subject; types and names twice (`type.object.*` and
-their RDF Schema copies); the inverse of every type; keys, web pages and bookkeeping, which are more than half of it;
-names in many languages; numbers without quotes; times of day as `dateTime`; about 130 bytes a line and a thirteenth of
-that as gzip. One seed gives one dump.
+It resembles the real dump: lines sorted by subject; types and names twice (`type.object.*` and their RDF Schema copies); the
+inverse of every type; keys, web pages and editorial data, which are more than half of it; names in many languages; numbers
+without quotes; times of day as `dateTime`; about 130 bytes per line, compressed to a thirteenth. The seed determines the
+dump.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ BREAKAGE: dict[str, tuple[str, bytes]] = {
     "overlong UTF-8": ("not UTF-8", _with_object('"a')[:-2] + b'\xc0\xaf"\t.'),
     "a very long line": ("longer than 1 MiB", _with_object('"' + "a" * (1 << 20) + '"')),
 }
-"""Ways a line is broken: what it is counted as, and the line without its end."""
+"""Malformed lines: the reason they are counted under, and the line without its end."""
 
 REPAIRED: dict[str, bytes] = {
     "a decimal without quotes": _with_object("4.5"),
@@ -101,7 +101,7 @@ REPAIRED: dict[str, bytes] = {
     "a time of day": _typed("T12:30", "dateTime"),
     "a language in capitals": _with_object('"Big Apple"@EN'),
 }
-"""Lines that are not as they should be, but say plainly what is meant."""
+"""Malformed lines with a clear meaning, which are repaired."""
 
 UNUSUAL: dict[str, bytes] = {
     "blanks": f'{_S} {_P} "blanks" .'.encode(),
@@ -113,13 +113,13 @@ UNUSUAL: dict[str, bytes] = {
     "an encoded key": f"<{NS}m.0$0028x$0029>\t{_P}\t{_S}\t.".encode(),
     "an IRI of other letters": _with_object("<http://example.com/東京>"),
 }
-"""Lines that are rare and right."""
+"""Rare but correct lines."""
 
-_EXPENSIVE = ("a very long line",)
+_EXPENSIVE = "a very long line"
 
 
 def _mid(number: int) -> str:
-    digits, number = "", number * 2_654_435_761 % 2**35  # ids of neighbours are not alike
+    digits, number = "", number * 2_654_435_761 % 2**35  # Ids of neighbours differ.
     while number:
         digits = _DIGITS[number & 31] + digits
         number >>= 5
@@ -131,7 +131,7 @@ def _name(chance: random.Random) -> str:
 
 
 def _topic(chance: random.Random, number: int, most: int, instances: dict[str, list[int]]) -> Iterator[str]:
-    """The lines of one topic, 40 to 60, without ` .`; `most` topics there will be. Notes in `instances` of what it is."""
+    """Yield the 40 to 60 lines of one topic without ` .`, and record its types in `instances`; there are at most `most` topics."""
     own = f"<{NS}{_mid(number)}>\t"
 
     def other() -> str:
@@ -144,8 +144,7 @@ def _topic(chance: random.Random, number: int, most: int, instances: dict[str, l
         instances.setdefault(kind, []).append(number)
     name = f"{_name(chance)} {_name(chance)}"
     names = [(name, "en")]
-    for language in chance.sample(_LANGUAGES, 2):
-        names.append((_FOREIGN.get(language, "") + name, language))
+    names += [(_FOREIGN.get(language, "") + name, language) for language in chance.sample(_LANGUAGES, 2)]
     for text, language in names:
         yield f'{own}<{NS}type.object.name>\t"{text}"@{language}'
         yield f'{own}<{RDFS_LABEL}>\t"{text}"@{language}'
@@ -179,7 +178,7 @@ def _topic(chance: random.Random, number: int, most: int, instances: dict[str, l
 
 
 def _instances(instances: dict[str, list[int]]) -> list[str]:
-    """Types the other way round: the lines of each type stand together, as those of every subject."""
+    """Yield the inverse types, sorted by type like all subjects."""
     return [
         f"<{NS}{kind}>\t<{NS}type.type.instance>\t<{NS}{_mid(number)}>"
         for kind, numbers in sorted(instances.items())
@@ -188,18 +187,18 @@ def _instances(instances: dict[str, list[int]]) -> list[str]:
 
 
 def dump_lines(lines: int, *, seed: int = 7, broken: float = 0.02) -> Iterator[bytes]:
-    """Lines of a dump, each ended with a newline.
+    """Yield the lines of a dump, with newlines.
 
     Args:
         lines: how many.
-        broken: share of lines (0 to 1) that are of BREAKAGE; half as many again are of REPAIRED and UNUSUAL.
+        broken: share of lines (0 to 1) from BREAKAGE; half as many come from REPAIRED and UNUSUAL.
     """
     chance = random.Random(seed)
     number, written = 32**3, 0
-    kinds = [line for name, (_, line) in BREAKAGE.items() if name not in _EXPENSIVE]
+    kinds = [line for name, (_, line) in BREAKAGE.items() if name != _EXPENSIVE]
     odd = [*REPAIRED.values(), *UNUSUAL.values()]
-    # enough of them in a small dump, few enough in a large one not to be most of its bytes
-    expensive = {lines // 2: BREAKAGE[name][1] for name in _EXPENSIVE} if broken else {}
+    # One per dump: a large share would be most of its bytes.
+    expensive = {lines // 2: BREAKAGE[_EXPENSIVE][1]} if broken else {}
     instances: dict[str, list[int]] = {}
     while True:
         topic = list(_topic(chance, number, lines // 45, instances))
@@ -223,7 +222,7 @@ def dump_lines(lines: int, *, seed: int = 7, broken: float = 0.02) -> Iterator[b
 
 
 def write_dump(path: Path, lines: int, *, seed: int = 7, broken: float = 0.02) -> None:
-    """Write a dump as gzip, a member every LINES_PER_MEMBER lines; the file appears when it is whole."""
+    """Write a dump as gzip with a member per LINES_PER_MEMBER lines; the file appears when it is complete."""
     part = path.with_name(path.name + ".part")
     source = dump_lines(lines, seed=seed, broken=broken)
     with part.open("wb") as raw:

@@ -1,17 +1,17 @@
-"""What kept connections are worth, and what the endpoint store costs beside a bare request.
+"""Gain of kept connections, and cost of the endpoint store compared with plain requests.
 
-Three ways of asking a Virtuoso the same small queries take turns in one run:
+Three clients send the same small queries to a Virtuoso server, alternating in one run:
 
-    kgqa           EndpointStore.select: SPARQLWrapper words the request, a pool keeps the connections, terms are typed
-    SPARQLWrapper  as it comes: a connection a request, JSON as Python objects
-    urllib3        a kept connection, JSON as Python objects, nothing judged
+    kgqa           EndpointStore.select: requests by SPARQLWrapper, pooled connections, typed terms
+    SPARQLWrapper  unmodified: a connection per request, JSON as Python objects
+    urllib3        a kept connection, JSON as Python objects, without checks
 
-directly on the loopback, and through TLS with 50 ms of latency each way. Results kept on disk are switched off.
+both on the loopback interface and through TLS with 50 ms of latency each way. The result cache is off.
 
-Bounds: through TLS the p50 of kgqa at most 0.6 of SPARQLWrapper's; on the loopback at most 0.15 ms over that of urllib3.
-Exit status 1 when one is missed.
+Bounds: through TLS the p50 of kgqa is at most 0.6 of SPARQLWrapper's; on the loopback it is at most 0.15 ms above that of
+urllib3. Exits with 1 if one is missed.
 
-    python benchmarks/endpoint.py                      # a server of its own, with the demo graph
+    python benchmarks/endpoint.py                      # starts a server with the demo graph
     python benchmarks/endpoint.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
 """
 
@@ -49,7 +49,7 @@ WAYS = ("kgqa", "SPARQLWrapper", "urllib3")
 
 @contextlib.contextmanager
 def own_server() -> Iterator[str]:
-    """The address of a Virtuoso with the demo graph, ended afterwards."""
+    """Start a Virtuoso server with the demo graph, yield its address, and stop it."""
     with tempfile.TemporaryDirectory(prefix="kgqa-benchmark-") as folder:
         server = Server.at(Path(folder) / "server")
         server.start(http_port=free_port(), sql_port=free_port(), memory_share=0.05)
@@ -63,13 +63,13 @@ def own_server() -> Iterator[str]:
 
 
 def small_queries(graph: str) -> list[str]:
-    """Counts of single relations: one row each."""
+    """Return queries that count one relation each: one row."""
     predicates = dict.fromkeys(p for name in ("freebase", "wikidata", "rdfs") for p in bundled_schema(name).detect)
     return [render("count_predicate", view=(Entity(graph),), predicate=Entity(p)) for p in predicates]
 
 
 def asking(url: str, graph: str, opened: contextlib.ExitStack) -> dict[str, Callable[[str], Any]]:
-    """The three ways, each ready to be asked."""
+    """Return the three clients."""
     import urllib3
     from SPARQLWrapper import JSON, SPARQLWrapper
 
@@ -90,12 +90,12 @@ def asking(url: str, graph: str, opened: contextlib.ExitStack) -> dict[str, Call
 
 
 def measure(ways: dict[str, Callable[[str], Any]], queries: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each query, in turns whose order changes; what a first request does once is left out."""
+    """Return the milliseconds of each query, in changing order, without one-time work of a first request."""
     for ask in ways.values():
         ask(queries[0])
     times: dict[str, list[float]] = {name: [] for name in ways}
     names = list(ways)
-    for turn in range(rounds):
+    for _ in range(rounds):
         names = names[1:] + names[:1]
         for query in queries:
             for name in names:
@@ -107,10 +107,10 @@ def measure(ways: dict[str, Callable[[str], Any]], queries: Sequence[str], round
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graph", help="address of a Virtuoso; none: one is started")
-    parser.add_argument("--graph-iri", default=DEMO_IRI, help="the graph that is asked")
-    parser.add_argument("--rounds", type=int, default=60, help="times each query is asked on the loopback [60]")
-    parser.add_argument("--far-rounds", type=int, default=3, help="times each query is asked through TLS [3]")
+    parser.add_argument("--graph", help="address of a Virtuoso server [starts one]")
+    parser.add_argument("--graph-iri", default=DEMO_IRI, help="its named graph")
+    parser.add_argument("--rounds", type=int, default=60, help="repetitions on the loopback [60]")
+    parser.add_argument("--far-rounds", type=int, default=3, help="repetitions through TLS [3]")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
 

@@ -1,12 +1,12 @@
-"""What a batch costs beside the calls it makes: questions a second of `kgqa eval`'s runner, against a bare loop that
-sends the same prompts and the same SPARQL queries from as many threads and does nothing else.
+"""Cost of a batch beside its calls: questions per second of the runner of `kgqa eval`, compared with a bare loop.
 
-The model is a scripted server in a process of its own that takes 50 ms for a reply. The questions are the 1,574
-CWQ questions of the data folder on the 1.32 M-triple slice, repeated under new ids, gold topics. Limits: at least 60% of the throughput of the bare loop; at
-most 15 ms of CPU a question more than it; memory flat (RSS after 500 questions and at the end).
+The bare loop sends the same prompts and SPARQL queries from as many threads and does nothing else. The model is a scripted
+server in a separate process that takes 50 ms per reply. The questions are the 1,574 CWQ questions of the data folder on
+the slice with 1.32 M triples, repeated under new ids, with gold topics.
 
-The calls are recorded in a first pass of each distinct question, whose results no cache may keep; so both ways find the
-caches as warm.
+Bounds: at least 60% of the throughput of the bare loop; at most 15 ms more CPU per question; constant memory (RSS after 500
+questions and at the end). The calls are recorded in a first pass of each distinct question without a result cache, so both
+find the caches equally warm.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ GROWTH_LIMIT = 1.1
 
 
 def serve(pipe: Any) -> None:
-    """A model that says B to everything, 50 ms late."""
+    """A model that replies B to every prompt after 50 ms."""
     from kgqa.testing.server import ScriptedServer
 
     with ScriptedServer(lambda messages: "B", constrains="structured_outputs", latency=LATENCY) as server:
@@ -70,7 +70,7 @@ def model():
 
 
 class Recorder:
-    """Notes what a thread asks of the store and of the model, in order: ("query", text) or ("calls", prompts)."""
+    """Records what a thread requests, in order: ("query", text) or ("calls", prompts)."""
 
     def __init__(self, resources: Resources) -> None:
         self._local = threading.local()
@@ -97,7 +97,7 @@ class Recorder:
 
 
 def bare_loop(calls: Sequence[list[tuple[str, Any]]], url: str, store: Any, concurrency: int) -> tuple[float, float]:
-    """Wall seconds and CPU seconds of sending all of it with the openai library and the store itself."""
+    """Return wall and CPU seconds of sending all of it with the openai library and the store."""
     from openai import OpenAI
 
     client = OpenAI(base_url=url, api_key="none", max_retries=0)
@@ -139,13 +139,13 @@ def bare_loop(calls: Sequence[list[tuple[str, Any]]], url: str, store: Any, conc
 
 
 def resident() -> float:
-    """MB of this process that are in memory."""
+    """Return the resident memory of this process in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
 def cwq_questions(count: int) -> list[GoldQuestion]:
-    """The CWQ questions of the data folder, again and again under new ids."""
+    """Yield the CWQ questions of the data folder repeatedly, under new ids."""
     some = read_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
     return [replace(some[n % len(some)], id=f"{some[n % len(some)].id}-{n}", number=n) for n in range(count)]
 

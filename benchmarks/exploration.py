@@ -1,33 +1,29 @@
-"""What kgqa adds to the time of the engine when it explores: next steps and ends, beside the bare engine.
+"""Time that kgqa adds to the engine during exploration: next steps and ends, compared with the bare engine.
 
-On the 1.32 M-triple Freebase slice, for ordinary topics (degree 15 to 60) and hubs (2,000 and more), along paths
-walked at random with a fixed seed. `next_steps` at hop h looks on from a path of h - 1 steps; `ends` at hop h reads
-off one of h steps. One run measures each call three ways:
+On the Freebase slice with 1.32 M triples, for ordinary topics (degree 15 to 60) and hubs (2,000 and more), along random
+paths with a fixed seed. `next_steps` at hop h extends a path of h - 1 steps; `ends` at hop h reads a path of h steps. Each
+call is measured three ways:
 
-- kgqa: `KnowledgeGraph.next_steps(path)` or `.ends(path)`: query rendered, sent to a worker process, run there, its
-  answer sent back, decoded, folded into steps.
-- store: only `graph.store.select(text)` of the texts that call sends, so `kgqa` less `store` is what happens before
-  and after.
-- bare: pyoxigraph in this process, read-only on the same files, running the same texts, each row made into a tuple of
-  the same `Entity` and `Literal`. It can neither time out nor be stopped: what the worker process is there for.
-  `--bare-by tsv` has it write TSV instead, read by kgqa's decoder: a little faster from some hundred rows on, and
-  `--bare-by json` JSON, decoded to plain objects: the least that anybody does with a result.
+- kgqa: `KnowledgeGraph.next_steps(path)` or `.ends(path)`: the query is rendered, sent to a worker process, executed,
+  returned, decoded, and folded into steps.
+- store: only `graph.store.select(text)` with the texts of that call; `kgqa` minus `store` is the time before and after.
+- bare: pyoxigraph in this process, read-only on the same files, with the same texts; each row becomes a tuple of the same
+  `Entity` and `Literal`. It has no timeouts and cannot be stopped, which is what the worker process is for.
+  `--bare-by tsv` writes TSV, read by kgqa's decoder, which is slightly faster above some hundred rows; `--bare-by json`
+  writes JSON, decoded to plain objects, the least work of any client.
 
-They take turns: kgqa, bare, store, bare, and the next time backwards, so that the worker and the bare engine run
-equally often. Whichever runs twice in a row finds its data in the processor's caches, which was worth 20% here.
-`--repeat` turns, fewer (3 at least) for calls that have used 4 seconds; medians count. An unmeasured first pass
-records the texts, warms both engines and compares their rows. A call that runs over `--timeout` seconds in it is left
-out, and counted.
+They alternate (kgqa, bare, store, bare, then backwards), so that the worker and the bare engine run equally often; a second run in a row
+finds its data in the processor's caches, which made a difference of 20%. There are `--repeat` rounds, fewer (at least 3) for
+calls that have used 4 seconds; medians count. An unmeasured first pass records the texts, warms both engines and compares
+their rows. A call that exceeds `--timeout` seconds in it is left out and counted.
 
-Bounds, per query (a call of next_steps is two: its time and rows are halved), at the p50 of the single overheads:
-queries over 2 ms on the bare engine with up to 100 rows at most 30% more, with more rows 60%; shorter ones at most
-1 ms more. Single overheads of a noisy machine scatter: trust the p50, not the p95.
+Bounds for the p50 of the overhead per query (time and rows of next_steps are halved, because it is two queries): queries over 2
+ms on the bare engine at most 30% with up to 100 rows and 60% with more; shorter ones at most 1 ms. On a busy machine
+single overheads vary: use the p50, not the p95.
 
     python benchmarks/exploration.py [--topics 30] [--hubs 10] [--walks 5] [--json]
 
-With --graph URL a server is measured instead, see remote_exploration.py.
-
-Exit status 1 when a bound is missed.
+With --graph URL a server is measured instead, see remote_exploration.py. Exits with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -70,7 +66,7 @@ Bare = Callable[[ox.Store, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A method on a path, and the queries it sends."""
+    """A call on a path, and the queries it sends."""
 
     method: str
     path: RelationPath
@@ -81,23 +77,23 @@ class Call:
 
 
 def run_bare(store: ox.Store, query: str) -> list[Row]:
-    """The rows of a query as kgqa gives them."""
+    """Return the rows of a query in the types of kgqa."""
     return [tuple(_term(term) for term in solution) for solution in store.query(query)]  # type: ignore[union-attr]
 
 
 def run_bare_tsv(store: ox.Store, query: str) -> list[Row]:
-    """The same by way of the engine's own table writer."""
+    """Return the same rows through the engine's TSV writer."""
     table = store.query(query).serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
     return decode_tsv(table or b"").rows
 
 
 def run_bare_json(store: ox.Store, query: str) -> Any:
-    """The same as JSON, decoded: by orjson where it is installed."""
+    """Return the same rows as decoded JSON, with orjson if it is installed."""
     return loads(store.query(query).serialize(format=ox.QueryResultsFormat.JSON) or b"{}")  # type: ignore[union-attr]
 
 
 def round_trip_ms(graph: KnowledgeGraph, times: int = 500) -> float:
-    """The median time of a query that asks for nothing: what worker and pipe cost at least."""
+    """Return the median time of an empty query: the minimum cost of worker and pipe."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -115,7 +111,7 @@ def _term(term: Any) -> Value | None:
 
 
 class Recorder:
-    """Stands before `graph.store.select` and notes what goes through."""
+    """Record the queries that `graph.store.select` receives."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._store = graph.store
@@ -127,7 +123,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        del self._store.select  # the class's own again
+        del self._store.select  # Restores the method of the class.
 
     def __call__(self, query: str, **options: Any) -> Any:
         result = self._select(query, **options)
@@ -136,22 +132,22 @@ class Recorder:
 
 
 def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPath, kind: Kind) -> Call | None:
-    """Make a call once and note its queries; None if it runs out of time. Ends the program when answers differ."""
+    """Make a call once and record its queries; None after a timeout. Exit if the results differ."""
     with Recorder(graph) as recorder:
         try:
             getattr(graph, method)(path)
         except StoreTimeout:
             return None
     for query, rows in recorder.seen:
-        # a set where a frontier is cut off by LIMIT is still the same one: the engine is deterministic
+        # Frontiers cut by LIMIT are equal too: the engine is deterministic.
         if set(run_bare(bare, query)) != set(rows):
-            sys.exit(f"The bare engine gives other rows for:\n{query}")
+            sys.exit(f"The bare engine returned other rows for:\n{query}")
     hop = len(path) + (method == "next_steps")
     return Call(method, path, kind, hop, tuple(q for q, _ in recorder.seen), sum(len(r) for _, r in recorder.seen))
 
 
 def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: Bare) -> Timing:
-    """The medians of a call's three ways."""
+    """Return the medians of a call in the three ways."""
 
     def by_store() -> None:
         for query in call.queries:
@@ -227,7 +223,7 @@ def main() -> None:
         print(f"\nleft out, over {options.timeout:g} s: {calls.count(None)}\n\noverhead over bare, per query\n")
         rows = [[*list(group.values())[:-1], VERDICT[group["within"]]] for group in groups]
         print_table(list(groups[0]), rows)
-        print(f"\ntimes the bare queries; a query that asks for nothing takes {empty:.3f} ms by worker and pipe\n")
+        print(f"\ntimes the bare queries; an empty query takes {empty:.3f} ms by worker and pipe\n")
         print_table(list(times_bare[0]), [list(line.values()) for line in times_bare])
     sys.exit(0 if all(group["within"] is not False for group in groups) else 1)
 

@@ -1,8 +1,8 @@
-"""A graph shaped like Freebase, of any size, made from a seed: what exploration and loading are measured on.
+"""Generates a graph in the shape of Freebase, of any size, from a seed; exploration and loading are measured on it.
 
-Entities of types whose sizes fall off like a power, a few hundred relations between types with their inverses, relations
-of half of everybody to few objects (hubs of tens of thousands of edges), mediators with six edges, literals, names
-in two languages, aliases, and the schema's statements about all that.
+It has types whose sizes follow a power law, a few hundred relations between types with their inverses, relations of half of all
+entities to few objects (hubs of tens of thousands of edges), mediators with six edges, literals, names in two languages,
+aliases, and schema triples.
 
     python benchmarks/freebase_like.py 5000000 big.nt [--seed 1]
 """
@@ -23,7 +23,7 @@ INVERSE = "http://www.w3.org/2002/07/owl#inverseOf"
 TYPES, RELATIONS, MEDIATORS, TEXTS = 120, 260, 30, 60
 TRIPLES_AN_ENTITY = 25
 HUBS = (("people.person.gender", 2), ("people.person.nationality", 150), ("people.person.profession", 400))
-"""Relations of most entities to few objects, and how few."""
+"""Relations of most entities to few objects, with the number of objects."""
 SYLLABLES = [
     "ba",
     "co",
@@ -81,13 +81,13 @@ class Writer:
 
 
 def falling(count: int, power: float) -> np.ndarray:
-    """Shares of `count` ranks that fall off like rank ** -power, shape (count,)."""
+    """Return the shares of `count` ranks proportional to rank ** -power, shape (count,)."""
     weights = np.arange(1, count + 1) ** -power
     return weights / weights.sum()
 
 
 def name_of(number: int) -> str:
-    """A name of two words, the same every time."""
+    """Return a deterministic name of two words."""
     words = []
     for part in (number, number // 7 + 3):
         a, rest = divmod(part * 2654435761 % 2**32, len(SYLLABLES))
@@ -98,7 +98,7 @@ def name_of(number: int) -> str:
 
 
 def generate(triples: int, out: TextIO, *, seed: int = 1) -> int:
-    """Write about `triples` lines of N-Triples; gives how many."""
+    """Write about `triples` lines of N-Triples; return their number."""
     random = np.random.default_rng(seed)
     entities = max(1000, triples // TRIPLES_AN_ENTITY)
     type_of = random.choice(TYPES, size=entities, p=falling(TYPES, 0.8))
@@ -140,13 +140,13 @@ def generate(triples: int, out: TextIO, *, seed: int = 1) -> int:
 
 
 def _distinct(subjects: np.ndarray, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs without repetitions."""
+    """Return the distinct pairs."""
     _, kept = np.unique(subjects.astype(np.int64) << 32 | objects, return_index=True)
     return subjects[kept], objects[kept]
 
 
 def _draw(random: np.random.Generator, pool: np.ndarray, count: int, power: float) -> np.ndarray:
-    """Members of a pool, the first ones far more often: shape (count,)."""
+    """Draw members of a pool, the first ones far more often; shape (count,)."""
     ranks = (random.random(count) ** (1.0 / (1.0 - power)) * len(pool)).astype(int)
     return pool[np.minimum(ranks, len(pool) - 1)]
 
@@ -198,7 +198,7 @@ def _literals(write: Writer, random: np.random.Generator, members: list, type_na
     for number in range(TEXTS):
         source = int(random.integers(TYPES))
         subjects = _draw(random, members[source], max(1, triples // TEXTS), 0.3).tolist()
-        values = random.integers(1 << 30, size=len(subjects)).tolist()  # hardly any pair comes twice
+        values = random.integers(1 << 30, size=len(subjects)).tolist()  # Duplicate pairs are rare.
         relation = f"<{NS}{type_name[source]}.value{number}>"
         write.texts(f"<{NS}m.0{s:x}> {relation} {_value(number, v)} ." for s, v in zip(subjects, values))
 
@@ -212,7 +212,7 @@ def _value(kind: int, number: int) -> str:
 
 
 def ready_file(place: Path, triples: int, *, seed: int = 1) -> Path:
-    """The file at `place`, made if it is not there yet."""
+    """Return the file at `place`, generated if it does not exist."""
     file = place / f"freebase-like-{triples}-{seed}.nt"
     if not file.is_file():
         place.mkdir(parents=True, exist_ok=True)

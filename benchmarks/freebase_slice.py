@@ -1,4 +1,4 @@
-"""The 1.32 M-triple Freebase slice as a graph folder loaded once, its topics, and relation paths walked at random."""
+"""The Freebase slice with 1.32 M triples as a graph folder, its topics, and random relation paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Topic:
 
 
 def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
-    """The slice at `place`/graph, loaded there if it is not yet; what kgqa derives is in `place`/cache."""
+    """Open the slice at `place`/graph, loaded if it does not exist; the cache is `place`/cache."""
     manifest = data_file("freebase", "MANIFEST.json")
     files = [data_file("freebase", name) for name in json.loads(manifest.read_text())["triples"]]
     folder = GraphFolder(place / "graph")
@@ -46,18 +46,18 @@ def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
         place.mkdir(parents=True, exist_ok=True)
         load_graph(folder.path, files, restart=True, schema="freebase")
     if {Path(file["path"]).name for file in folder.meta().files} != {file.name for file in files}:
-        sys.exit(f"{folder.path} holds another graph. Remove it, or give another folder: --graph FOLDER")
+        sys.exit(f"{folder.path} contains another graph. Remove it, or give another folder: --graph FOLDER")
     return open_graph(folder.path, cache=Cache(place / "cache"), timeout=timeout)
 
 
 def bare_store(graph: KnowledgeGraph) -> ox.Store:
-    """The same files of the engine, opened in this process."""
+    """Open the same files with the engine in this process."""
     store = graph.store
     return ox.Store.read_only(str(store.folder.store_dir(store.meta.generation)))  # type: ignore[attr-defined]
 
 
 def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: int, seed: int) -> list[Topic]:
-    """Topics of both kinds: ordinary ones at random, hubs from the highest degree down."""
+    """Return topics of both kinds: random ordinary ones, and the hubs with the highest degrees."""
     file = place / f"degrees-{fingerprint}.json"
     if not file.is_file():
         print("Counting degrees (once) ...", file=sys.stderr)
@@ -72,7 +72,7 @@ def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: i
 
 
 def _degrees(bare: ox.Store) -> dict[str, int]:
-    """Edges of every topic of Freebase (`m.` identifiers) that could be of either kind, both directions."""
+    """Return the degrees, in both directions, of all Freebase topics (`m.` ids) of either kind."""
     degrees: Counter[str] = Counter()
     for pattern in ("?node ?relation ?other", "?other ?relation ?node"):
         query = f"SELECT ?node (COUNT(*) AS ?edges) WHERE {{ {pattern} . FILTER(isIRI(?node)) }} GROUP BY ?node"
@@ -83,9 +83,9 @@ def _degrees(bare: ox.Store) -> dict[str, int]:
 
 
 def random_paths(graph: KnowledgeGraph, topic: Entity, walks: int, generator: random.Random) -> Iterator[RelationPath]:
-    """Distinct paths of 0 to MAX_HOPS steps from a topic, each hop a step of `next_steps` chosen at random.
+    """Return distinct random paths of 0 to MAX_HOPS steps from a topic.
 
-    A walk stops where there is no next step or the query for it runs out of time.
+    A walk stops if there is no next step or its query times out.
     """
     seen: set[RelationPath] = set()
     for _ in range(walks):

@@ -1,26 +1,25 @@
-"""Topics found in questions (linking) and taken out of them (masking), on every question set with gold topics.
+"""Accuracy of topic linking and masking on every question set with gold topics.
 
-Linking is told the question alone. `recall@1` and `recall@5` are the shares of gold topics among the first and the
-first five entities of `link`; where questions have two topics, recall@1 is 50 at most, so `recall@gold` looks at
-as many as the question has. `precision` and `same` judge what `kgqa ask` takes without --topic: the shares of its
-topics that are gold, and of questions whose topics are exactly the gold ones. `known` is the share of gold topics
-that have a name in the graph of which any word is in the question as it is written.
+Linking sees only the question. `recall@1` and `recall@5` are the shares of gold topics among the first and the first five
+entities of `link`; with two topics recall@1 is at most 50, so `recall@gold` uses as many entities as the question has
+topics. `precision` and `same` evaluate the topics that `kgqa ask` uses without --topic: the share that is gold, and the
+share of questions with exactly the gold topics. `known` is the share of gold topics with a name of which any word
+occurs in the question.
 
-Masking is told the question and the names of its gold topics in the graph, not where they stand. `unmasked` counts
-topics for which no span was found, `leaks` questions that still carry a name by another matcher's judgement. With
-MetaQA, whose questions mark the mention, `covered` is the share of marked spans that were masked, `exact` that of
-questions in which nothing else was.
+Masking sees the question and the names of its gold topics, but not their positions. `unmasked` counts topics without a
+masked span, `leaks` questions that still contain a name according to another matcher. For MetaQA, which marks the mention,
+`covered` is the share of marked spans that were masked, and `exact` the share of questions in which nothing else was.
 
-The rules were made on the first half of each set (even places), so the second is the one to believe.
+The rules were developed on the first half of each set (even positions); use the results on the second half.
 
     python benchmarks/linking.py --work /tmp/linking [--limit 200] [--sets fast metaqa] [--no-fit] [--json]
 
-Exits 1 where recall@5 of freebase_fast, WC2014 or MetaQA is below 90%.
+Exits with 1 if recall@5 of freebase_fast, WC2014 or MetaQA is below 90%.
 
-With --server URL --graph-iri IRI it compares linking and search of the first set on a server, where its graph is loaded
-and its names are indexed (kgqa virtuoso index), with those of the folder instead: `same` is the share of texts with equal
-results, `ms` are p50 and p95 of a text on either, `requests` those of the server for a text. Every text is asked on both in
-turn, and nothing is kept between texts but what one process keeps. Exits 1 unless all are the same.
+With --server URL --graph-iri IRI linking and search of the first set are compared between a server and a folder. The server
+must contain the graph with indexed names (kgqa virtuoso index). `same` is the share of texts with equal results, `ms` are
+p50 and p95 per text on either, `requests` the requests to the server per text. Results are not cached. Exits with 1 unless
+all are the same.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.reading import read_names
+from kgqa.graph.names.name_reader import read_names
 from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
@@ -70,7 +69,7 @@ FREEBASE = tuple(
         "schema",
     ]
 )
-# name: files of the graph, files of questions, held to LIMIT
+# name: files of the graph, files of questions, whether LIMIT applies
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
     "fast": (("freebase_fast/kg.nt.gz", "freebase/schema.nt.gz"), ("freebase_fast/questions.jsonl.gz",), True),
     "wc2014": (
@@ -96,7 +95,7 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
 
 
 def ready_graph(name: str, work: Path) -> KnowledgeGraph:
-    """The graph of a set under `work`, loaded there if it is not yet."""
+    """Open the graph of a set in `work`, loaded if it does not exist."""
     files = [data_file(*file.split("/")) for file in SETS[name][0]]
     folder = GraphFolder(work / name)
     if not folder.exists():
@@ -107,7 +106,7 @@ def ready_graph(name: str, work: Path) -> KnowledgeGraph:
 
 
 def questions_of(file: str, limit: int) -> list[dict[str, Any]]:
-    """Questions that can be answered from the graph, and have a topic."""
+    """Return questions that the graph can answer and that have a topic."""
     with gzip.open(data_file(*file.split("/")), "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     usable = [
@@ -160,7 +159,7 @@ def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: RelationFit 
 def masking(graph: KnowledgeGraph, rows: list[dict[str, Any]]) -> dict[str, float]:
     topics = unmasked = leaking = covered = exact = marked = 0
     for row in rows:
-        names = {topic: found for topic, found in graph.names.names_of(gold_of(graph, row)).items()}
+        names = dict(graph.names.names_of(gold_of(graph, row)))
         found = mask(row["question"], names, style="placeholder")
         topics += len(names)
         unmasked += len(found.unmasked)
@@ -188,7 +187,7 @@ def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any
 
 
 def similarity(work: Path) -> RelationFit | None:
-    """The offline encoder as a judge of fit; None where none is installed."""
+    """Return the offline encoder, which judges the fit; None if none is installed."""
     encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
     if encoder is None:
         return None
@@ -210,7 +209,7 @@ def measure(names: list[str], work: Path, limit: int, fit: RelationFit | None) -
 
 
 class CountingStore(EndpointStore):
-    """Counts what it is asked."""
+    """A store that counts its requests."""
 
     requests = 0
 
@@ -220,21 +219,23 @@ class CountingStore(EndpointStore):
 
 
 def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> list[dict[str, Any]]:
-    """Mentions and search of one set, in the folder and on a server."""
+    """Compare linking and search of one set between a folder and a server."""
     questions = [row["question"] for file in SETS[name][1] for row in questions_of(file, limit)]
-    with ready_graph(name, work) as local:
-        with KnowledgeGraph(CountingStore(url, graphs=[iri]), local.schema, view=[iri]) as remote:
-            print(f"{type(remote.names).__name__}: {remote.names.count:,} names", file=sys.stderr)
-            local.prepare()
-            remote.prepare()
-            return [
-                {"set": name, **compared(local, remote, "linking", questions, find_mentions)},
-                {"set": name, **compared(local, remote, "search", searched(local, limit), KnowledgeGraph.search)},
-            ]
+    with (
+        ready_graph(name, work) as local,
+        KnowledgeGraph(CountingStore(url, graphs=[iri]), local.schema, view=[iri]) as remote,
+    ):
+        print(f"{type(remote.names).__name__}: {remote.names.count:,} names", file=sys.stderr)
+        local.prepare()
+        remote.prepare()
+        return [
+            {"set": name, **compared(local, remote, "linking", questions, find_mentions)},
+            {"set": name, **compared(local, remote, "search", searched(local, limit), KnowledgeGraph.search)},
+        ]
 
 
 def searched(graph: KnowledgeGraph, limit: int) -> list[str]:
-    """Names, words of names, and beginnings of both, as people search; always the same ones."""
+    """Return search texts: names, words of names, and prefixes of both; deterministic."""
     rng = random.Random(5)
     names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
     chosen = rng.sample(names, min(limit, 100, len(names)))
@@ -279,11 +280,11 @@ def show(title: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder where graphs are loaded once")
-    parser.add_argument("--limit", type=int, default=10**9, help="questions of each file, at most")
+    parser.add_argument("--limit", type=int, default=10**9, help="maximum number of questions per file")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
-    parser.add_argument("--no-fit", action="store_true", help="do not look at the relations of entities")
+    parser.add_argument("--no-fit", action="store_true", help="ignore the relations of entities")
     parser.add_argument("--server", metavar="URL", help="compare the first set with this SPARQL endpoint instead")
-    parser.add_argument("--graph-iri", metavar="IRI", default="http://freebase.com", help="where the set is there")
+    parser.add_argument("--graph-iri", metavar="IRI", default="http://freebase.com", help="the named graph there")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.server:

@@ -1,20 +1,19 @@
-"""How much longer kgqa takes to load a graph than the bare engine does.
+"""Time to load a graph with kgqa, compared with the bare engine.
 
-Measured, in seconds of wall time, on freebase_fast/kg.nt.gz (214,593 triples, gzip):
+Measured in seconds of wall time, on freebase_fast/kg.nt.gz (214,593 triples, gzip):
 
-- kgqa: `load_graph` into a fresh folder (decompress, check and hash every line, engine, publish), then
-  `open_graph(...).names` with an empty cache, which builds the index of names: after it, a question can be asked.
-- bare: `pyoxigraph.Store(fresh folder).bulk_load(gzip.open(...))` and `flush()`.
+- kgqa: `load_graph` into a new folder (decompress, check and hash every line, load, publish), then
+  `open_graph(...).names` with an empty cache, which builds the index of names: after that, questions can be asked.
+- bare: `pyoxigraph.Store(new folder).bulk_load(gzip.open(...))` and `flush()`.
 
-Each run has a process of its own and an empty folder on the same disk; interpreter start and imports are not
-counted, but the worker processes that kgqa starts are, with theirs. Runs alternate, so that a slow spell of the machine
-meets both, and the one that goes first changes from round to round. One unmeasured run of each warms the disk.
-The claim: the median of kgqa is at most 3 times that of the bare engine. The bare engine builds no index of names and
-reports neither duplicates nor malformed lines; `load only` tells what the index adds.
+Each run is a separate process with an empty folder on the same disk. The start of the interpreter and imports are not included;
+the worker processes of kgqa are. Runs alternate, so that background load affects both, and the order changes from round to round.
+One unmeasured run of each warms the disk. Bound: the median of kgqa is at most 3 times that of the bare engine, which
+builds no index of names and detects neither duplicates nor malformed lines; `load only` excludes the index.
 
     python benchmarks/loading.py [--rounds 5] [--file kg.nt.gz] [--json]
 
-Exit status 1 when the claim does not hold.
+Exits with 1 if the bound is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SIDES = ("kgqa", "bare")
 
 
 def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
-    """Seconds of each phase of a load through kgqa, and the number of triples."""
+    """Return the seconds of each phase of a load with kgqa, and the number of triples."""
     import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
 
     from kgqa.cache import Cache
@@ -60,7 +59,7 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
 
 
 def load_bare(file: Path, folder: Path) -> dict[str, float]:
-    """Seconds of the bare engine's bulk load, and the number of triples."""
+    """Return the seconds of the bare engine's bulk load, and the number of triples."""
     import pyoxigraph as ox
 
     started = time.perf_counter()
@@ -73,28 +72,28 @@ def load_bare(file: Path, folder: Path) -> dict[str, float]:
 
 
 def in_fresh_process(side: str, file: Path, scratch: Path | None) -> dict[str, float]:
-    """One run of one side, its folder gone afterwards."""
+    """Run one side once, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="kgqa-bench-", dir=scratch) as folder:
         command = [sys.executable, __file__, "--file", str(file), "--one", side, folder]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         if done.returncode:
-            sys.exit(f"The run of {side} failed; what it said stands above.")
+            sys.exit(f"The run of {side} failed; see its output above.")
         return json.loads(done.stdout)
 
 
 def measure(file: Path, rounds: int, scratch: Path | None) -> dict[str, list[dict[str, float]]]:
-    """All runs of both sides, in the order they were made."""
+    """Return all runs of both sides, in order."""
     runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):
             run = in_fresh_process(side, file, scratch)
-            if number:  # the first round only warms the disk
+            if number:  # The first round only warms the disk.
                 runs[side].append(run)
     return runs
 
 
 def summary(runs: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """Medians, the ratio that is claimed, and whether it holds."""
+    """Return the medians, their ratio, and whether it is within the bound."""
     phases = ("total", "load", "names")
     medians = {side: {phase: median(run[phase] for run in runs[side]) for phase in phases} for side in SIDES}
     bare = medians["bare"]["total"]
@@ -128,19 +127,23 @@ def main() -> None:
         parser.error("--rounds must be at least 1")
     file = (options.file or data_file("freebase_fast", "kg.nt.gz")).resolve()
     if not file.is_file():
-        sys.exit(f"There is no {file}.")
+        sys.exit(f"{file} does not exist.")
 
     runs = measure(file, options.rounds, options.scratch)
     result = summary(runs)
     if result["triples"]["kgqa"] != result["triples"]["bare"]:
-        sys.exit(f"The two sides did not load the same: {result['triples']} triples.")
+        sys.exit(f"The two sides loaded different numbers of triples: {result['triples']} triples.")
     if options.json:
         print_json({"machine": machine(), "file": str(file), **result, "runs": runs})
     else:
         print(f"{file.name}: {result['triples']['bare']:,} triples, {options.rounds} rounds; seconds\n")
         rows = [
-            [side, *(result["median_seconds"][side][phase] for phase in ("total", "load", "names"))]
-            + [min(run["total"] for run in runs[side]), max(run["total"] for run in runs[side])]
+            [
+                side,
+                *(result["median_seconds"][side][phase] for phase in ("total", "load", "names")),
+                min(run["total"] for run in runs[side]),
+                max(run["total"] for run in runs[side]),
+            ]
             for side in SIDES
         ]
         print_table(["", "median", "load only", "name index", "fastest", "slowest"], rows)

@@ -1,12 +1,12 @@
-"""What the methods ask of a language model, and how much of the time of a question is ours.
+"""Model calls of the methods, and the share of a question's time that is spent in kgqa.
 
     models.py noise       hit@1, calls, rounds, tokens of each tournament at p = .7, .8, .9
-    models.py published   System 1 and 2 as published, `economy` and Think-on-Graph at p = .9, CWQ part
-    models.py wall        wall time at 200 ms latency against rounds x 200 ms and the engine's time
-    models.py cpu         our own CPU time a question, replies from a replay file
+    models.py published   System 1 and 2 as published, `economy` and Think-on-Graph at p = .9, on CWQ
+    models.py wall        wall time at 200 ms latency, compared with rounds x 200 ms plus the engine's time
+    models.py cpu         our own CPU time per question, with recorded replies
 
-The model is an oracle that errs with a known chance, behind a real HTTP server in a process of its own for `wall`. The
-graph is freebase_fast of the data folder.
+The model is an oracle that errs with a given probability; for `wall` it is an HTTP server in a separate process. The graph is
+freebase_fast of the data folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOURNAMENTS = ("chunked", "pairwise", "knockout", "pointwise")
 def asked(
     graph: Path, questions: Sequence[GoldQuestion], p: float, settings: dict[str, Any], *, latency: float = 0.0
 ) -> dict[str, Any]:
-    """Ask all questions of an oracle; its report with hit@1 over all."""
+    """Ask all questions with an oracle; return its report with hit@1 over all."""
     with running_oracle(p, latency=latency) as oracle:
         given = {"llm.model": oracle.url, "budget.seconds": 3600.0} | settings
         with closing(open_resources(graph, settings=resolve(given))) as resources:
@@ -53,7 +53,7 @@ def asked(
 
 
 def noise(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """System 2's search with each tournament; `pairwise` is System 2 itself."""
+    """Run System 2 with each tournament; `pairwise` is System 2 itself."""
     lines = []
     for p in (0.7, 0.8, 0.9):
         for tournament in TOURNAMENTS:
@@ -81,7 +81,7 @@ def _short(found: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def timed_engine(resources: Resources) -> Iterator[list[float]]:
-    """Collects the seconds of each query to the store."""
+    """Collect the seconds of each query to the store."""
     store = resources.graph.store
     spent: list[float] = []
     select = store.select
@@ -101,21 +101,23 @@ def timed_engine(resources: Resources) -> Iterator[list[float]]:
 
 
 def wall(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """Each question's wall time over what its rounds have to take and the engine took."""
+    """Compare each question's wall time with its rounds and the engine's time."""
     lines = []
     for method in ("top-1", "top-2"):
         ratios = []
         with running_oracle(0.9, latency=LATENCY) as oracle:
             given = {"llm.model": oracle.url, "ask.method": method, "llm.concurrency": 16}
-            with closing(open_resources(graph, settings=resolve(given))) as resources:
-                with timed_engine(resources) as engine:
-                    told = oracle.told(questions, resources)
-                    for question in told:
-                        engine.clear()
-                        for outcome, answer in ask_all([question], resources):
-                            limit = WALL_LIMIT * answer.usage.rounds * LATENCY + sum(engine)
-                            if answer.usage.rounds:
-                                ratios.append(outcome.seconds / limit)
+            with (
+                closing(open_resources(graph, settings=resolve(given))) as resources,
+                timed_engine(resources) as engine,
+            ):
+                told = oracle.told(questions, resources)
+                for question in told:
+                    engine.clear()
+                    for outcome, answer in ask_all([question], resources):
+                        limit = WALL_LIMIT * answer.usage.rounds * LATENCY + sum(engine)
+                        if answer.usage.rounds:
+                            ratios.append(outcome.seconds / limit)
         lines.append(
             {"method": method, "n": len(ratios), "p50 of limit": statistics.median(ratios), "worst": max(ratios)}
         )
@@ -123,7 +125,7 @@ def wall(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]
 
 
 def cpu(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """CPU seconds of this process a question with all replies from a file: the engine is in processes of its own."""
+    """Measure CPU seconds of this process per question with recorded replies; the engine runs in other processes."""
     lines = []
     for method in ("top-1", "top-2"):
         with TemporaryDirectory() as folder:
@@ -148,8 +150,7 @@ def _cpu_each(questions: Sequence[GoldQuestion], resources: Resources) -> list[f
     spent = []
     for question in questions:
         started = time.process_time()
-        for _ in ask_all([question], resources):
-            spent.append(time.process_time() - started)
+        spent += [time.process_time() - started for _ in ask_all([question], resources)]
     return spent
 
 
@@ -160,8 +161,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--limit", type=int, default=100, metavar="N", help="questions [100]")
-    parser.add_argument("--graph", type=Path, metavar="FOLDER", help="freebase_fast, loaded already")
-    parser.add_argument("--work", type=Path, metavar="DIR", help="where the graph is loaded [the user's cache]")
+    parser.add_argument("--graph", type=Path, metavar="FOLDER", help="an existing graph folder of freebase_fast")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="folder for the graph [the user's cache]")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     which = SETS["freebase_fast"]

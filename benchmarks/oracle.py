@@ -1,4 +1,4 @@
-"""Runs kgqa against an oracle with noise behind a real HTTP server, and sums up what that cost."""
+"""Runs kgqa with a noisy oracle behind a real HTTP server, and summarises the cost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
 
 KNOWN: dict[Hashable, Reach] = {}
-"""Solutions of questions, for all runs of a benchmark over one graph."""
+"""Solutions of questions, shared by all runs over one graph."""
 
 
 @dataclass
 class RunningOracle:
-    """An oracle that is told what is right before each question, and what came of it afterwards."""
+    """An oracle that receives the right paths before each question, and the outcomes."""
 
     oracle: ModelOracle
     server: ScriptedServer
@@ -33,7 +33,7 @@ class RunningOracle:
         return f"{self.server.url}#oracle"
 
     def told(self, questions: Iterable[GoldQuestion], resources: Resources) -> Iterator[GoldQuestion]:
-        """The questions, each with the table of the oracle set before it is asked."""
+        """Yield the questions, after setting the right paths of the oracle for each."""
         for question in questions:
             self.oracle.table = {question.text: gold_for(question, resources, known=KNOWN)}
             yield question
@@ -43,7 +43,7 @@ class RunningOracle:
         self.heard_of.append((bool(gold.solutions), outcome, answer))
 
     def report(self) -> dict[str, Any]:
-        """Hit@1 of the questions that paths can express, and means a question of what was asked of the model."""
+        """Return hit@1 of the questions that paths can express, and mean model calls per question."""
         expressible = [outcome for can, outcome, _ in self.heard_of if can]
         usages = [answer.usage for _, _, answer in self.heard_of]
         count = len(usages) or 1
@@ -75,7 +75,7 @@ class RunningOracle:
 
 @contextmanager
 def running_oracle(p: float, *, latency: float = 0.0, seed: int = 0) -> Iterator[RunningOracle]:
-    """An oracle that is right with the chance `p`, behind a server that waits `latency` seconds before each reply."""
+    """Start an oracle that is right with probability `p`, behind a server that replies after `latency` seconds."""
     oracle = ModelOracle(p=p, seed=seed)
     with ScriptedServer(oracle) as server:
         server.latency = latency

@@ -1,4 +1,4 @@
-"""Overheads of kgqa over the bare engine: which group a call belongs to, its bound, and the tables of both."""
+"""Overhead of kgqa over the bare engine: groups of calls, their bounds, and tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Medians of a call, in ms."""
+    """Medians of a call in ms."""
 
     method: str
     kind: Kind
@@ -32,7 +32,7 @@ class Timing:
         return "few rows" if self.rows / self.queries <= FEW_ROWS else "many rows"
 
     def overhead(self, way: str) -> float:
-        """Extra ms a query for short ones, else the extra share of the bare time."""
+        """Return the extra ms per query for short ones, otherwise the extra share of the bare time."""
         extra = getattr(self, way) - self.bare
         return extra / self.queries if self.group == "short" else extra / self.bare
 
@@ -45,7 +45,7 @@ BOUNDS = {
 
 
 def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
-    """Each group's p50 overhead against its bound; `within` is None where no call fell into the group."""
+    """Compare each group's p50 overhead with its bound; `within` is None for an empty group."""
     found = []
     for group, (limit, words) in BOUNDS.items():
         members = [timing for timing in timings if timing.group == group]
@@ -60,7 +60,7 @@ def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
 
 
 def ratios(timings: list[Timing]) -> list[dict[str, Any]]:
-    """How many times the bare queries each method takes, call by call; `store` is the part of worker and pipe."""
+    """Return the ratio of each call to its bare queries; `store` is the share of worker and pipe."""
     found = []
     for method in ("next_steps", "ends"):
         chosen = [timing for timing in timings if timing.method == method]
@@ -73,7 +73,7 @@ def ratios(timings: list[Timing]) -> list[dict[str, Any]]:
 
 
 def latencies(timings: list[Timing]) -> list[dict[str, Any]]:
-    """p50 and p95 of whole calls in ms, by method, kind of topic and hop."""
+    """Return p50 and p95 of whole calls in ms, by method, kind of topic and hop."""
     found = []
     for method in ("next_steps", "ends"):
         for kind in ("ordinary", "hub"):

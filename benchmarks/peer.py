@@ -1,17 +1,16 @@
-"""kgqa's methods and other programs on the same server, the same questions and the same scripted model: what each asks.
+"""Compares the requests of kgqa's methods and other programs, on the same server, questions and scripted model.
 
     peer.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --dataset questions.jsonl --limit 30
     peer.py ... --peer DIR --peer-command 'python main.py --questions {questions}' --peer-answers out.jsonl
 
-All speak through one counting proxy. The other program is run in DIR by its command, in which {sparql}, {llm} (ends in
+All programs use one counting proxy. The other program runs in DIR with its command, in which {sparql}, {llm} (ends with
 /v1), {questions} (JSON lines), {questions_json} (a list with `topic_entity`), {out} (an empty folder) and {mark} are
-replaced; the same addresses are in its environment: SPARQL_ENDPOINT, OPENAI_BASE_URL, OPENAI_API_BASE,
-PEER_QUESTION_URL. No code of any other program is in this project; peer_walker.py is a stand-in of ours.
+replaced; its environment has the same addresses: SPARQL_ENDPOINT, OPENAI_BASE_URL, OPENAI_API_BASE, PEER_QUESTION_URL. This
+project contains no code of other programs; peer_walker.py is a substitute for tests.
 
-The model is an oracle that makes the right decision with the chance --p, whoever asks; a whole list is one decision. It
-knows the gold paths of each question and reads kgqa's prompts, Think-on-Graph's and Plan-on-Graph's. Means per question
-are printed, and how many questions have an answer that holds a gold answer. Seconds run from the first request to the
-last reply.
+The model is an oracle that decides correctly with probability --p; a whole list is one decision. It knows the gold paths of each
+question and recognises the prompts of kgqa, Think-on-Graph and Plan-on-Graph. The output shows means per question, and the
+number of questions whose answer contains a gold answer. Seconds run from the first request to the last reply.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ from kgqa.training.gold_paths import gold_paths
 
 METHODS = "tog,top-1,top-1:economy,top-2,top-2:economy,top,top:economy"
 PEER_DEPTH = {"ask.method": "tog", "explore.depth": 3}
-"""What other programs see of the gold paths: relations and names as they are, three hops."""
+"""Settings for the gold paths that other programs see: unmodified relations and names, three hops."""
 
 
 @dataclass
 class Program:
-    """A program to measure: its command, and where its answers will be ("" for its last reply to each question)."""
+    """A program to measure: its command and the file of its answers ("" for its last reply to each question)."""
 
     name: str
     command: list[str]
@@ -60,7 +59,7 @@ class Program:
 
 
 class Bench:
-    """The server, the oracle and the proxy that all programs share."""
+    """The server, oracle and proxy shared by all programs."""
 
     def __init__(self, options: argparse.Namespace, questions: Sequence[GoldQuestion], opened: ExitStack) -> None:
         self._options, self._questions = options, questions
@@ -83,7 +82,7 @@ class Bench:
         self._texts = {question.id: question.text for question in questions}
 
     def learn(self, settings: Mapping[str, Any]) -> None:
-        """Tell the oracle what is right, in the words that these settings give the prompts."""
+        """Set the right paths of the oracle, worded as in the prompts of these settings."""
         iri = {"graph.iri": self._options.graph_iri} if self._options.graph_iri else {}
         given = {"llm.model": f"{self._model.url}#oracle", "rank.embeddings": "off", **settings, **iri}
         with open_resources(self._options.graph, settings=resolve(given)) as resources:
@@ -91,12 +90,12 @@ class Bench:
             self._gold = {q.id: gold_along(q, resources, gold_paths(q.row, schema)) for q in self._questions}
 
     def _begin(self, ident: str) -> None:
-        # one entry counts for every wording of the question, masked ones too
+        # One entry serves every wording of the question, including masked ones.
         if ident in self._gold:
             self._oracle.table = {self._texts[ident]: self._gold[ident]}
 
     def run(self, program: Program, work: Path) -> dict[str, Any]:
-        """Run a program over all questions; its means, and what each question took."""
+        """Run a program over all questions; return its means and the figures per question."""
         self.learn(program.settings)
         self._oracle.table = {self._texts[ident]: gold for ident, gold in self._gold.items()}
         self.proxy.reset()
@@ -130,19 +129,19 @@ class Bench:
             "OPENAI_API_BASE": places["llm"],
             "OPENAI_API_KEY": "none",
             "PEER_QUESTION_URL": places["mark"],
-            # no method finds what another one has asked for
+            # No method may use the cached results of another.
             "KGQA_ENDPOINT_CACHE": "off",
         }
         try:
             done = subprocess.run(
-                command, cwd=program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                command, check=False, cwd=program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, text=True, errors="replace", env=environment, timeout=self._options.seconds,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            print(f"{program.name} did not end within {self._options.seconds:g} s (see --seconds)", file=sys.stderr)
+            print(f"{program.name} did not finish within {self._options.seconds:g} s (see --seconds)", file=sys.stderr)
             return 1
         if done.returncode:
-            print(f"{program.name} ended with {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
+            print(f"{program.name} exited with {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
         return int(done.returncode != 0)
 
     def _summary(self, said: Mapping[str, str], crashes: int) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def _filled(part: str, places: Mapping[str, str]) -> str:
 
 
 def own_program(method: str, options: argparse.Namespace) -> Program:
-    """A method of kgqa, `METHOD` or `METHOD:PRESET`."""
+    """Return a method of kgqa, given as `METHOD` or `METHOD:PRESET`."""
     name, _, preset = method.partition(":")
     settings = {"ask.method": name, "rank.embeddings": options.embeddings} | ({"ask.preset": preset} if preset else {})
     command = [
@@ -196,22 +195,24 @@ def own_program(method: str, options: argparse.Namespace) -> Program:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", required=True, metavar="URL", help="SPARQL endpoint")
-    parser.add_argument("--graph-iri", metavar="IRI", help="its named graph; the default graph of whoever names none")
+    parser.add_argument(
+        "--graph-iri", metavar="IRI", help="its named graph; the default graph for queries that name none"
+    )
     parser.add_argument("--dataset", default="demo", help="questions, as for kgqa eval [demo]")
     parser.add_argument("--limit", type=int, default=30, metavar="N", help="questions [30]")
     parser.add_argument("--methods", default=METHODS, help=f"kgqa's, METHOD or METHOD:PRESET; '' for none [{METHODS}]")
-    parser.add_argument("--embeddings", default="auto", choices=("auto", "off"), help="of kgqa's methods [auto]")
+    parser.add_argument("--embeddings", default="auto", choices=("auto", "off"), help="depth of kgqa's methods [auto]")
     parser.add_argument("--peer", type=Path, metavar="DIR", help="the folder of another program")
-    parser.add_argument("--peer-command", metavar="COMMAND", help="how it is run there, see above")
+    parser.add_argument("--peer-command", metavar="COMMAND", help="its command, see above")
     parser.add_argument("--peer-answers", default="", metavar="FILE", help="its answers, in DIR [its last reply]")
-    parser.add_argument("--peer-name", metavar="NAME", help="what it is called in the table [the folder's name]")
+    parser.add_argument("--peer-name", metavar="NAME", help="its name in the table [the folder's name]")
     parser.add_argument("--each", action="store_true", help="run it once per question, not once for all")
-    parser.add_argument("--p", type=float, default=0.9, help="chance that a decision of the model is right [0.9]")
-    parser.add_argument("--memory", type=float, default=0.0, help="chance that it knows an answer by itself [0]")
-    parser.add_argument("--seed", type=int, default=0, help="of the model's mistakes [0]")
+    parser.add_argument("--p", type=float, default=0.9, help="probability that a decision of the model is right [0.9]")
+    parser.add_argument("--memory", type=float, default=0.0, help="probability that it knows an answer itself [0]")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the model's errors [0]")
     parser.add_argument("--latency", type=float, default=0.2, metavar="S", help="seconds the model takes [0.2]")
     parser.add_argument("--round-trip", type=float, default=0.0, metavar="S", help="seconds added to each query [0]")
-    parser.add_argument("--seconds", type=float, default=3600.0, metavar="S", help="a program may take [3600]")
+    parser.add_argument("--seconds", type=float, default=3600.0, metavar="S", help="maximum seconds per program [3600]")
     parser.add_argument("--json", action="store_true", help="print JSON, with every question")
     options = parser.parse_args()
     if bool(options.peer) != bool(options.peer_command):

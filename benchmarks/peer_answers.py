@@ -1,4 +1,4 @@
-"""What other programs get to read and what they leave behind: question files, and answers judged against gold."""
+"""Question files for other programs, and evaluation of their answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _VERDICTS = {"yes", "no"}
 
 
 def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str, str]:
-    """Write the questions without their answers in two forms, and say where: `questions`, one JSON object a line;
-    `questions_json`, a list with the fields that public programs read (`question`, `RawQuestion`, and `topic_entity`
-    from id to name).
+    """Write the questions without answers in two forms, and return their paths.
+
+    `questions` has one JSON object per line; `questions_json` is a list with the fields that public programs read
+    (`question`, `RawQuestion`, and `topic_entity` from id to name).
     """
     rows = []
     for question in questions:
@@ -37,7 +38,7 @@ def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str
 
 
 def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str]:
-    """The answers that a program wrote, one JSON object a line with an id or the question's text; the last counts."""
+    """Read the answers of a program: one JSON object per line with an id or the question; the last one counts."""
     by_text = {question.text: question.id for question in questions}
     found = {}
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -55,7 +56,7 @@ def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str
 
 
 def answer_text(value: Any) -> str:
-    """The answer in a reply: the `Answer` of JSON, else what stands in braces besides yes and no, else all of it."""
+    """Return the answer in a reply: the JSON key `Answer`, else text in braces except yes and no, else all of it."""
     if isinstance(value, str):
         try:
             read = json.loads(value)
@@ -72,7 +73,7 @@ def answer_text(value: Any) -> str:
 
 
 def holds_gold(answer: str, question: GoldQuestion) -> bool:
-    """Whether a name, an alias or the id of a gold answer stands in an answer, as whole words."""
+    """Return whether an answer contains a name, alias or id of a gold answer as whole words."""
     gold = (text for each in question.answers for text in (each.name, each.id, *each.aliases))
     said = f" {normalise(answer)} "
     return any(f" {words} " in said for words in map(normalise, gold) if words)

@@ -1,9 +1,10 @@
-"""Runs one method of kgqa as peer.py runs any other program: questions in, answers out, a mark before each question."""
+"""Runs one method of kgqa for peer.py like any other program, with a mark before each question."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -17,7 +18,9 @@ def main() -> None:
     parser.add_argument("--sparql", required=True, metavar="URL")
     parser.add_argument("--graph-iri", metavar="IRI")
     parser.add_argument("--llm", required=True, metavar="URL")
-    parser.add_argument("--mark", required=True, metavar="URL", help="followed by an id it begins a question")
+    parser.add_argument(
+        "--mark", required=True, metavar="URL", help="URL that, followed by an id, marks the start of a question"
+    )
     parser.add_argument("--questions", required=True, metavar="FILE")
     parser.add_argument("--out", required=True, metavar="FILE")
     parser.add_argument("--settings", default="{}", metavar="JSON", help="settings of kgqa by name")
@@ -26,10 +29,10 @@ def main() -> None:
     if options.graph_iri:
         given["graph.iri"] = options.graph_iri
     with open_resources(options.sparql, settings=resolve(given)) as resources, open(options.out, "w") as out:
-        # what is made of the whole graph once belongs to no question: its tables, and the index of names
+        # Tables of the whole graph and the index of names are not charged to a question.
         resources.graph.prepare()
         resources.graph.search("name", limit=1)
-        for line in open(options.questions):
+        for line in Path(options.questions).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             urlopen(options.mark + quote(row["id"], safe="")).close()
             answer = ask(Question(row["question"], id=row["id"]), topics=list(row["topics"]), resources=resources)

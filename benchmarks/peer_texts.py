@@ -1,7 +1,7 @@
-"""The queries that two public systems send for what kgqa asks in one: a second baseline beside the bare text.
+"""The queries of two public systems for what kgqa requests in one query, as a second baseline.
 
-ToG asks for all edges of an entity, each way, without DISTINCT and without LIMIT; PoG the same with DISTINCT. Both then
-ask for the tails of each relation they chose, and for names entity by entity. Worded anew from what they send.
+ToG requests all edges of an entity in each direction without DISTINCT and LIMIT, PoG with DISTINCT. Both then request the
+tails of each chosen relation, and names entity by entity. The queries are rewritten from observed requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SAME = Entity("http://www.w3.org/2002/07/owl#sameAs")
 
 
 def relation_queries(peer: str, graph: str, entity: Entity) -> list[str]:
-    """The relations of an entity, outward and inward."""
+    """Return the queries for the relations of an entity, outgoing and incoming."""
     distinct = "DISTINCT " if peer == "pog" else ""
     here = render_term(entity)
     patterns = (f"{here} ?relation ?x .", f"?x ?relation {here} .")
@@ -25,14 +25,14 @@ def relation_queries(peer: str, graph: str, entity: Entity) -> list[str]:
 
 
 def tail_queries(graph: str, entity: Entity, step: Step) -> list[str]:
-    """What a step leads to."""
+    """Return the query for the ends of a step."""
     here, relation = render_term(entity), render_term(Entity(step.relation))
     pattern = f"{here} {relation} ?tail ." if step.direction == "out" else f"?tail {relation} {here} ."
     return [f"SELECT ?tail FROM <{graph}> WHERE {{ {pattern} }}"]
 
 
 def name_queries(graph: str, entities: Sequence[Entity]) -> list[str]:
-    """The names of entities, one query each."""
+    """Return the queries for the names of entities, one each."""
     name, same = render_term(NAME), render_term(SAME)
     return [
         f"SELECT DISTINCT ?name FROM <{graph}> WHERE {{ {{ ?entity {name} ?name . FILTER(?entity = {render_term(entity)}) }} "

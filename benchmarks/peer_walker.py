@@ -1,7 +1,7 @@
-"""A small stand-in for a public program, to try peer.py with: it walks as Think-on-Graph does (Sun et al. 2024).
+"""A small substitute for a public program, to test peer.py: it explores as Think-on-Graph does (Sun et al. 2024).
 
-Relations of an entity are scored, then the entities that the best ones lead to, then the model is asked whether the
-triples are enough. It speaks plain HTTP, names no graph in its queries, and sends one request at a time.
+Relations of an entity are scored, then the entities at the ends of the best ones, then the model is asked whether the triples
+suffice. It uses plain HTTP, names no graph in its queries, and sends one request at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
@@ -52,7 +53,7 @@ A: """
 
 
 class Walker:
-    """One question."""
+    """Answers one question."""
 
     def __init__(self, sparql: str, llm: str, question: str) -> None:
         self._sparql, self._llm, self._question = sparql, llm, question
@@ -128,11 +129,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--questions", required=True, metavar="FILE")
     parser.add_argument("--out", required=True, metavar="FILE")
-    parser.add_argument("--no-marks", action="store_true", help="do not say where a question begins")
+    parser.add_argument("--no-marks", action="store_true", help="do not mark the start of a question")
     options = parser.parse_args()
     sparql, llm, mark = (os.environ[name] for name in ("SPARQL_ENDPOINT", "OPENAI_BASE_URL", "PEER_QUESTION_URL"))
     with open(options.out, "w") as out:
-        for line in open(options.questions):
+        for line in Path(options.questions).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             if not options.no_marks:
                 urlopen(mark + quote(row["id"], safe="")).close()

@@ -1,8 +1,8 @@
-"""What ranking costs, as ratios within one run: BM25 against rank-bm25, a warm cache of embeddings against a cold one,
-`kgqa --help` against importing sentence-transformers; and how far the exported model is from torch.
+"""Cost of ranking, as ratios within one run, and the distance of the exported model from torch.
 
-Texts are Freebase relations as words, from the ontology of the benchmark data. Of each call the smallest of several
-times is taken, the two sides of a ratio in turns, so that a busy machine slows both; BM25 is timed by the processor.
+BM25 is compared with rank-bm25, a warm cache of embeddings with a cold one, and `kgqa --help` with the import of
+sentence-transformers. Texts are Freebase relations in words, from the ontology of the benchmark data. The smallest of several
+times counts, and the sides of a ratio alternate, so that a busy machine slows both; BM25 is measured in CPU time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ POOLS = (50, 500, 5000)
 
 
 def relation_texts(count: int, seed: int) -> list[str]:
-    """Distinct texts of that many Freebase relations."""
+    """Return distinct texts of so many Freebase relations."""
     schema = load_schema("freebase")
     with gzip.open(data_file("ontology", "fb_roles.gz"), "rt", encoding="utf-8") as lines:
         relations = {line.split()[1] for line in lines if len(line.split()) == 3}
@@ -52,7 +52,7 @@ def seconds(
     before: Callable[[], Any] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """The smallest time of each call, taken in turns; `before` is not counted."""
+    """Return the smallest time of each call, alternating; `before` is not counted."""
     best = [math.inf] * len(calls)
     for _ in range(times):
         for place, call in enumerate(calls):
@@ -81,8 +81,10 @@ def forget_terms() -> None:
 
 
 def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
-    """Index and query. From terms: both are given the same. Never seen before: both split the texts, and nothing is
-    remembered. Seen before: texts for us, for rank-bm25 still their terms.
+    """Time indexing and querying, from terms and from texts.
+
+    From terms both get the same terms. New texts are split by both. Known texts are texts for kgqa and terms for
+    rank-bm25.
     """
     from rank_bm25 import BM25Okapi
 
@@ -103,7 +105,7 @@ def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
 
     timed = partial(seconds, times=times, clock=time.thread_time)
     for call in (ours, ours_from_terms, theirs_from_terms):
-        call()  # what only the first call costs
+        call()  # One-time costs of the first call.
     terms = timed(ours_from_terms, theirs_from_terms)
     warm = timed(ours, theirs_from_terms)
     cold = timed(ours, theirs, before=forget_terms)
@@ -115,7 +117,7 @@ def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
 
 
 def embedding_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
-    """Vectors from disk, in a process that has none in memory, against computing them; and the export against torch."""
+    """Compare vectors from disk with computing them, and the export with torch."""
     with tempfile.TemporaryDirectory() as folder:
         opened = open_encoder(Cache(Path(folder)))
         if opened is None:
@@ -157,8 +159,8 @@ def help_line(times: int) -> list[dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=15, help="how often each call is timed; the smallest counts")
-    parser.add_argument("--vectors", type=int, default=1000, help="texts that are embedded")
+    parser.add_argument("--times", type=int, default=15, help="repetitions of each call; the smallest time counts")
+    parser.add_argument("--vectors", type=int, default=1000, help="number of embedded texts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -1,13 +1,16 @@
-"""What kgqa adds to the time of a SPARQL server when it explores: each operation beside bare urllib3 requests with the
-same texts, one after the other, read as JSON, and, from an entity on, beside those that ToG and PoG send for it, taking
-turns. `--round-trip 0 20 50` puts a wire with so many ms between kgqa and the server, for one after the other.
+"""Time that kgqa adds to a SPARQL server during exploration, compared with bare urllib3 requests.
 
-`next_steps` at hop h looks on from a path of h - 1 steps, `ends` at hop h reads off one of h steps, `labels` names up
-to 50 entities, `degree` counts edges. `frontier` is what a beam of 3 asks at a hop: three paths, both directions, as the
-beam asks them, side by side; `beam of 10` is ten. Results kept on disk are switched off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the most there are.
+The bare requests have the same texts, are sent one after the other and read as JSON. Operations that start from an entity
+are also compared with the requests of ToG and PoG. All alternate. `--round-trip 0 20 50` adds so many ms between kgqa and
+the server, one value after the other.
 
-Bounds, with no wire between: the p50 of kgqa at most 20% over that of the bare requests, over all operations; with 5
-million triples a frontier of ordinary topics at most 20 ms p50, of hubs at most 150 ms p95.
+`next_steps` at hop h extends a path of h - 1 steps, `ends` at hop h reads a path of h steps, `labels` names up to 50 entities,
+`degree` counts edges. `frontier` is one hop of a beam of 3: three paths, both directions, concurrently as in the beam; `beam
+of 10` is ten. The result cache is off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the
+most.
+
+Bounds without added round trip: the p50 of kgqa is at most 20% above that of the bare requests over all operations; with 5
+million triples a frontier takes at most 20 ms (p50) for ordinary topics and 150 ms (p95) for hubs.
 
     python benchmarks/exploration.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --round-trip 0 20 50
 """
@@ -48,7 +51,7 @@ GROUP BY ?node {having} LIMIT {limit}"""
 
 @dataclass(frozen=True)
 class Operation:
-    """Something kgqa does, and the queries it sends for it."""
+    """An operation of kgqa, and the queries it sends."""
 
     name: str
     topics: str
@@ -59,7 +62,7 @@ class Operation:
 
 
 class Bare:
-    """urllib3 with kept connections, form POST or GET as kgqa does, the reply read as JSON."""
+    """A urllib3 client with kept connections that uses POST or GET as kgqa does and reads JSON."""
 
     def __init__(self, url: str, profile: Profile, seconds: float) -> None:
         import urllib3
@@ -69,7 +72,7 @@ class Bare:
         self._limit = str(int(1000 * seconds))
 
     def __call__(self, query: str) -> Any:
-        query = self._profile.worded(query)
+        query = self._profile.prepared(query)
         fields = {"query": query, "timeout": self._limit}
         headers = {"Accept": "application/sparql-results+json"}
         if len(query) <= 1500:
@@ -81,7 +84,7 @@ class Bare:
 
 
 def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random.Random) -> dict[str, list[Entity]]:
-    """Entities with 15 to 60 edges, drawn at random, and those with the most edges."""
+    """Return random entities with 15 to 60 edges, and those with the most edges."""
     iri = graph.view[0].iri
     having = f"HAVING (COUNT(*) >= {ORDINARY.start} && COUNT(*) < {ORDINARY.stop})"
     query = DEGREES.format(graph=iri, pattern="?node ?relation ?other .", having=having, limit=5000)
@@ -94,12 +97,12 @@ def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random
 
 
 def _explored(node: Any, graph: KnowledgeGraph) -> bool:
-    """Whether it is a thing rather than a type or a relation: of Freebase those with an id."""
+    """Return whether it is an entity, not a type or a relation; in Freebase those with an id."""
     return graph.schema.name != "freebase" or "/ns/m." in node.iri
 
 
 class Recorder:
-    """Notes the queries that go through a store."""
+    """Record the queries that a store receives."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._store = graph.store
@@ -117,7 +120,7 @@ class Recorder:
 def operations(
     graph: KnowledgeGraph, kind: str, topic: Entity, walks: int, generator: random.Random
 ) -> list[Operation]:
-    """What is measured from one topic; what runs out of time is left out and said."""
+    """Yield the operations from one topic; those that time out are left out with a message."""
     found: list[Operation] = []
     paths = list(random_paths(graph, topic, walks, generator))
 
@@ -154,7 +157,7 @@ def operations(
 
     def labels() -> dict[Entity, str]:
         for entity in near:
-            graph.tables.labels.pop(entity, None)  # kept in memory once they are known
+            graph.tables.labels.pop(entity, None)  # Cached in memory after the first request.
         return graph.labels(near)
 
     if near:
@@ -163,7 +166,7 @@ def operations(
 
 
 def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
-    """Medians in ms."""
+    """Return medians in ms."""
     ways: dict[str, Callable[[], Any]] = {
         "kgqa": operation.run,
         "bare": lambda: [bare(query) for query in operation.queries],
@@ -180,7 +183,7 @@ def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure over each wire and print; gives the exit status of the first."""
+    """Measure with each round trip and print; return the exit code of the first."""
     statuses = []
     parts = urlsplit(str(options.graph))
     for milliseconds in options.round_trip:
@@ -197,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
     generator = random.Random(options.seed)
     measured: list[tuple[Operation, dict[str, float]]] = []
-    endpoint = EndpointOptions(keeps=False)
+    endpoint = EndpointOptions(caches=False)
     view = [options.graph_iri] if options.graph_iri else []
     with open_graph(url, view=view, timeout=options.timeout, endpoint=endpoint) as graph:
         if not graph.view:
@@ -207,8 +210,10 @@ def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
         bare = Bare(url, graph.store.profile, options.timeout)
         for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():
             for topic in chosen:
-                for operation in operations(graph, kind, topic, options.walks, generator):
-                    measured.append((operation, measure(operation, bare, options.repeat)))
+                measured += [
+                    (operation, measure(operation, bare, options.repeat))
+                    for operation in operations(graph, kind, topic, options.walks, generator)
+                ]
     lines = [
         _line(name, kind, measured) for kind in ("ordinary", "hub") for name in sorted({o.name for o, _ in measured})
     ]

@@ -1,5 +1,4 @@
-"""What a report of 3,531 questions costs: seconds and memory to write it, and how long a real Chromium takes to open its
-index from the disk, to filter it, and to open a page.
+"""Cost of a report of 3,531 questions: time and memory to write it, and time for Chromium to open, filter and show a page.
 
 The records are the demo questions, answered without a language model and repeated under new ids.
 """
@@ -26,12 +25,12 @@ from kgqa.report.site import write_site
 from kgqa.settings import resolve
 
 LIMIT_SECONDS = 2.0
-"""In which the index has to be open."""
+"""Maximum seconds to open the index."""
 
 
 @dataclass
 class Repeated:
-    """A run of as many questions as one likes."""
+    """Write a run of any number of questions."""
 
     name: str
     found: list[Record]
@@ -58,12 +57,12 @@ def demo_records() -> list[Record]:
 
 
 def resident() -> float:
-    """MiB that this process has had at most."""
+    """Return the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def opened(index: Path, times: int) -> dict[str, list[float]]:
-    """Seconds of each try, by what was done; the page's own clock says when it was ready."""
+    """Return the seconds of each attempt by action, by the page's own clock."""
     sys.path.insert(0, str(CHECKOUT))
     from tests.browser import open_browser
 

@@ -1,4 +1,4 @@
-"""A network with latency, made on the loopback: TLS in front of a server, and behind a wire that delays every byte."""
+"""A simulated slow network on the loopback interface: TLS and a delay in front of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key, made with openssl."""
+    """Create a self-signed certificate for 127.0.0.1, and its key, with openssl."""
     files = folder / "certificate.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
@@ -23,11 +23,11 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 class Relay:
-    """Accepts connections on a free port of the loopback and passes their bytes on to a port of `host`, both ways.
+    """Forwards connections from a free loopback port to a port of `host`, in both directions.
 
     Args:
-        delay: seconds that every piece takes on its way, in each direction; pieces do not wait for each other.
-        wrap: applied to each accepted connection, such as TLS.
+        delay: delay of every piece of data in each direction, in seconds; pieces are delayed independently.
+        wrap: applied to each accepted connection, for example TLS.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Relay:
 
 @contextlib.contextmanager
 def far_away(port: int, certificate: tuple[Path, Path], *, latency: float):
-    """The address of a server on this port as if it were far away: TLS over a wire with `latency` seconds each way.
+    """Yield the address of a server on this port behind TLS with `latency` seconds each way.
 
-    The handshake of TCP itself is not delayed, so that a new connection costs less here than over a real network.
+    The TCP handshake is not delayed, so a new connection costs less than over a real network.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)

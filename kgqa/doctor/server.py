@@ -41,7 +41,7 @@ def check_server(store: HurriedEndpoint | HurriedFolder) -> Check:
     """What answers, and its version."""
     if isinstance(store, HurriedFolder):
         return Check("server", "ok", f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
-    name = store.headers(render("any_triple", view=())).get("server", "").strip()
+    name = store.reply_headers(render("any_triple", view=())).get("server", "").strip()
     return Check("server", "ok", name or "It does not say what it is.")
 
 

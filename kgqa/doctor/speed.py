@@ -14,7 +14,7 @@ from kgqa.doctor.sample import Sample
 from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
@@ -267,7 +267,7 @@ def index_kind(index: object) -> str:
     """What kind of index of names this is, for people."""
     if isinstance(index, UnindexedNames):
         return "no index"
-    return "kgqa's own index (SQLite)" if isinstance(index, NameIndex) else "the server's own index"
+    return "kgqa's own index (SQLite)" if isinstance(index, SqliteNames) else "the server's own index"
 
 
 def _has_index(graph: KnowledgeGraph) -> bool:

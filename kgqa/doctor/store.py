@@ -14,7 +14,7 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import Rows, is_address
 from kgqa.settings import Settings

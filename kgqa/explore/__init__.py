@@ -1,1 +1,1 @@
-"""From a question to ranked relation paths: linking, masking, the beam."""
+"""From a question to ranked relation paths: linking, masking and beam search."""

@@ -1,8 +1,8 @@
-"""Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, again.
+"""Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, repeat.
 
-Depth counts edges, mediators included, as published; with `mediator_hop="free"` a mediator and its exit count
-as one. A path that ends on a mediator is no candidate: it is expanded before anything is ranked, or, at the
-last edge, dropped.
+Depth counts edges, including those at mediators, as published; with `mediator_hop="free"` the edges into and out of a
+mediator count as one. A path that ends on a mediator is not a candidate: it is expanded before anything is ranked, or
+dropped at the last edge.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.graph import Expansion, KnowledgeGraph
+from kgqa.graph.expansion import Expansion
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.trace import Trace
 from kgqa.words import (
@@ -33,8 +34,14 @@ SelectEntities = Callable[[Sequence[Candidate]], list[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How far and how wide: `depth` in hops (see the module), `wording` for ranking, `kinds`: whether to find out what
-    kind of thing each path leads to, `last_only`: paths are worded by their last hop (the ablation of whole paths).
+    """How far and how wide to explore.
+
+    Attributes:
+        depth: The most hops of a path; see the module.
+        mediator_hop: Whether a mediator is an edge or free.
+        wording: The words by which paths are ranked.
+        kinds: Find out what kind of entity each path leads to.
+        last_only: Describe paths by their last hop (the ablation of whole paths).
     """
 
     depth: int = 2
@@ -45,8 +52,8 @@ class BeamSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """What one hop did: all candidates that met in it, those the prefilter let through, and the winners."""
+class HopResult:
+    """The result of one hop: all its candidates, those that passed the prefilter, and the winners."""
 
     pool: tuple[Candidate, ...]
     shortlist: tuple[Candidate, ...]
@@ -62,19 +69,27 @@ def explore(
     tournament: RankCandidates,
     trace: Trace,
     select: SelectEntities | None = None,
-    enough: Callable[[Sequence[Hop]], bool] = lambda hops: False,
-) -> list[Hop]:
+    enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
+) -> list[HopResult]:
     """Explore hop by hop, all topics together.
 
-    The pool of a hop holds the paths kept so far beside their extensions, so that paths of different lengths and
-    topics compete (thesis, figure 3.2).
+    The pool of a hop contains the paths kept so far and their extensions, so that paths of different lengths and topics
+    compete (thesis, figure 3.2).
 
     Args:
-        prefilter, tournament: each takes candidates and gives the better ones back, best first.
-        select: restricts winners to entities at their ends before they are expanded; None expands them whole.
-        enough: asked after every hop; True ends the exploration.
+        graph: The graph.
+        topics: Where paths start.
+        settings: How far and how wide.
+        prefilter: Returns the better ones of some candidates, best first.
+        tournament: The same, for the candidates that passed the prefilter.
+        trace: Records the search.
+        select: Restricts winners to some entities at their ends before they are expanded; None expands all ends.
+        enough: Called after every hop; True ends the exploration.
+
+    Raises:
+        StoreTimeout: The first hop timed out; a timeout in a later hop ends the exploration.
     """
-    hops: list[Hop] = []
+    hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = [Candidate(RelationPath(topic), "") for topic in topics]
@@ -84,10 +99,10 @@ def explore(
         except StoreTimeout:
             if not hops:
                 raise
-            # what the earlier hops found still stands, but there might have been better further on
+            # the earlier hops are valid, but better paths may be missing
             hops[-1] = _approximate(hops[-1])
             return hops
-        # past a relation that leads to mediators and others, a path is met in two hops
+        # behind a relation that leads to mediators and to others, a path is found in two hops
         found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
             break
@@ -100,28 +115,28 @@ def explore(
         trace.event("shortlist", hop=number, paths=[keys[c.path] for c in short])
         kept = tournament(short)
         trace.event("kept", hop=number, paths=[c.words for c in kept], keys=[keys[c.path] for c in kept])
-        hops.append(Hop(tuple(pool), tuple(short), tuple(kept)))
+        hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))
         if number == settings.depth or enough(hops):
             break
         new = {candidate.path for candidate in found}
         frontier = [c for c in kept if c.path in new and path_cost(graph, c.path, settings) < settings.depth]
         if select and frontier:
-            frontier = select(frontier)  # what is kept as an answer keeps all its ends
+            frontier = select(frontier)  # the winners that are kept as answers keep all their ends
     return hops
 
 
-def _approximate(hop: Hop) -> Hop:
+def _approximate(hop: HopResult) -> HopResult:
     parts = (tuple(replace(c, approximate=True) for c in part) for part in (hop.pool, hop.shortlist, hop.kept))
-    return Hop(*parts)
+    return HopResult(*parts)
 
 
 def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
-    """The length of a path in hops."""
+    """Return the length of a path in hops."""
     return len(path) if settings.mediator_hop == "edge" else logical_hops(graph, path)
 
 
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
-    """The length of a path with each mediator and its exit as one hop."""
+    """Return the length of a path when a mediator with the edges into and out of it counts as one hop."""
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
@@ -133,7 +148,7 @@ def make_candidate(
     approximate: bool = False,
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = (),
 ) -> Candidate:
-    """A path with the words it is ranked by: plain ones, or the published wording of full names and arrows."""
+    """Make a candidate of a path, in plain words for ranking or in the published wording of full names and arrows."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
     if settings.last_only:
         words = hops[-1]
@@ -146,7 +161,7 @@ def make_candidate(
 
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
-    """What a step leads to, in words: its type, or what its ends are known by."""
+    """Describe what a step leads to: its type, or the relations that describe its ends."""
     if type_ := graph.target_type(step):
         return type_words(type_, graph.schema)
     return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
@@ -170,7 +185,7 @@ def _expand(
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):
             if isinstance(expansion, StoreTimeout):
-                # one path too many: the others go on, and what is found is said to be approximate
+                # the other paths continue, and all candidates become approximate
                 late = expansion
                 trace.event("gave_up", path=_shown(graph, parent.path), error=str(expansion))
                 continue
@@ -205,7 +220,7 @@ def _look_up_kinds(
     expansions: Sequence[Expansion | StoreTimeout],
     settings: BeamSettings,
 ) -> None:
-    """Ask what the steps within the depth lead to, side by side; each candidate's words then find it known."""
+    """Look up what the steps within the depth lead to, concurrently and before the candidates are made."""
     steps = {
         step: None
         for parent, expansion in zip(parents, expansions)
@@ -216,7 +231,7 @@ def _look_up_kinds(
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:
-    """Whether the edge after a mediator is still within the depth; and mediators do not follow each other for ever."""
+    """Return whether the edge after a mediator is within the depth; consecutive mediators are limited too."""
     if settings.mediator_hop == "edge":
         return len(path) < settings.depth
     return len(path) < 3 * settings.depth

@@ -1,4 +1,4 @@
-"""Questions about several topics: the path from one must meet paths from the others, at the answer or on the way."""
+"""Joins for questions about several topics: paths from each must meet, at the answer or at a mediator before it."""
 
 from __future__ import annotations
 
@@ -11,46 +11,47 @@ from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
 
 MAX_FIRST = 40
-"""Paths, best first, for which partners are looked for."""
+"""The most paths, best first, for which partners are looked for."""
 MAX_PARTNERS = 60
-"""Paths of another topic, best first, that are tried with each."""
+"""The most paths of another topic, best first, that are tried with each."""
 MAX_ENDS = 2000
-"""Ends of a path that are compared here; where there are more the graph is asked."""
+"""The most ends of a path that are compared here; for longer lists the graph is asked."""
 
 
 def join_topics(
     ranked: Sequence[Candidate],
     partners: Mapping[Entity, Sequence[Candidate]],
     *,
-    meetings: JoinFinder,
+    finder: JoinFinder,
     trace: Trace,
     alternatives: int = 1,
 ) -> list[Candidate]:
-    """Paths that meet paths from other topics, those that meet most topics first, then in the given order.
+    """Return paths that meet paths from other topics: those that meet most topics first, then in the given order.
 
-    A partner is one logical hop long. It may meet a path at its end, or, where both go through the same mediator,
-    there: who played this part in that film.
+    A partner is one logical hop long. It may meet a path at its end, or, if both pass the same mediator, there: who
+    played this part in that film.
 
     Args:
-        ranked: paths from any of the topics, best first.
-        partners: for every topic its paths of one logical hop, best first; `MAX_PARTNERS` of them are tried.
-        meetings: what has been looked up for this question.
-        alternatives: partners of a path that are given, each as a candidate of its own, where a chooser can tell which
-            is meant; with more than one the search goes on after all topics have met.
+        ranked: Paths from any of the topics, best first.
+        partners: For every topic its paths of one logical hop, best first; `MAX_PARTNERS` of them are tried.
+        finder: Finds joins; it caches the ends looked up for this question.
+        trace: Records the joins.
+        alternatives: How many partners of a path are returned, each as a candidate of its own, for a chooser that can
+            tell which is meant. With more than one the search continues after all topics have met.
 
     Returns:
-        Candidates with joins, approximate where a query of this was late; empty when nothing meets.
+        Candidates with joins, approximate if a query timed out; empty if nothing meets.
     """
-    late = meetings.late
+    late = finder.late
     found: list[Candidate] = []
     for candidate in ranked[:MAX_FIRST]:
         others = [topic for topic in partners if topic != candidate.path.topic]
-        joined = _joined(candidate, others, partners, meetings, alternatives)
+        joined = _joined(candidate, others, partners, finder, alternatives)
         found += joined
         if alternatives == 1 and joined and len(joined[0].joins) == len(others):
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
-    if meetings.late and not late:
+    if finder.late and not late:
         trace.event("gave_up", error="finding out which paths meet took too long")
     trace.event(
         "joined" if found else "no_intersection",
@@ -64,37 +65,39 @@ def _joined(
     candidate: Candidate,
     others: Sequence[Entity],
     partners: Mapping[Entity, Sequence[Candidate]],
-    meetings: JoinFinder,
+    finder: JoinFinder,
     alternatives: int,
 ) -> list[Candidate]:
-    """A path with a join for each other topic that it meets; of the first such topic with each of several partners."""
+    """Return a path with a join for each other topic that it meets, once per partner of the first such topic."""
     every: list[tuple[Join, ...]] = [()]
     for topic in others:
         near = partners[topic][:MAX_PARTNERS]
         most = alternatives if every == [()] else 1
         longer = []
         for joins in every:
-            met = meetings.some(candidate, joins, near, most)
+            met = finder.some(candidate, joins, near, most)
             longer += [(*joins, join) for join in met] or [joins]
         every = longer
     if every == [()]:
         return []
-    approximate = candidate.approximate or meetings.late
+    approximate = candidate.approximate or finder.late
     return [replace(candidate, joins=joins, approximate=approximate) for joins in every]
 
 
 _Ends = tuple[frozenset[Value], bool]
-"""Some ends of a path, and whether there are more."""
+"""Some ends of a path, and whether it has more."""
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
-    """Whether two paths have an end in common, or may have: where a list is cut off only the graph can tell."""
+    """Return whether two paths have an end in common, or may have: if a list is incomplete, only the graph can tell."""
     return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
 
 
 class JoinFinder:
-    """Finds out for one question which paths meet, with the ends of each looked up once. `late`: a query was not
-    answered in time, so that a meeting may have been missed.
+    """Finds out which paths of one question meet, and looks up the ends of each path once.
+
+    Attributes:
+        late: A query timed out, so that a join may be missing.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -103,7 +106,10 @@ class JoinFinder:
         self._ends: dict[RelationPath, _Ends] = {}
 
     def some(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], most: int) -> list[Join]:
-        """The first partners that meet the path, on a mediator before at the end: that is the closer tie."""
+        """Return the first `most` partners that meet the path.
+
+        A mediator is tried before the end, because it is the closer connection.
+        """
         path = candidate.path
         found: list[Join] = []
         for place in self._places(path):
@@ -132,7 +138,7 @@ class JoinFinder:
         return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
 
     def _look_up(self, paths: Sequence[RelationPath]) -> None:
-        """Look up the ends of paths, side by side."""
+        """Look up the ends of paths, concurrently."""
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
         late = (StoreTimeout, PartialResult)
         for path, ends in zip(

@@ -1,6 +1,6 @@
-"""What the wording of a question says of the path to its answer: the words for each hop, in order, and how many hops.
+"""Cues about the path in a question's wording: the words for each hop, in order, and the number of hops.
 
-Rules of English, no look-ups: possessives, `of`, relative clauses and `same` each announce another hop.
+Rules of English without look-ups: possessives, `of`, relative clauses and `same` each announce another hop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POSSESSIVE = re.compile(r"(?:'s|’s|(?<=\s)s)(?=\s|$)", re.IGNORECASE)
 _OWNER = re.compile(r"\s*(?:'s|’s|(?<=\s)s)$", re.IGNORECASE)
 _CONTRACTION = re.compile(r"\b(who|what|where|when|that|there|it)\s?['’]s\b", re.IGNORECASE)
 _OF = re.compile(r"\bof\b", re.IGNORECASE)
-# `of` that belongs to a name for one thing: place of birth, form of government
+# `of` within the name of one relation: place of birth, form of government
 _ONE_THING = re.compile(
     r"\b(?:places?|causes?|dates?|forms?|kinds?|types?|sorts?|names?|times?|parts?|members?|pieces?|numbers?|some|one|all|"
     r"any|languages?|years?|days?|lines?|works?|books?|seats?|head|chief|secretary|minister|board|out|because)\s+of\b",
@@ -50,7 +50,7 @@ _ONE_THING = re.compile(
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
-# the movies written by ...: a clause without its pronoun, unless the participle belongs to the verb before it
+# "the movies written by": a clause without its pronoun, unless the participle belongs to the verb before it
 _REDUCED = re.compile(
     r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
     r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
@@ -61,7 +61,7 @@ _KIND_OF_TOPIC = re.compile(
     rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
 )
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
-# the film Avatar: what kind of thing the topic is, not a hop; but the films Ann directed are
+# "the film Avatar": the kind of the topic, which is not a hop; in "the films Ann directed" it is one
 _APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
@@ -70,9 +70,13 @@ _ASKED_NOUN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """`words`: the content words in the order in which hops leave the topic: those after its mention, then those
-    before it backwards. `hops`: how many hops the wording announces, at least 1. `asked_for`: what kind of thing is
-    asked for, in words; empty where the wording does not say.
+    """Cues about the path to the answer.
+
+    Attributes:
+        words: The content words in the order in which hops leave the topic: those after its mention, then those before
+            it in reverse.
+        hops: How many hops the wording announces, at least 1.
+        asked_for: The kind of thing that is asked for, in words; empty if the wording does not say.
     """
 
     words: tuple[str, ...]
@@ -86,17 +90,16 @@ class Cues:
 
 
 def read_cues(question: str, names: Iterable[str]) -> Cues:
-    """The cues of a question about entities with these names."""
+    """Return the cues of a question about entities with these names."""
     marked = _marked(question, names)
     return Cues(tuple(_outward(marked)[:MAX_WORDS]), _announced(marked), _asked_for(marked))
 
 
 def _marked(question: str, names: Iterable[str]) -> str:
-    """The question with one sign for each mention."""
+    """Replace each mention in the question by one character."""
     text = question
-    bare = {
-        _OWNER.sub("", name.strip()).strip() for name in names
-    }  # whose mention it is does not matter, that it is a mother's does
+    # without the possessive ending, which stays in the question, because there it announces a hop
+    bare = {_OWNER.sub("", name.strip()).strip() for name in names}
     for name in sorted((name for name in bare if name.replace("_", " ").strip()), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
         text = re.sub(pattern, f" {_MENTION} ", text, flags=re.IGNORECASE)
@@ -108,7 +111,7 @@ def _outward(marked: str) -> list[str]:
     if not mention:
         return _content(marked)
     if _ASKS.search(after) and not _ASKS.search(before):
-        # the films written by X were in which languages: what is asked for comes last
+        # "the films written by X were in which languages": what is asked for comes last
         return _content(before)[::-1] + _content(after)
     return _content(after) + _content(before)[::-1]
 
@@ -121,13 +124,13 @@ def _content(text: str) -> list[str]:
 def _announced(marked: str) -> int:
     body = _OPENING.sub(" ", marked, count=1)
     links = len(_POSSESSIVE.findall(marked)) + len(_OF.findall(_ONE_THING.sub(" ", body)))
-    # what gender is X's father: the noun right after the question word is a hop as well
+    # "what gender is X's father": the noun right after the question word is a hop too
     links += bool(links and _ASKED_NOUN.search(marked))
-    # with several mentions a clause says of the answer what another topic has to do with it
+    # with several mentions a clause connects the answer with another topic
     alone = marked.count(_MENTION) < 2
     clauses = len(_RELATIVE.findall(body)) if alone else 0
     if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
-        clauses -= 1  # one of them asks: X directed which films
+        clauses -= 1  # one of them asks: "X directed which films"
     shared = bool(_SHARED.search(body))
     reduced = list(_REDUCED.finditer(marked)) if alone else []
     if not reduced:
@@ -136,8 +139,9 @@ def _announced(marked: str) -> int:
 
 
 def _says_more(marked: str, clause: re.Match[str]) -> bool:
-    """Whether the sentence around a clause says a hop of its own: `who directed the movies written by X` does, `what is
-    a film written by X` does not.
+    """Return whether the sentence around a clause has a hop of its own.
+
+    "who directed the movies written by X" does, "what is a film written by X" does not.
     """
     before = marked[: clause.start()]
     if _ENDS_IN_OF.search(before):
@@ -148,9 +152,9 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 
 def _asked_for(marked: str) -> str:
-    """The noun after what or which, or what who, where and when stand for."""
+    """Return the noun after what or which, or what who, where and when stand for."""
     if _KIND_OF_TOPIC.search(marked):
-        return "type genre"  # not the film, but what kind it is of
+        return "type genre"  # the kind of the film, not the film
     words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))
     for index, word in enumerate(words):
         if word in _STANDS_FOR:
@@ -162,7 +166,7 @@ def _asked_for(marked: str) -> str:
 
 def _noun(words: list[str]) -> str:
     if not words or words[0] in _VERBS:
-        return ""  # what did she do: no noun
+        return ""  # "what did she do" has no noun
     start = 0
     while start < min(len(words), 5) and words[start] in _BEFORE_NOUN:
         start += 1

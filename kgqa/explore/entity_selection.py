@@ -1,6 +1,4 @@
-"""Entity selection (thesis, sections 3.3.1 and 4.1): of the entities at the ends of winning paths only some are walked
-on from.
-"""
+"""Entity selection (thesis, sections 3.3.1 and 4.1): exploration continues from only some ends of the winning paths."""
 
 from __future__ import annotations
 
@@ -29,13 +27,18 @@ def select_entities(
     worded: Callable[[Candidate], str] | None = None,
     trace: Trace,
 ) -> list[Candidate]:
-    """The same paths, restricted to `k` entities over all of them; paths none of whose entities is among them are
-    left out.
+    """Return the paths restricted to `k` entities in total; a path without a selected entity is dropped.
 
     Args:
-        prefilter: cuts a pool of more than `FILTER_ABOVE` entities down; all of them are looked at, none is sampled.
-        shown: an entity and its name to what may be shown of it: topics are masked.
-        worded: a path as whoever chooses reads it; None for its words.
+        graph: The graph.
+        question: The question's text.
+        candidates: The winning paths.
+        chooser: Picks the entities.
+        k: How many entities to select, over all paths.
+        prefilter: Cuts a pool of more than `FILTER_ABOVE` entities; all of them are considered, none is sampled.
+        shown: Maps an entity and its name to the text that may be shown; topics are masked.
+        worded: Maps a path to the text that the chooser reads; None for its words.
+        trace: Records the selection.
     """
     reached = _reached(graph, candidates, trace)
     if not reached:
@@ -44,7 +47,7 @@ def select_entities(
     texts = [shown(entity, named.name) for (_, entity), named in zip(reached, names)]
     pool = list(range(len(reached)))
     if len(pool) > FILTER_ABOVE:
-        # a candidate for each entity, so that the same filter serves: worded by its path and its name
+        # one candidate per entity, described by its path and its name, for the same filter
         stand_ins = [
             Candidate(RelationPath(entity), f"{candidate.words} {text}")
             for (candidate, entity), text in zip(reached, texts)
@@ -89,7 +92,7 @@ def _choose(
     k: int,
     prefixes: Mapping[int, str],
 ) -> list[int]:
-    """Chunks of entities under their paths, in rounds, until one chunk is left."""
+    """Pick entities in chunks under their paths, in rounds, until one chunk is left."""
     left = list(pool)
     while True:
         chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
@@ -110,7 +113,7 @@ def _grouped(
     texts: Sequence[str],
     prefixes: Mapping[int, str],
 ) -> tuple[list[EntityGroup], list[int]]:
-    """A chunk as groups under their paths, and its indices in the order in which the groups count them."""
+    """Group a chunk by path, and return its indices in the order in which the groups count them."""
     by_path: dict[int, list[int]] = {}
     for index in chunk:
         by_path.setdefault(id(reached[index][0]), []).append(index)

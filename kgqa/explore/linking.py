@@ -1,7 +1,7 @@
-"""Finds the topic entities that a question names, against the index of names and aliases.
+"""Linking: finds the topic entities that a question names, in the index of names and aliases.
 
-Every stretch of the question that is a name, nearly one, or a telling part of one gives candidates. They are
-ranked by how much of the name is there, how much of the question it covers, degree, and, if the caller can
+Every stretch of the question that is a name, nearly a name, or a distinctive part of a name gives candidates. They are
+ranked by how much of the name is in the question, how much of the question it covers, degree, and, if the caller can
 tell, how well the entity's relations fit the question.
 """
 
@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import NameHit, NameLookup
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameMatch
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.words import relation_words
 
 RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
-"""A question without the mention, and the words of an entity's relations -> their similarity to it, up to 1."""
+"""Maps a question without the mention and the words of an entity's relations to their similarities, up to 1."""
 
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
@@ -42,13 +42,14 @@ MIN_PART = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A stretch of the question that names entities; `matches` are ranked, the first is the one taken."""
+    """A stretch of the question that names entities; `matches` are ranked, and the first one is used."""
 
     text: str
     matches: tuple[NameMatch, ...]
 
     @property
     def ambiguous(self) -> bool:
+        """Whether it may mean several entities."""
         return len(self.matches) > 1
 
     @property
@@ -59,7 +60,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity a question may be about, and the stretch that names it. Scores compare within one question."""
+    """An entity that a question may be about, with the stretch that names it.
+
+    Scores are comparable within one question.
+    """
 
     entity: Entity
     mention: str
@@ -68,11 +72,11 @@ class Link:
 
 
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
-    """The stretches of a question that name its topics, in the question's order, without overlap.
+    """Return the stretches of a question that name its topics, in the question's order, without overlap.
 
-    The best whole name is taken whatever it is, and a part of a name if it is a good part or in capitals; others
-    only if they are not just words of relations (`capital` may be a film) nor in lower case in a question with
-    capitals, and whole names, or good parts in capitals.
+    The best whole name is always taken, and a part of a name if it is a large part or in capitals. Further mentions are
+    taken only if they are whole names, or large parts in capitals, and neither consist of words of relations (`capital`
+    may be a film) nor are in lower case in a question with capitals.
     """
     ranked = _LinkRanking(graph, question)
     if fit:
@@ -87,12 +91,12 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
     for item in sorted(chosen, key=lambda item: item.found.start):
         matches, alive = ranked.matches_of(item)
         mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
-    # a dead end is no topic where something else leads on
+    # an entity without relations is not a topic if another one has some
     return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
 
 
 def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
-    """The entities a question is most likely about, best first, each with its best mention."""
+    """Return the entities that a question is most likely about, best first, each with its best mention."""
     ranked = _LinkRanking(graph, question)
     if fit:
         ranked.fit(fit)
@@ -117,7 +121,7 @@ class _ScoredHit:
         return self.found.how not in ("part", "initials")
 
     def good_part(self, *, first: bool) -> bool:
-        """Whether a part of a name may be taken for it, as the first mention of a question or beside others."""
+        """Return whether a part of a name may stand for it, as the first mention of a question or a further one."""
         good = self.found.quality >= MIN_PART
         return good or self.capitals if first else good and self.capitals
 
@@ -127,13 +131,13 @@ class _ScoredHit:
 
 
 class _LinkRanking:
-    """The candidates of one question, best first. Two queries for every 50 of the best, for their degrees."""
+    """The candidates of one question, best first; takes two queries per 50 of the best, for their degrees."""
 
     def __init__(self, graph: KnowledgeGraph, question: str) -> None:
         self.graph = graph
         self.question = question
         self.lookup = NameLookup(question, graph.names)
-        # a relation may have a name too, but nobody asks about it
+        # a relation may have a name too, but is never a topic
         found = [
             item
             for item in (*self.lookup.whole(), *self.lookup.in_part())
@@ -173,13 +177,13 @@ class _LinkRanking:
         return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
 
     def fit(self, fit: RelationFit) -> None:
-        """Rank the best anew by what their relations say: a query for each."""
+        """Rank the best candidates again by their relations, with one query for each."""
         best = self.items[:MAX_FITTED]
         self._look_up(item.found.match.entity for item in best)
         texts: dict[tuple[int, int], list[str]] = {}
         for item in best:
             texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
-        # one call for every span: all its entities leave the same question
+        # one call per span, because without the mention all its entities leave the same question
         likely = {}
         for span, words in texts.items():
             distinct = list(dict.fromkeys(words))
@@ -194,12 +198,12 @@ class _LinkRanking:
         self.items = [*sorted(fitted, key=_order), *self.items[MAX_FITTED:]]
 
     def relations_of(self, entity: Entity) -> tuple[str, ...]:
-        """The words of the relations that lead on from an entity; none for a dead end."""
+        """Return the words of the relations that lead on from an entity; none for a dead end."""
         self._look_up([entity])
         return self._relations[entity]
 
     def _look_up(self, entities: Iterable[Entity]) -> None:
-        """Look up the relations of entities, side by side."""
+        """Look up the relations of entities, concurrently."""
         new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
         expansions = self.graph.map(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
         labels = self.graph.relation_labels if new else {}
@@ -208,7 +212,7 @@ class _LinkRanking:
             self._relations[entity] = tuple(sorted(words))
 
     def best_of_spans(self) -> Iterable[_ScoredHit]:
-        """The best candidate of every span, best first."""
+        """Yield the best candidate of every span, best first."""
         seen = set()
         for item in self.items:
             span = (item.found.start, item.found.end)
@@ -217,9 +221,9 @@ class _LinkRanking:
                 yield item
 
     def matches_of(self, chosen: _ScoredHit) -> tuple[tuple[NameMatch, ...], bool]:
-        """What a span may mean, best first, and whether the first leads on anywhere.
+        """Return the entities that a span may mean, best first, and whether the first has relations to follow.
 
-        Entities that have the whole name are not mixed with those that have it in part.
+        Entities whose whole name it is are not mixed with those that have it in part.
         """
         span = (chosen.found.start, chosen.found.end)
         unique: dict[Entity, NameMatch] = {}
@@ -243,7 +247,7 @@ _VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], froz
 
 
 def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
-    """The stems of all words of a graph's relations, noise left out."""
+    """Return the stems of all words of a graph's relations, except noise relations."""
     relations = graph.relations
     known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:

@@ -1,8 +1,7 @@
-"""Masking: the names of topics are taken out of what a model reads, so that it cannot answer from memory (thesis,
-section 3.4).
+"""Masking: removes the names of topics from what a model reads, so that it cannot answer from memory (thesis, 3.4).
 
-Embeddings rank relations best when the mention is left out altogether (`drop`); a language model gets a
-placeholder, `[E1]`, or the topic's id.
+Embeddings rank relations best without the mention (`drop`); a language model gets a placeholder, `[E1]`, or the topic's
+id.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
 
 MaskStyle = Literal["drop", "placeholder", "id"]
-# kinds of things rather than names of one: "Boston College" is not masked where only "college" stands
+# words for kinds, not names: in a question with only "college", the name "Boston College" is not masked
 GENERIC = frozenset(
     [
         "album",
@@ -118,7 +117,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class MaskedQuestion:
-    """A masked question. `spans` are places in the question as it was; `unmasked`: topics no span was found for."""
+    """A masked question.
+
+    Attributes:
+        text: The masked text.
+        spans: The masked spans of the original question.
+        unmasked: Topics that were not found.
+    """
 
     text: str
     spans: tuple[Span, ...]
@@ -126,7 +131,7 @@ class MaskedQuestion:
 
 
 def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
-    """What stands for each topic: `[E1]`, `[E2]`, ..."""
+    """Return what stands for each topic: `[E1]`, `[E2]`, ..."""
     return {topic: f"[E{number}]" for number, topic in enumerate(dict.fromkeys(topics), start=1)}
 
 
@@ -137,16 +142,17 @@ def mask(
     style: MaskStyle = "drop",
     ids: Mapping[Entity, str] | None = None,
 ) -> MaskedQuestion:
-    """A question without the names of its topics.
+    """Remove the names of topics from a question.
 
-    A topic's names are looked for as they are (but for case, accents, punctuation, plurals and the like), and
-    only where they are not, misspelt, shortened or in part. Longer names go first; spans do not overlap. A
-    question of which no word would be left stays as it is.
+    A topic's names are searched as written (except for case, accents, punctuation, plurals and the like), and only if
+    they are not found, then misspelt, shortened or in part. Longer names have priority; spans do not overlap. A
+    question that would have no word left stays as it is.
 
     Args:
-        names: each topic's label, aliases, and other texts known to stand for it.
-        style: what a span becomes: nothing, a placeholder, or the topic's id.
-        ids: each topic's id, for `id`; a topic that is not there gets its placeholder.
+        question: The question.
+        names: Each topic's label, aliases, and other texts known to stand for it.
+        style: What a span becomes: nothing, a placeholder, or the topic's id.
+        ids: Each topic's id, for `id`; a topic without an id gets its placeholder.
     """
     spans = _spans(question, names)
     rest = _replaced(question, spans, {})
@@ -155,7 +161,7 @@ def mask(
     found = {span.topic for span in spans}
     unmasked = tuple(topic for topic in names if topic not in found)
     if style == "drop":
-        # a question without spans keeps its spacing too
+        # a question without spans also keeps its spacing
         return MaskedQuestion(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
     stands_for = placeholders(names)
     if style == "id":
@@ -164,23 +170,23 @@ def mask(
 
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
-    """The question without these names, see `mask`."""
-    nobody = Entity("urn:kgqa:topic")
-    text = mask(question, {nobody: [name for name in names if name.strip()]}).text
+    """Return the question without these names, see `mask`."""
+    topic = Entity("urn:kgqa:topic")
+    text = mask(question, {topic: [name for name in names if name.strip()]}).text
     return " ".join(text.split())
 
 
 def masked_names(values: Sequence[Named], stands_for: Mapping[Entity, str]) -> list[str]:
-    """What a model may read of each value: its name, or what stands for it where it is a topic itself."""
+    """Return what a model may read of each value: its name, or its placeholder if it is a topic itself."""
     return [stands_for.get(item.value, item.name) if isinstance(item.value, Entity) else item.name for item in values]
 
 
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Texts that still carry a name, each with the first name found in it.
+    """Return the texts that still contain a name, each with the first name found in it.
 
-    Not the matcher that masks: letters alone are compared, all gaps and punctuation taken out. A name has to
-    begin where a word does, and to end where one does or but for a common ending. Names of up to three letters
-    count only as they are written, and those that are nothing but function words not at all.
+    It does not use the matcher that masks: only letters are compared, without gaps and punctuation. A name must begin
+    where a word begins, and end where one ends, except for a common ending. Names of up to three letters count only as
+    written, and names of only function words not at all.
     """
     wanted = []
     for name in dict.fromkeys(names):
@@ -199,7 +205,7 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """The letters and digits of a text, lower case and without accents, and the place each comes from."""
+    """Return the letters and digits of a text, lower case and without accents, and the position of each."""
     letters: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
@@ -223,7 +229,7 @@ def _carries(text: str, squeezed: str, places: list[int], name: str, letters: st
     return False
 
 
-# --- where names stand
+# --- finding names
 
 _Windows = list[tuple[int, int]]
 _Finder = Callable[[Sequence[Word], Sequence[str]], _Windows]
@@ -241,7 +247,7 @@ def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     keys = _keys(words)
-    # of a name of several words one at least is right
+    # at least one word of a longer name is spelt correctly
     spelt = [
         (start, end)
         for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or is_misspelling(word, part))
@@ -251,7 +257,7 @@ def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 
 def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
-    """The longest stretch of a text made of words of a name that says more than what kind of thing it is."""
+    """Return the longest stretch of words of a name that says more than the kind of the entity."""
     keys = _keys(words)
     best: tuple[int, int] | None = None
     for start in range(len(keys)):
@@ -269,7 +275,7 @@ def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     return [best] if best else []
 
 
-# what is surest first; a later one is tried for topics that the earlier ones did not find
+# from certain to uncertain; each is tried only for topics that the ones before did not find
 _LEVELS: tuple[_Finder, ...] = (_exact, _formed, _spelt, _in_part)
 
 
@@ -289,19 +295,19 @@ def _spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
             for name, name_keys in given:
                 if finder is _exact:
                     found += [Span(start, end, topic) for start, end in _literal(question, name, name_keys)]
-                found += _written_so(question, words, finder(words, name_keys), name, topic)
+                found += _with_names_as_written(question, words, finder(words, name_keys), name, topic)
         for span in sorted(found, key=lambda span: (span.start - span.end, span.start)):
             if all(span.end <= other.start or span.start >= other.end for other in taken):
                 taken.append(span)
     return sorted(taken, key=lambda span: span.start)
 
 
-def _written_so(
+def _with_names_as_written(
     question: str, words: Sequence[Word], windows: Sequence[tuple[int, int]], name: str, topic: Entity
 ) -> list[Span]:
-    """Windows of words as characters, with the punctuation a name begins or ends with.
+    """Convert windows of words to characters, with the punctuation that a name begins or ends with.
 
-    A name of nothing but function words (It, Her) counts where it is written as it is, if it is so anywhere.
+    A name of only function words (It, Her) counts where it is written exactly so, if it is anywhere.
     """
     spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
     if {word.casefold() for word in name.split()} <= STOPWORDS:
@@ -322,7 +328,7 @@ def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: 
 
 
 def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Names without words (`!!!`), and those in scripts that put no gaps between words, as they are written."""
+    """Find names without words (`!!!`), and names in scripts without gaps between words, exactly as written."""
     name = name.strip()
     if not name or (keys and not _CJK.search(name)):
         return []
@@ -332,7 +338,7 @@ def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, i
 
 
 def _replaced(question: str, spans: Sequence[Span], stands_for: Mapping[Entity, str]) -> str:
-    """The question with each span replaced; dropped spans take their possessive ending along."""
+    """Replace each span of the question; a dropped span takes its possessive ending along."""
     parts = []
     at = 0
     for span in spans:

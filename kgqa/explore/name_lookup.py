@@ -1,6 +1,4 @@
-"""Stretches of a question that may name entities: looked up in the index of names as they are, but for a trifle, and
-in part.
-"""
+"""Lookup of a question's words in the index of names: whole names, near-identical names, and parts of names."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from kgqa.explore.word_matching import (
     word_keys,
     words_of,
 )
-from kgqa.graph.names.index import NameIndex, NameMatch
+from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.words import normalise
@@ -31,7 +29,7 @@ MAX_HOLDING = 60
 MAX_FREQUENCY = 3000
 MIN_COVERAGE = 0.25
 MAX_PART = 0.95
-# how much of a whole name each is worth that is almost one
+# the quality of names that are nearly whole; 1 is an exact name
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
 QUESTION_WORDS = STOPWORDS | frozenset(
     [
@@ -75,8 +73,15 @@ QUESTION_WORDS = STOPWORDS | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NameHit:
-    """An entity that words `start` to `end` of a question may mean. `quality`: how much of its name they are, 1 for
-    all; `how`: `exact`, one of `LOOSE`, or `part`; `covered`: the weight of the words that are of the name.
+    """An entity that words `start` to `end` of a question may mean.
+
+    Attributes:
+        start: First word.
+        end: Word after the last one.
+        match: The entity and its name.
+        quality: Share of the name that the words are, 1 for all.
+        how: `exact`, one of `LOOSE`, or `part`.
+        covered: Weight of the words that belong to the name.
     """
 
     start: int
@@ -89,7 +94,7 @@ class NameHit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Words `start` to `end` hold a `share` of a name by rarity; `covered` is the weight of those that do."""
+    """Words `start` to `end` contain a `share` of a name, by rarity; `covered` is the weight of those words."""
 
     start: int
     end: int
@@ -98,34 +103,34 @@ class Alignment:
 
 
 class NameLookup:
-    """The words of one question, and what the index of names knows of them."""
+    """The words of one question, and the names in the index that match them."""
 
-    def __init__(self, question: str, names: NameIndex) -> None:
+    def __init__(self, question: str, names: Names) -> None:
         self.question = question
         self.names = names
         self.words: list[Word] = words_of(question)[:MAX_WORDS]
         self.keys = [word.key for word in self.words]
         self._frequencies = names.frequencies(self.keys)
 
-    def _found(self, start: int, end: int, match: NameMatch, quality: float, how: str) -> NameHit:
+    def _hit(self, start: int, end: int, match: NameMatch, quality: float, how: str) -> NameHit:
         return NameHit(start, end, match, quality, how, self.weight(start, end))
 
     def text(self, start: int, end: int) -> str:
-        """Words `start` to `end` as they are written."""
+        """Return words `start` to `end` as written."""
         return self.question[self.words[start].start : self.words[end - 1].end]
 
     def rarity(self, word: str) -> float:
-        """How telling a word is: 0 for one that all names have."""
+        """Return how distinctive a word is: 0 for one that all names have."""
         return math.log1p(max(self.names.count, 1) / (1 + self._frequencies.get(word, 0)))
 
     def weight(self, start: int, end: int) -> float:
-        """How telling words `start` to `end` are together; function words are not."""
+        """Return how distinctive words `start` to `end` are together; function words do not count."""
         return sum(self.rarity(key) for key in self.keys[start:end] if key not in STOPWORDS)
 
     # --- whole names
 
     def whole(self) -> list[NameHit]:
-        """Windows of words that are a name, or one but for a trifle."""
+        """Return windows of words that are a name or nearly one."""
         longest = min(MAX_MENTION_WORDS, max(self.names.longest, 1))
         variants: dict[str, list[tuple[int, int, str]]] = {}
         for start in range(len(self.words)):
@@ -139,17 +144,17 @@ class NameLookup:
         loose = self.names.loose(sorted(variants))
         for text, places in variants.items():
             for start, end, how in places:
-                for match in exact.get(text, ()):
-                    match = match if how == "exact" else replace(match, exact=False)
-                    _keep(found, self._found(start, end, match, LOOSE.get(how, 1.0), how))
+                for named in exact.get(text, ()):
+                    match = named if how == "exact" else replace(named, exact=False)
+                    _keep(found, self._hit(start, end, match, LOOSE.get(how, 1.0), how))
                 for item in loose.get(text, ()):
                     if self._acceptable(start, end, item.how):
                         quality = LOOSE[item.how] * LOOSE.get(how, 1.0)
-                        _keep(found, self._found(start, end, item.match, quality, item.how))
+                        _keep(found, self._hit(start, end, item.match, quality, item.how))
         for place, word in enumerate(self.words):
             if word.capitals and 2 <= len(word.key) <= 4:
-                for match in self.names.initials_from(word.key):
-                    _keep(found, self._found(place, place + 1, match, LOOSE["initials"], "initials"))
+                for match in self.names.initials_with_prefix(word.key):
+                    _keep(found, self._hit(place, place + 1, match, LOOSE["initials"], "initials"))
         return list(found.values())
 
     def _variants(self, start: int, end: int) -> Iterable[tuple[str, str]]:
@@ -165,18 +170,18 @@ class NameLookup:
     def _acceptable(self, start: int, end: int, how: str) -> bool:
         if how != "initials":
             return True
-        # a common word may be somebody's initials: "who is ..."
+        # a common word may be somebody's initials, such as "who"
         word = self.words[start]
         return end - start == 1 and len(word.key) > 1 and word.key not in QUESTION_WORDS
 
     def _capital(self, start: int, end: int) -> bool:
-        """Whether function words are written as a name in the middle of a sentence: `It`, `What's in a Name?`."""
+        """Return whether function words are capitalised within a sentence, as in `It` and `What's in a Name?`."""
         return start > 0 and any(self.question[word.start].isupper() for word in self.words[start:end])
 
     # --- parts of names
 
     def in_part(self) -> list[NameHit]:
-        """Names of which the question has some telling words, in another form perhaps, or misspelt."""
+        """Return names of which the question has some distinctive words, perhaps in another form or misspelt."""
         telling = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
         alike = {key: self._alike(key) for key in telling[:MAX_TELLING]}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
@@ -185,10 +190,10 @@ class NameLookup:
         self._frequencies |= frequencies
         for words in alike.values():
             usual = [word for word in words if frequencies.get(word, 0) <= MAX_FREQUENCY]
-            for match in self.names.holding(usual, limit=MAX_HOLDING):
+            for match in self.names.containing(usual, limit=MAX_HOLDING):
                 candidates.setdefault((match.entity, match.name), match)
         rare = [word for word in known if 0 < frequencies.get(word, 0) <= MAX_FREQUENCY]
-        for match in self.names.holding(rare, limit=4 * MAX_HOLDING):
+        for match in self.names.containing(rare, limit=4 * MAX_HOLDING):
             candidates.setdefault((match.entity, match.name), match)
         found: dict[tuple[int, int, Entity], NameHit] = {}
         for match in candidates.values():
@@ -199,27 +204,26 @@ class NameLookup:
         return list(found.values())
 
     def _alike(self, key: str) -> list[str]:
-        """Words of names that may be meant by a word: itself, other forms, and, if no name has it, misspellings."""
+        """Return the words of names that a word may mean: itself, other forms, and, if no name has it, misspellings."""
         found = [key] if key in self._frequencies else []
         if len(key) < 4 or key.isdigit():
             return found
-        for word in self.names.words_from(key[: 4 if len(key) > 5 else 3]):
-            if word != key and (
-                same_word(word, key) or is_derived(key, word) or is_derived(word, key) or _kin(key, word)
-            ):
+        for word in self.names.words_with_prefix(key[: 4 if len(key) > 5 else 3]):
+            related = same_word(word, key) or is_derived(key, word) or is_derived(word, key) or _kin(key, word)
+            if word != key and related:
                 found.append(word)
         if key not in self._frequencies:
-            near = [word for word in self.names.words_from(key[:1], limit=20_000) if is_misspelling(word, key)]
+            near = [word for word in self.names.words_with_prefix(key[:1], limit=20_000) if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: -spelling_similarity(word, key))[:5]
         return list(dict.fromkeys(found))
 
     def align(self, name: Sequence[str]) -> Alignment | None:
-        """Where a name stands best, its words weighted by how rare they are among all names."""
+        """Return where a name fits best, its words weighted by their rarity among all names."""
         return align(self.keys, name, self.rarity)
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
-    """Where a name stands best: from its first word to its last, with at most one that is not its own between."""
+    """Return where a name fits best: from its first word to its last, with at most one foreign word between."""
 
     def weight(word: str) -> float:
         return 0.3 if word in STOPWORDS else rarity(word)
@@ -229,29 +233,31 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
     for start, key in enumerate(keys):
         if key in STOPWORDS or not any(_alike(key, part) for part in name):
             continue
-        left, gained, covered, strange, since = list(name), 0.0, 0.0, 0, 0
+        left, gained, covered, foreign, since = list(name), 0.0, 0.0, 0, 0
         for place in range(start, len(keys)):
             word = keys[place]
             part = max(left, key=lambda part: _alike(word, part), default="")
             likely = _alike(word, part)
             if not likely:
                 since += word not in STOPWORDS
-                if not left or since + strange > 1:
+                if not left or since + foreign > 1:
                     break
                 continue
             left.remove(part)
-            strange, since = strange + since, 0
+            foreign, since = foreign + since, 0
             gained += likely * weight(part)
             covered += likely * rarity(word) * (word not in STOPWORDS)
-            share = gained / total * 0.9**strange
+            share = gained / total * 0.9**foreign
             if word not in STOPWORDS and (best is None or share > best.share):
                 best = Alignment(start, place + 1, share, covered)
     return best
 
 
 def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
-    """The stretch of a question that stands for an entity with these names, none of which is in it whole, and has at
-    least this share of one of them, all words weighing alike; None where there is none. No graph is asked.
+    """Return the stretch of a question that stands for an entity with these names if none of them occurs whole.
+
+    The stretch has at least the share `least` of one of the names, all words weighing the same; None if there is none
+    or a whole name occurs. No graph is asked.
     """
     words = words_of(question)[:MAX_WORDS]
     keys = [word.key for word in words]
@@ -272,7 +278,7 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
 
 
 def _kin(left: str, right: str) -> bool:
-    """Two words that begin alike for most of their length: Panamanian and Panama, Hungarian and Hungary."""
+    """Return whether two words share most of their beginning: Panamanian and Panama, Hungarian and Hungary."""
     common = 0
     for one, other in zip(left, right):
         if one != other:
@@ -283,7 +289,7 @@ def _kin(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=200_000)
 def _alike(word: str, part: str) -> float:
-    """How surely a word of a question is a word of a name."""
+    """Return how certain it is that a word of a question is a word of a name."""
     if word == part:
         return 1.0
     if word[:1] != part[:1]:

@@ -1,4 +1,4 @@
-"""Recognises questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no.
+"""Detection of questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no.
 
 They are declined, not guessed.
 """
@@ -16,14 +16,15 @@ _YES_NO = re.compile(
     r"didn't|hasn't)\b",
     re.IGNORECASE,
 )
-# a capitalised title in the middle of a sentence: The Last Samurai
+# a capitalised title within a sentence: The Last Samurai
 _TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
-# polite requests and alternatives begin like yes/no questions: can you name ...? is she a man or a woman?
+# polite requests and alternatives begin like yes/no questions: "can you name ...?", "is she a man or a woman?"
 _OPEN = re.compile(
-    r"^\s*(?:(?:can|could|will|would) (?:you|anyone|somebody|someone)|do(?:es)? (?:you|anyone|anybody) know)\b|\bor (?:a|an|the)\b",
+    r"^\s*(?:(?:can|could|will|would) (?:you|anyone|somebody|someone)|do(?:es)? (?:you|anyone|anybody) know)\b"
+    r"|\bor (?:a|an|the)\b",
     re.IGNORECASE,
 )
-# a name that looks like a verb, and the question at the end: Will Smith starred in which films?
+# a name that looks like a verb, with the question at the end: "Will Smith starred in which films?"
 _ASKED_LAST = re.compile(r"\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
     r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
@@ -33,12 +34,13 @@ _SUPERLATIVE = re.compile(
     r"|(?:is|are|was|were)\s+(?:first|last)\s+\w+\s+(?:of|in|to))\b",
     re.IGNORECASE,
 )
-# France borders Spain, right?
+# "France borders Spain, right?"
 _TAG = re.compile(
-    r",\s*(?:right|correct|true|yes|no|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? (?:it|he|she|they|there))\s*\?*\s*$",
+    r",\s*(?:right|correct|true|yes|no"
+    r"|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? (?:it|he|she|they|there))\s*\?*\s*$",
     re.IGNORECASE,
 )
-# More people than Spain; which is bigger, Spain or France? A comparison with a number is a condition instead.
+# "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is a condition instead
 _COMPARISON = re.compile(
     r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
     r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
@@ -49,10 +51,10 @@ _COMPARISON = re.compile(
 
 
 def unsupported_kind(question: str) -> str | None:
-    """What kind of question this is, if it is one that paths alone cannot answer: in words, or None.
+    """Return the kind of a question that paths alone cannot answer, in words; None if they can.
 
-    "How much" asks for a stored value as often as for a count, but is declined as well; so is "who was the
-    first ...", which wants an order in time. Names should be taken out first where they are known.
+    "How much" asks for a stored value as often as for a count, but is declined too; so is "who was the first ...",
+    which needs an order in time. Known names should be removed first.
     """
     if _COUNT.search(question):
         return "a count"

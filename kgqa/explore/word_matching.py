@@ -1,6 +1,6 @@
-"""Where a name stands in a text: words compared one by one, whatever their case, accents, endings and small mistakes.
+"""Matching of a name's words with a text's words, regardless of case, accents, endings and small mistakes.
 
-Masking looks for names it knows, linking for any name of the graph; both compare words here.
+Masking searches for names it knows, linking for any name of the graph; both compare words with this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kgqa.words import normalise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
-# what makes a name an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
+# endings that make a name an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
 MIN_DERIVED = 4
 MIN_MISSPELT = 4
@@ -24,9 +24,14 @@ SAME_SPELLING = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text: its characters `start` to `end` without a possessive ending, which reaches to `tail`.
+    """A word of a text.
 
-    `key` is what it is compared by; `capitals`: it is written in them.
+    Attributes:
+        start: Its first character.
+        end: The character after it, without a possessive ending.
+        tail: The character after its possessive ending.
+        key: The normalised word that is compared.
+        capitals: It is written in capitals.
     """
 
     start: int
@@ -37,7 +42,7 @@ class Word:
 
 
 def words_of(text: str) -> list[Word]:
-    """The words of a text with their places."""
+    """Return the words of a text with their positions."""
     found = []
     for match in _WORD.finditer(text):
         bare = _POSSESSIVE.sub("", match.group())
@@ -45,18 +50,18 @@ def words_of(text: str) -> list[Word]:
         if key:
             tail = match.end()
             if tail < len(text) and text[tail] in "'’" and bare[-1] in "sS" and text[tail + 1 : tail + 2].isspace():
-                tail += 1  # the Beatles' first album
+                tail += 1  # "the Beatles' first album"
             found.append(Word(match.start(), match.start() + len(bare), tail, key, bare.isupper()))
     return found
 
 
 def word_keys(text: str) -> tuple[str, ...]:
-    """The words of a name as they are compared."""
+    """Return the words of a name in the form in which they are compared."""
     return tuple(word.key for word in words_of(text))
 
 
 def same_word(left: str, right: str) -> bool:
-    """Whether two words are one but for a plural ending."""
+    """Return whether two words are equal except for a plural ending."""
     if left == right:
         return True
     short, long = sorted((left, right), key=len)
@@ -64,7 +69,7 @@ def same_word(left: str, right: str) -> bool:
 
 
 def is_derived(word: str, name: str) -> bool:
-    """Whether a word is made from a name by an ending: Jamaican, Brazilians, Hungarian."""
+    """Return whether a word is a name with an ending: Jamaican, Brazilians, Hungarian."""
     if len(name) < MIN_DERIVED or word[:3] != name[:3]:
         return False
     return any(
@@ -77,12 +82,12 @@ def is_derived(word: str, name: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def spelling_similarity(left: str, right: str) -> float:
-    """How alike two words are in spelling, 0 to 1: twice the letters in common, in order, over all letters."""
+    """Return how similar two words are, 0 to 1: twice the common letters in order, divided by all letters."""
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
 def is_misspelling(left: str, right: str) -> bool:
-    """Whether two words of some length differ by a letter or two, the first one the same; digits never differ."""
+    """Return whether words of four or more letters differ by a letter or two, except the first letter and digits."""
     if left[:1] != right[:1] or min(len(left), len(right)) < MIN_MISSPELT or abs(len(left) - len(right)) > 2:
         return False
     if any(char.isdigit() for char in left + right):
@@ -91,7 +96,7 @@ def is_misspelling(left: str, right: str) -> bool:
 
 
 def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
-    """Where the words of a name follow each other in a text, as (start, end) word indices, not overlapping."""
+    """Return where the words of a name occur in sequence in a text, as (start, end) word indices without overlap."""
     found = []
     start = 0
     while name and start + len(name) <= len(keys):
@@ -104,7 +109,7 @@ def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, st
 
 
 def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Where a text has the letters of a name with other gaps between words: superbowl, se hinton."""
+    """Return where a text has the letters of a name with different gaps between words: superbowl, se hinton."""
     wanted = "".join(name)
     if len(wanted) < 5:
         return []
@@ -124,8 +129,9 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
 
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Where a text has the first and the last word of a name, and of those between them some or none, in order:
-    James Polk for James Knox Polk.
+    """Return where a text has the first and last word of a name and, in order, any of those between.
+
+    James Polk is found for James Knox Polk.
     """
     found = []
     start = 0
@@ -138,7 +144,7 @@ def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[in
 
 
 def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Container[str]) -> list[tuple[int, int]]:
-    """Where a text has the initials of a name: UK, usa. The first of them are enough in capitals: US."""
+    """Return where a text has the initials of a name: UK, usa. In capitals the first of them are enough: US."""
     initials = "".join(part[0] for part in name if part not in ignored)
     if len(initials) < 2:
         return []
@@ -152,12 +158,12 @@ def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Contai
 
 
 def _shortened(keys: Sequence[str], name: Sequence[str], start: int) -> int:
-    """The end of a shortened name that begins here, 0 where none does."""
+    """Return the end of a shortened name that begins at `start`, 0 if there is none."""
     at, place = start + 1, 1
     while at < len(keys):
         if same_word(keys[at], name[-1]):
             return at + 1
-        # an initial stands for a word: James K Polk
+        # an initial may stand for a word: James K Polk
         while place < len(name) - 1 and not (same_word(keys[at], name[place]) or keys[at] == name[place][0]):
             place += 1
         if place >= len(name) - 1:

@@ -67,7 +67,7 @@ def user_graphs(store: Store) -> tuple[str, ...]:
         PartialResult: there are more than MAX_NAMED_GRAPHS.
     """
     profile = getattr(store, "profile", None)
-    own = profile.own_graphs if profile else ()
+    own = profile.system_graphs if profile else ()
     # filtered here: a FILTER makes a server read every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:

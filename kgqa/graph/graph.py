@@ -13,7 +13,7 @@ from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.expansion import Expansion, ExpansionQuery
-from kgqa.graph.names.index import NameMatch, Names
+from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import PathPattern, Restrictions, path_pattern
 from kgqa.graph.query.templates import render
@@ -90,7 +90,7 @@ class KnowledgeGraph:
             scan=scan,
             most_scanned=most_scanned,
         )
-        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: getattr(self.store, "has_place", True))
+        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: getattr(self.store, "has_free_slot", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 

@@ -86,7 +86,7 @@ def open_graph(
     try:
         view = tuple(view) or default_view(store)
         if isinstance(store, EndpointStore):
-            store.looking_at(view)
+            store.set_graphs(view)
         if isinstance(schema, Schema):
             chosen = schema
         elif schema is not None:
@@ -110,7 +110,7 @@ def open_graph(
         timeout=timeout,
         cache=cache,
         languages=languages,
-        scan=not isinstance(store, EndpointStore) or store.profile.scans,
+        scan=not isinstance(store, EndpointStore) or store.profile.allows_scans,
         most_scanned=MOST_SCANNED if isinstance(store, EndpointStore) else None,
     )
     graph.settings = settings

@@ -1,1 +1,1 @@
-"""Talks to language models: prompts in, completions out."""
+"""Language models: prompts in, completions out, replies read."""

@@ -1,4 +1,4 @@
-"""What a language model is to the rest of the program: prompts in, completions out, whole batches, in order."""
+"""The interface of a language model: a batch of prompts in, completions out, in order."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from typing import Any, Literal, Protocol
 Role = Literal["system", "user", "assistant"]
 Stage = Literal["link", "clauses", "filter", "tournament", "entity", "decide", "judge"]
 STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity", "decide", "judge")
-"""What a question asks a model for: to cut its text up, to prefer paths, to select entities, to have the last word."""
+"""The stages of a question that ask a model: split the text, prefer paths, select entities, decide."""
 Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
-"""Why a completion cannot be used: the model declined, said nothing, was cut off at its token limit; the server
-refused this prompt; it could not be reached although tried again; a replay file has no such reply."""
+"""Why a completion cannot be used: the model declined, replied nothing, or reached its token limit; the server rejected
+this prompt, or could not be reached despite retries; a replay file has no such reply."""
 
 MAX_TOKEN_COUNT = 10**9
-"""Whoever counts more tokens of one reply counts wrong."""
+"""A server that counts more tokens for one reply is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """One message of a prompt."""
+
     role: Role
     content: str
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a reply is drawn. None leaves it to the server; `extra_body` goes into the request as it is (Qwen3's
-    `{"chat_template_kwargs": {"enable_thinking": false}}`).
+    """How a reply is sampled; None leaves a value to the server.
+
+    `extra_body` is added to the request unchanged (Qwen3: `{"chat_template_kwargs": {"enable_thinking": false}}`).
     """
 
     temperature: float | None = 0.0
@@ -39,7 +42,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request. `choices`: the reply is wanted to be one of these, where the server can hold the model to that."""
+    """One request; with `choices` the reply should be one of them, if the server can constrain the model to that."""
 
     messages: tuple[Message, ...]
     stage: Stage
@@ -51,9 +54,16 @@ class Prompt:
 class Completion:
     """One reply.
 
-    `text` has no reasoning in it: that is in `reasoning`. With a `failure` the text is not to be used, and `detail`
-    says what happened, for people. `constrained`: the server held the model to the prompt's choices. `recorded`: it
-    came from a replay file. `seconds`: what it took, tries included, or took when it was recorded.
+    Attributes:
+        text: The reply without reasoning; not to be used if there is a `failure`.
+        reasoning: The model's reasoning.
+        failure: Why the completion cannot be used, empty if it can.
+        detail: What happened, for people.
+        prompt_tokens: Tokens of the prompt.
+        completion_tokens: Tokens of the reply.
+        seconds: Time it took, retries included; for a recorded reply the time when it was recorded.
+        constrained: The server constrained the model to the prompt's choices.
+        recorded: The reply came from a replay file.
     """
 
     text: str = ""
@@ -68,14 +78,14 @@ class Completion:
 
 
 OnCompletion = Callable[[int, Completion], None]
-"""Place of a prompt in its batch, and its completion; called from any thread."""
+"""Called from any thread with the index of a prompt in its batch and its completion."""
 
 
 class LLM(Protocol):
-    """A language model. Thread-safe; what concerns one prompt is a failure of its completion, never an exception.
+    """A language model. Thread-safe; a problem with one prompt is a failure of its completion, never an exception.
 
-    `name` is the model's, for people, runs and replay keys; it holds no key and no password. `notes`: what came up
-    while talking to it that people should know (a parameter that was dropped), each once.
+    `name` identifies the model for people, runs and replay keys; it contains no key and no password. `notes` are
+    messages that came up during requests and matter to people, such as a dropped parameter, each once.
     """
 
     name: str
@@ -86,17 +96,17 @@ class LLM(Protocol):
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
-        """One completion for each prompt, in order.
+        """Return one completion for each prompt, in order.
 
         Args:
-            deadline: what is not there by this time of `time.monotonic()` is given up and not sent any more.
-            on_completion: told of each completion as it comes, where they come one by one; of what it was told nothing is
-                lost, whatever happens to the others.
+            prompts: The batch.
+            deadline: Time of `time.monotonic()` at which unfinished prompts are abandoned.
+            on_completion: Called for each completion as it arrives, if they arrive one by one; completions passed to it
+                are kept even if others fail.
 
         Raises:
-            TimeoutError: it got too late.
-            ModelUnavailable: nothing can be had from this model: no such model, a wrong key, no server, a library
-                that is missing.
+            TimeoutError: The deadline has passed.
+            ModelUnavailable: The model cannot be used at all: unknown model, wrong key, no server, missing library.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""A language model as `Chooser`: every decision becomes a prompt, and every batch of decisions one batch of prompts.
+"""A chooser that asks a language model: every decision is a prompt, and a batch of decisions is a batch of prompts.
 
-What paths look like, and what lies at their ends, is for the caller to say: this file knows prompts and replies.
+The caller supplies the words of paths and of their ends; this module knows only prompts and replies.
 """
 
 from __future__ import annotations
@@ -24,24 +24,28 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 
 T = TypeVar("T")
 Elements = tuple[str, ...]
-"""A path in words: the topic, then one text for each hop."""
+"""A path in words: the topic, then one text per hop."""
+ReplyReader = Callable[[str], Reading[T]]
+"""Reads a reply."""
 Compare = Literal["choice", "mark", "reasons"]
 LETTERS = ("A", "B")
 RELEVANCE = ("RELEVANT", "NOT RELEVANT")
 VERDICTS = ("YES", "NO")
-SCORED_AT_ONCE = 5
+SCORES_PER_PROMPT = 5
 
 
 class ModelChooser:
     """Lets a language model decide.
 
     Args:
-        elements: a candidate as the model reads it. Pairs are shown as what both begin with and what is left of each
-            (diff prompting, thesis section 3.3.2); everything else as a whole.
-        ends: some of what lies at a candidate's end, in words, for `accept`, and for pairs with `show_ends`.
-        show_ends: pairs are compared with what they lead to.
-        compare: how a mark is asked for; see the setting `llm.compare`.
-        reask: how often a reply without use is asked for again.
+        models: The models of the question.
+        prompts: The prompt files.
+        elements: Maps a candidate to the words the model reads. A pair is shown as its common beginning and the two
+            different rests (diff prompting, thesis section 3.3.2); otherwise the whole path is shown.
+        ends: Maps a candidate to the words of some of its ends, for `accept`, and for pairs with `show_ends`.
+        show_ends: Show pairs together with their ends.
+        compare: How the decision is requested; see the setting `llm.compare`.
+        reask: How often to ask again after an unusable reply.
     """
 
     def __init__(
@@ -65,20 +69,20 @@ class ModelChooser:
         self._reask = reask
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        asked = [self._pair(question, first, second) for first, second in pairs]
-        read = self._ask([prompt for prompt, _, _ in asked], [_choice(options) for _, options, _ in asked])
-        return [0 if found is None else meaning[found] for found, (_, _, meaning) in zip(read, asked)]
+        rendered = [self._pair(question, first, second) for first, second in pairs]
+        choices = self._ask([prompt for prompt, _, _ in rendered], [_choice(options) for _, options, _ in rendered])
+        return [0 if choice is None else meaning[choice] for choice, (_, _, meaning) in zip(choices, rendered)]
 
     def _pair(
         self, question: str, first: Candidate, second: Candidate
     ) -> tuple[Prompt, tuple[str, ...], dict[str, int]]:
-        """The prompt, what may come back, and what that means: 1 for the first, -1 for the second."""
+        """Return the prompt, its options, and what each means: 1 for the first candidate, -1 for the second."""
         one, other = self._elements(first), self._elements(second)
         common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
         rest, other_rest = one[common:], other[common:]
         reasons = self._compare == "reasons"
         if (rest and other_rest) or not (rest or other_rest):
-            # two that read alike can only be told apart by what they lead to
+            # if both rests are empty, only the ends tell the two apart
             values: dict[str, Any] = {
                 "a": " ".join(rest) or "(the same)",
                 "b": " ".join(other_rest) or "(the same)",
@@ -106,8 +110,8 @@ class ModelChooser:
             )
             for chunk in chunks
         ]
-        read = self._ask(prompts, [_indices(len(chunk), k) for chunk in chunks])
-        return [list(found or ()) for found in read]
+        picked = self._ask(prompts, [_indices(len(chunk), k) for chunk in chunks])
+        return [list(indices or ()) for indices in picked]
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         prompts = [
@@ -123,11 +127,11 @@ class ModelChooser:
             for chunk in chunks
         ]
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
-        read = self._ask(prompts, [_indices(size, k) for size in sizes])
-        return [list(found or ()) for found in read]
+        picked = self._ask(prompts, [_indices(size, k) for size in sizes])
+        return [list(indices or ()) for indices in picked]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
-        size = batch_size or SCORED_AT_ONCE
+        size = batch_size or SCORES_PER_PROMPT
         batches = [candidates[start : start + size] for start in range(0, len(candidates), size)]
         prompts = [
             self._prompt(
@@ -135,18 +139,18 @@ class ModelChooser:
             )
             for batch in batches
         ]
-        read = self._ask(prompts, [_scores(len(batch)) for batch in batches])
+        replies = self._ask(prompts, [_scores(len(batch)) for batch in batches])
         scores = np.full(len(candidates), np.nan)
-        for start, found in zip(accumulate(map(len, batches), initial=0), read):
-            for place, value in enumerate(found or ()):
+        for start, values in zip(accumulate(map(len, batches), initial=0), replies):
+            for offset, value in enumerate(values or ()):
                 if value is not None:
-                    scores[start + place] = value
+                    scores[start + offset] = value
         return scores
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """Each batch is judged by its first candidate: a path and what lies at its end. Nothing is not enough."""
-        found: list[Acceptance] = ["no"] * len(batches)
-        asked = [place for place, batch in enumerate(batches) if batch]
+        """Judge each batch by its first candidate: a path and its ends. An empty batch is not enough."""
+        decisions: list[Acceptance] = ["no"] * len(batches)
+        asked = [index for index, batch in enumerate(batches) if batch]
         prompts = [
             self._prompt(
                 self._prompts.render(
@@ -159,11 +163,12 @@ class ModelChooser:
                 "decide",
                 VERDICTS,
             )
-            for batch in (batches[place] for place in asked)
+            for batch in (batches[index] for index in asked)
         ]
-        for place, said in zip(asked, self._ask(prompts, [_choice(VERDICTS) for _ in asked])):
-            found[place] = "unparsed" if said is None else "yes" if said == "YES" else "no"
-        return found
+        choices = self._ask(prompts, [_choice(VERDICTS) for _ in asked])
+        for index, choice in zip(asked, choices):
+            decisions[index] = "unparsed" if choice is None else "yes" if choice == "YES" else "no"
+        return decisions
 
     def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
         ends = [self._shown_ends(candidate) for candidate in candidates]
@@ -179,7 +184,7 @@ class ModelChooser:
         choices = tuple(options) if self._compare == "choice" else ()
         return Prompt(tuple(messages), stage, choices=choices)
 
-    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[T]]]) -> list[T | None]:
+    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[ReplyReader[T]]) -> list[T | None]:
         return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)
 
 
@@ -187,16 +192,16 @@ def ask_and_read(
     models: QuestionModels,
     prompts: Prompts,
     asked: Sequence[Prompt],
-    readers: Sequence[Callable[[str], Reading[T]]],
+    readers: Sequence[ReplyReader[T]],
     *,
     reask: int = 1,
 ) -> list[T | None]:
-    """What the replies to prompts of one stage say, in order; None for a reply without use.
+    """Send prompts of one stage and read the replies, in order; None stands for an unusable reply.
 
-    What cannot be read is asked for again with what was wrong, `reask` times; it is never guessed. How many replies
-    were mended, asked for again and without use is added to the stage's usage.
+    A reply that cannot be read is asked for again with an explanation, `reask` times; it is never guessed. The counts
+    of repaired, repeated and unparsed replies are added to the stage's usage.
     """
-    found: list[T | None] = [None] * len(asked)
+    values: list[T | None] = [None] * len(asked)
     waiting = dict(enumerate(asked))
     for attempt in range(reask + 1):
         if not waiting:
@@ -206,19 +211,19 @@ def ask_and_read(
             models.trace.tally(stage, reasked=len(waiting))
         completions = models.complete(list(waiting.values()))
         again = {}
-        for (place, prompt), completion in zip(waiting.items(), completions):
-            reading = _read(completion, readers[place])
+        for (index, prompt), completion in zip(waiting.items(), completions):
+            reading = _read(completion, readers[index])
             if reading.value is not None:
-                found[place] = reading.value
+                values[index] = reading.value
                 models.trace.tally(stage, repaired=int(reading.repaired))
             elif completion.failure not in ("rejected", "unreachable", "not_recorded"):
-                again[place] = _again(prompt, completion, reading.problem, prompts)
+                again[index] = _with_problem(prompt, completion, reading.problem, prompts)
         waiting = again
-    unparsed = sum(value is None for value in found)
+    unparsed = sum(value is None for value in values)
     if unparsed:
         models.trace.tally(asked[0].stage, unparsed=unparsed)
         models.trace.event("unparsed", stage=asked[0].stage, count=unparsed)
-    return found
+    return values
 
 
 def _read(completion: Completion, reader: Callable[[str], Reading[T]]) -> Reading[T]:
@@ -227,18 +232,18 @@ def _read(completion: Completion, reader: Callable[[str], Reading[T]]) -> Readin
     return reader(completion.text)
 
 
-def _again(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
-    said = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
-    return replace(prompt, messages=(*prompt.messages, said, *prompts.render("top/reask", problem=problem)))
+def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
+    reply = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
+    return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))
 
 
-def _choice(options: tuple[str, ...]) -> Callable[[str], Reading[str]]:
+def _choice(options: tuple[str, ...]) -> ReplyReader[str]:
     return lambda text: read_choice(text, options=options)
 
 
-def _indices(size: int, k: int) -> Callable[[str], Reading[tuple[int, ...]]]:
+def _indices(size: int, k: int) -> ReplyReader[tuple[int, ...]]:
     return lambda text: read_indices(text, size=size, k=k)
 
 
-def _scores(size: int) -> Callable[[str], Reading[tuple[float | None, ...]]]:
+def _scores(size: int) -> ReplyReader[tuple[float | None, ...]]:
     return lambda text: read_scores(text, size=size)

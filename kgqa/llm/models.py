@@ -1,4 +1,4 @@
-"""The language models of a run, by stage of a question, and one question's way to them: it is charged for what it asks."""
+"""The language models of a run, by stage of a question, and the view of one question that charges for its requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
+from kgqa.llm.replay import Replay
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, check
 from kgqa.settings_table import BY_KEY
@@ -35,35 +38,36 @@ class Models:
 
     @property
     def name(self) -> str:
-        """The model that decides, and others where there are."""
+        """The name of the model that decides, then those of the others."""
         return ", ".join(dict.fromkeys(m.name for m in (self.by_stage["decide"], *self.by_stage.values())))
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """The notes of all models, each once."""
         return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
 
-    def unpriced(self) -> list[str]:
-        """Names of the models whose price is not known."""
+    def without_price(self) -> list[str]:
+        """Return the names of the models without a known price."""
         return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
 
-    def need_prices(self, option: str) -> None:
-        """Raises SettingsError where the price of a model is not known, which `option` cannot do without."""
-        if unpriced := self.unpriced():
+    def require_prices(self, option: str) -> None:
+        """Raise SettingsError if `option` needs the price of a model that has none."""
+        if names := self.without_price():
             raise SettingsError(
-                f"{option} needs the price of {', '.join(unpriced)}: put it into a TOML file and name that in "
-                f'llm.prices, for example: "{unpriced[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD for a million '
-                "tokens)."
+                f"{option} needs the price of {', '.join(names)}. Write it to a TOML file and set llm.prices to that "
+                f'file, for example: "{names[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD per million tokens).'
             )
 
-    def described(self) -> dict[str, dict[str, Any]]:
-        """What is asked of whom, by stage, for the record of a run: the model and every sampling value."""
+    def stage_settings(self) -> dict[str, dict[str, Any]]:
+        """Return the model and every sampling value of each stage, for the record of a run."""
         return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
 
     def for_question(self, trace: Trace) -> QuestionModels:
+        """Return a view that charges one question's trace."""
         return QuestionModels(self, trace)
 
-    def silent(self, seconds: float) -> list[str]:
-        """The models whose server sends no reply within so many seconds; one that has no server is none of them."""
+    def unresponsive(self, seconds: float) -> list[str]:
+        """Return the models whose server sends no reply within `seconds`; models without a server are left out."""
         return [
             f"the language model {clean(model.name)}"
             for model in self._distinct()
@@ -71,6 +75,7 @@ class Models:
         ]
 
     def close(self) -> None:
+        """Close every model."""
         for model in self._distinct():
             model.close()
 
@@ -79,9 +84,7 @@ class Models:
 
 
 class QuestionModels:
-    """Asks for one question: adds the stage's sampling, charges calls before and tokens after, and keeps to the time
-    that the question has left.
-    """
+    """The models for one question: adds the stage's sampling, charges calls and tokens, and keeps to the time left."""
 
     def __init__(self, models: Models, trace: Trace) -> None:
         self._models = models
@@ -89,10 +92,13 @@ class QuestionModels:
         self.name = models.name
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """One completion for each prompt, all of one stage, in order.
+        """Return one completion for each prompt, all of one stage, in order.
+
+        Calls are charged before, tokens after the request.
 
         Raises:
-            BudgetExhausted: what the question may spend is spent. ModelUnavailable: see `LLM`.
+            BudgetExhausted: The question's budget is spent.
+            ModelUnavailable: See `LLM`.
         """
         if not prompts:
             return []
@@ -106,20 +112,20 @@ class QuestionModels:
             deadline = None if left is None else time.monotonic() + left
             completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__)
         except BaseException as error:
-            # what came is paid for, whatever became of the others
-            self._account(stage, model.name, list(received.values()))
+            # completions that arrived are paid for, even if others failed
+            self._charge(stage, model.name, list(received.values()))
             if isinstance(error, TimeoutError):
                 raise BudgetExhausted("a language model has not answered in time") from None
             raise
-        self._account(stage, model.name, completions)
+        self._charge(stage, model.name, completions)
         return completions
 
-    def _account(self, stage: Stage, model: str, completions: Sequence[Completion]) -> None:
+    def _charge(self, stage: Stage, model: str, completions: Sequence[Completion]) -> None:
         price = self._models.prices.get(model)
-        asked = sum(c.prompt_tokens for c in completions)
-        said = sum(c.completion_tokens for c in completions)
-        cost = None if price is None else (asked * price[0] + said * price[1]) / _MILLION
-        self.trace.spend(stage, prompt_tokens=asked, completion_tokens=said, cost=cost)
+        prompt_tokens = sum(c.prompt_tokens for c in completions)
+        completion_tokens = sum(c.completion_tokens for c in completions)
+        cost = None if price is None else (prompt_tokens * price[0] + completion_tokens * price[1]) / _MILLION
+        self.trace.spend(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
         for completion in completions:
             if completion.failure:
                 self.trace.tally(stage, failed=1)
@@ -129,10 +135,11 @@ class QuestionModels:
 
 
 def open_models(settings: Settings) -> Models | None:
-    """The models that the settings name; None where they name none.
+    """Open the models that the settings name; return None if they name none.
 
     Raises:
-        SettingsError: a name or a value that makes no sense. ModelUnavailable: a library or a file is missing.
+        SettingsError: A name or a value is invalid.
+        ModelUnavailable: A library or a file is missing.
     """
     default = (settings["llm.model"] or "none").strip()
     stages = _stages(settings["llm.stages"] or {})
@@ -141,15 +148,16 @@ def open_models(settings: Settings) -> Models | None:
     if default == "none":
         if settings["llm.replay"] or settings["llm.replay_only"] == "on":
             raise SettingsError(
-                "Replies are kept of a language model, and none is named: --llm MODEL (see `kgqa ask --help`)."
+                "A replay file needs the language model whose replies it keeps: --llm MODEL (see `kgqa ask --help`)."
             )
         if any("model" in table for table in stages.values()):
-            raise SettingsError("llm.stages names a model for a stage, but llm.model names none for the others.")
+            raise SettingsError("llm.stages names a model for one stage, but the others have none. Set llm.model too.")
         return None
     base = {name: settings[f"llm.{name}"] for name in _SAMPLING}
     base["extra_body"] = base["extra_body"] or {}
     opened: dict[str, LLM] = {}
-    by_stage, sampling = {}, {}
+    by_stage: dict[str, LLM] = {}
+    sampling: dict[str, Sampling] = {}
     with ExitStack() as closing:
         for stage in STAGES:
             table = stages.get(stage, {})
@@ -159,42 +167,41 @@ def open_models(settings: Settings) -> Models | None:
                 closing.callback(opened[name].close)
             by_stage[stage] = opened[name]
             sampling[stage] = Sampling(
-                **{**base, **_of_method(stage, settings), **{k: table[k] for k in _SAMPLING if k in table}}
+                **{**base, **_method_sampling(stage, settings), **{k: table[k] for k in _SAMPLING if k in table}}
             )
         models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
         if settings["budget.cost"] is not None:
-            models.need_prices("--max-cost")
+            models.require_prices("--max-cost")
         closing.pop_all()
     return models
 
 
-def _of_method(stage: Stage, settings: Settings) -> dict[str, Any]:
-    """What the method wants of a stage where the user says nothing: Think-on-Graph explores with some temperature."""
+def _method_sampling(stage: Stage, settings: Settings) -> dict[str, Any]:
+    """Return the method's sampling defaults of a stage: Think-on-Graph explores with a temperature above 0."""
     given = settings.origins.get("llm.temperature", "default") != "default"
     exploring = settings["ask.method"] == "tog" and stage in ("filter", "entity")
     return {"temperature": settings["tog.temperature"]} if exploring and not given else {}
 
 
 def open_model(name: str, settings: Settings) -> LLM:
-    """One model by its name: `openai:NAME`, a URL with or without `#NAME`, `vllm:NAME|FOLDER`, `replay:FILE`.
+    """Open one model by its name: `openai:NAME`, a URL with or without `#NAME`, `vllm:NAME|FOLDER`, `replay:FILE`.
 
     Raises:
-        SettingsError: no such kind. ModelUnavailable: a library, a key or a file is missing.
+        SettingsError: The name has none of these forms.
+        ModelUnavailable: A library, a key or a file is missing.
     """
-    from kgqa.llm.replay import Replay
-
     kind, _, rest = name.partition(":")
     if kind == "replay" and rest:
         return Replay(Path(rest), model=None)
     if kind not in ("http", "https") and (kind not in ("openai", "vllm") or not rest):
         raise SettingsError(
-            f"{name!r} names no language model. It is openai:NAME, the URL of an OpenAI-compatible server "
+            f"{name!r} is not a language model. Use openai:NAME, the URL of an OpenAI-compatible server "
             "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none."
         )
     if settings["llm.replay_only"] == "on":
         if settings["llm.replay"] is None:
-            raise SettingsError("--replay-only needs the file of kept replies: --replay FILE.")
-        # no server is asked, not even for its model's name, and no key is needed
+            raise SettingsError("--replay-only needs the file with recorded replies: --replay FILE.")
+        # the server is not asked, not even for its model's name, and no key is needed
         called = name.partition("#")[2] or None if kind in ("http", "https") else rest
         return Replay(Path(settings["llm.replay"]), model=None, name=called)
     model = _live(name, kind, rest, settings)
@@ -209,16 +216,12 @@ def open_model(name: str, settings: Settings) -> LLM:
 
 def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "vllm":
-        from kgqa.llm.backends.vllm import VLLMChat
-
         return VLLMChat(rest)
-    from kgqa.llm.backends.openai import OpenAIChat
-
     limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
     if kind == "openai":
         key = _key(OPENAI_KEY_VARIABLE)
         if not key:
-            raise ModelUnavailable(f"{name} needs a key: put it into the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"{name} needs a key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
         return OpenAIChat(rest, key=key, **limits)
     url, _, model = name.partition("#")
     return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
@@ -232,21 +235,23 @@ def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for stage, table in tables.items():
         if stage not in STAGES or not isinstance(table, dict):
-            raise SettingsError(f"llm.stages has no stage {stage!r}; stages are tables named {', '.join(STAGES)}.")
+            raise SettingsError(
+                f"Unknown stage {stage!r} in llm.stages; the stages are tables named {', '.join(STAGES)}."
+            )
         for key, value in table.items():
             if key not in ("model", *_SAMPLING) or value is None:
                 raise SettingsError(
-                    f"llm.stages: {stage}.{key} cannot be {value!r}; a stage has model, {', '.join(_SAMPLING)}."
+                    f"llm.stages: invalid {stage}.{key} = {value!r}; a stage has model, {', '.join(_SAMPLING)}."
                 )
         found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"llm.stages, {stage}") for key, value in table.items()}
     return found  # type: ignore[return-value]
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
-    """Prices of models, USD for a million tokens of prompts and of replies: ours, and over them those of a file.
+    """Read prices of models, USD per million tokens of prompts and of replies: the packaged table, updated by a file.
 
     Raises:
-        SettingsError: the file cannot be read or says something else.
+        SettingsError: The file cannot be read or is not a table of prices.
     """
     found: dict[str, tuple[float, float]] = {}
     sources = [files("kgqa.llm").joinpath("prices.toml"), *([Path(file)] if file else [])]
@@ -256,7 +261,7 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
             found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(
-                f"{source} is no table of prices: {error}. A line of one is: "
+                f"{source} is not a table of prices: {error}. Write one line per model: "
                 '"gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
             ) from error
     return found
@@ -265,5 +270,5 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
 def _price(value: Any) -> float:
     price = float(value)
     if not (price >= 0 and math.isfinite(price)):
-        raise ValueError(f"{value!r} is no price")
+        raise ValueError(f"{value!r} is not a price")
     return price

@@ -1,8 +1,7 @@
-"""Renders the prompt files: `prompts/<method>/<name>.j2`, and beside each a `.json` that says what goes in and what
-comes back.
+"""Prompt files and their rendering: `prompts/<method>/<name>.j2`, each with a `.json` that describes values and reply.
 
-A template has a block `system` and a block `user`. What is put in is data: text of one line, without control
-characters; templates are sandboxed, and a value too many or too few is an error.
+A template has a block `system` and a block `user`. Values are data: text of one line without control characters.
+Templates are sandboxed, and a missing or surplus value is an error.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Message
+from kgqa.llm.client import Message, Role
 from kgqa.words import clean
 
 MAX_VALUE_CHARS = 4000
-"""Characters of one value: a question, a path, a name."""
+"""The most characters of one value, such as a question, a path or a name."""
 MAX_FILE_BYTES = 200_000
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt file: what it is for, its values with what each means, an example of them, and the form of the reply."""
+    """A prompt file: its purpose, the meaning of its values, an example of them, and the form of the reply."""
 
     name: str
     about: str
@@ -42,46 +41,53 @@ class Template:
 
 
 class Prompts:
-    """All prompts, those of a user's folder before ours.
+    """All prompts; those of a user's folder replace the packaged ones.
 
     Args:
-        folder: has `<method>/<name>.j2` files; the `.json` beside it may be left out, ours is then taken.
+        folder: Contains `<method>/<name>.j2` files; if the `.json` beside one is missing, the packaged one is used.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         if folder is not None and not folder.is_dir():
-            raise SettingsError(f"There is no folder of prompts {folder}: see llm.prompts.")
+            raise SettingsError(f"There is no folder {folder}. Set llm.prompts to a folder of prompts.")
         self._compiled: dict[str, tuple[Template, Any]] = {}
 
     def names(self) -> list[str]:
-        """All prompts there are, `method/name`."""
+        """Return the names of all prompts, `method/name`."""
         own = {f"{p.parent.name}/{p.stem}" for p in self._folder.glob("*/*.j2")} if self._folder else set()
         return sorted({name for name in own if _NAME.match(name)} | set(_packaged()))
 
     def get(self, name: str) -> Template:
-        """Raises SettingsError: there is no such prompt, or its files cannot be read."""
+        """Return a prompt file.
+
+        Raises:
+            SettingsError: The prompt does not exist, or its files cannot be read.
+        """
         return self._load(name)[0]
 
     def render(self, name: str, /, **values: Any) -> tuple[Message, ...]:
-        """The messages of a prompt.
+        """Render the messages of a prompt.
 
         Raises:
-            SettingsError: no such prompt, a value too many or too few, or a template that fails.
+            SettingsError: The prompt does not exist, a value is missing or surplus, or the template fails.
         """
         template, compiled = self._load(name)
         if wrong := set(values) ^ set(template.values):
-            raise SettingsError(f"The prompt {name} takes {sorted(template.values)}; wrong: {sorted(wrong)}.")
+            raise SettingsError(
+                f"The prompt {name} takes {sorted(template.values)}; missing or unknown: {sorted(wrong)}."
+            )
         given = {key: _plain(value) for key, value in values.items()}
         messages = []
+        role: Role
         for role in ("system", "user"):
             if role in compiled.blocks:
                 try:
                     text = "".join(compiled.blocks[role](compiled.new_context(given))).strip()
-                except Exception as error:  # a template can fail in any way, by recursion too
+                except Exception as error:  # a template can fail in any way, even by recursion
                     raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
                 if text:
-                    messages.append(Message(role, text))  # type: ignore[arg-type]
+                    messages.append(Message(role, text))
         if not messages:
             raise SettingsError(f"The prompt {name} has neither a block `system` nor a block `user`.")
         return tuple(messages)
@@ -89,13 +95,13 @@ class Prompts:
     def _load(self, name: str) -> tuple[Template, Any]:
         if name not in self._compiled:
             if not _NAME.match(name) or name not in self.names():
-                raise SettingsError(f"There is no prompt {name}. There are: {', '.join(self.names())}.")
+                raise SettingsError(f"There is no prompt {name}. The prompts are: {', '.join(self.names())}.")
             source = self._read(f"{name}.j2")
             try:
                 template = _described(name, json.loads(self._read(f"{name}.json")), source)
                 compiled = _environment().from_string(source)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, TemplateError) as error:
-                raise SettingsError(f"The files of the prompt {name} cannot be used: {error}") from error
+                raise SettingsError(f"The files of the prompt {name} are invalid: {error}") from error
             self._compiled[name] = (template, compiled)
         return self._compiled[name]
 
@@ -103,11 +109,11 @@ class Prompts:
         try:
             if self._folder is not None and (own := self._folder / file).is_file():
                 if own.stat().st_size > MAX_FILE_BYTES:
-                    raise SettingsError(f"{own} is larger than {MAX_FILE_BYTES:,} bytes: that is no prompt.")
+                    raise SettingsError(f"{own} is too large for a prompt: more than {MAX_FILE_BYTES:,} bytes.")
                 return own.read_text(encoding="utf-8")
             return files("kgqa.prompts").joinpath(*file.split("/")).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"The prompt file {file} cannot be read: {error}") from error
+            raise SettingsError(f"Cannot read the prompt file {file}: {error}") from error
 
 
 def _described(name: str, data: Any, source: str) -> Template:
@@ -137,7 +143,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def _plain(value: Any) -> Any:
-    """Text of one line and of limited length, in lists and tables too; numbers and None as they are."""
+    """Clean the text of a value, in lists and tables too; numbers and None stay."""
     if isinstance(value, str):
         return _line(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The SQLite file in which replies of language models are kept."""
+"""The SQLite file of recorded replies of language models."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from kgqa.foreign_json import Check, is_count, is_flag, is_number, is_text, load
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
 
 FORMAT = 1
-"""`user_version` of the file."""
+"""The `user_version` of the file."""
 _APPLICATION = 0x6B677172
-"""`application_id`, "kgqr": tells a replay file from other files of SQLite."""
+"""The `application_id` "kgqr", which distinguishes a replay file from other SQLite files."""
 _BUSY_SECONDS = 30.0
 _AT_ONCE = 500
 _QUERY_SECONDS = 60.0
-"""A query takes milliseconds, unless the file was made to hold it up."""
+"""A query takes milliseconds, unless the file was built to be slow."""
 _STEPS = 1_000
-"""Steps of SQLite's between two looks at the clock."""
+"""Steps of SQLite's virtual machine between two checks of the time limit."""
 _LARGEST_REPLY = 32 << 20
 _LARGEST_BATCH = 256 << 20
-"""Bytes of one reply as it is kept, and of all that are read at once."""
+"""Bytes of one stored reply, and of all replies read at once."""
 _MOST_MODELS = 1000
 _LONGEST_NAME = 500
 _LONGEST_SECONDS = 1e7
@@ -43,23 +43,23 @@ _SCHEMA = {
     ("index", "replies_by_model", "replies", _INDEX),
 }
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""The last bytes of a journal that names a file, which SQLite deletes when it has rolled back."""
+"""The last bytes of a journal that names another file; SQLite deletes that file after a rollback."""
 _FIELDS = tuple(each.name for each in fields(Completion) if each.name != "recorded")
 
 
 class ReplayFile:
-    """Completions by key; what is there never changes. Thread-safe, and safe among processes.
+    """Completions by key; an entry never changes. Safe to share among threads and processes.
 
-    What `put` returned is on disk: it outlives a process that is killed. A file of a stranger's is data: only one with
-    exactly our tables is opened, and what is read of it is checked by type and range.
+    A completion that `put` returned is on disk and survives a killed process. A file from somebody else is untrusted
+    data: it is opened only if it has exactly our tables, and everything read from it is checked by type and range.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        """Opens the file; one that does not exist is created for writing.
+        """Open the file; for writing, create it if it does not exist.
 
         Raises:
-            SettingsError: the file is no replay file, is of a newer format, or cannot be written or read.
-            ModelUnavailable: there is no file to read.
+            SettingsError: The file is not a replay file, has a newer format, or cannot be written or read.
+            ModelUnavailable: There is no file to read.
         """
         self._path = path
         self._lock = threading.Lock()
@@ -67,17 +67,18 @@ class ReplayFile:
         self._end = time.monotonic() + _QUERY_SECONDS
         try:
             if path.is_dir():
-                raise SettingsError(f"{path} is a folder: a replay file is wanted here.")
+                raise SettingsError(f"{path} is a folder. Give the path of a replay file.")
             _refuse_companions(path)
             self._connection = self._open_to_write() if write else self._open_to_read()
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error, write) from error
 
     def get(self, keys: Sequence[str], *, deadline: float | None = None) -> dict[str, Completion]:
-        """Those that are known.
+        """Return the completions that are recorded.
 
         Raises:
-            TimeoutError: it is later than `deadline`, a time of `time.monotonic()`. ModelUnavailable.
+            TimeoutError: The deadline, a time of `time.monotonic()`, has passed.
+            ModelUnavailable: The file is damaged, too large or closed.
         """
         found: dict[str, Completion] = {}
         size = 0
@@ -94,20 +95,22 @@ class ReplayFile:
         return found
 
     def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
-        """Keep them, all or none; gives what is kept now: where somebody else was first, theirs. Raises
-        ModelUnavailable.
+        """Record completions, all or none, and return the ones recorded now.
+
+        If another process was first for a key, its completion is returned.
+
+        Raises:
+            ModelUnavailable: The file is damaged or closed, or the disk is full.
         """
         if not completions:
             return {}
         now = time.time()
         rows = [(key, model, now, _text(each)) for key, each in completions.items()]
-        theirs: list[str] = []
+        insert = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)"
         with self._used() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for row in rows:
-                    if connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row).rowcount == 0:
-                        theirs.append(row[0])
+                theirs = [row[0] for row in rows if connection.execute(insert, row).rowcount == 0]
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -116,16 +119,20 @@ class ReplayFile:
         return {**completions, **self.get(theirs)}
 
     def models(self) -> list[str]:
-        """Names of the models that have replies here, in alphabetical order. Raises ModelUnavailable."""
+        """Return the names of the models with replies in the file, in alphabetical order.
+
+        Raises:
+            ModelUnavailable: The file is damaged or closed.
+        """
         with self._used() as connection:
             query = "SELECT DISTINCT model FROM replies ORDER BY model LIMIT ?"
             names = [name for (name,) in connection.execute(query, (_MOST_MODELS,))]
             if not all(isinstance(name, str) and len(name) <= _LONGEST_NAME for name in names):
-                raise ValueError("the name of one of its models is no name")
+                raise ValueError("one of its models has an invalid name")
             return names
 
     def close(self) -> None:
-        """May be called again."""
+        """Close the file; may be called again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -135,7 +142,7 @@ class ReplayFile:
     def _used(self, deadline: float | None = None) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None:
-                raise ModelUnavailable(f"{self._path} was closed while a reply was wanted from it.")
+                raise ModelUnavailable(f"{self._path} was closed while a reply was read from it.")
             self._end = min(time.monotonic() + _QUERY_SECONDS, deadline or math.inf)
             try:
                 yield self._connection
@@ -144,22 +151,21 @@ class ReplayFile:
                     raise TimeoutError from None
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                     raise ModelUnavailable(
-                        f"There is no space left on the disk of {self._path}, so replies cannot be kept. Make room and "
-                        "ask again; what it holds is whole."
+                        f"No space left on the disk of {self._path} to record replies. Free some space and run again; "
+                        "the replies recorded so far are intact."
                     ) from error
                 raise ModelUnavailable(
-                    f"{self._path} cannot be used any more: {error}. The file is damaged: move it away and record it "
-                    "again."
+                    f"{self._path} is damaged: {error}. Move it away and record the replies again."
                 ) from error
 
     def _open_to_write(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = self._connect(self._path.absolute().as_uri() + "?mode=rwc")
         try:
-            # nothing is written before it is sure that the file is ours
+            # nothing is written until the file is known to be ours
             connection.execute("BEGIN IMMEDIATE")
             is_new = not self._is_ours(connection)
-            # to a file that is ours too: better to find out now whether it can be written than after the first call
+            # also written to an existing file, so that a read-only one fails now and not after the first request
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             if is_new:
@@ -176,16 +182,16 @@ class ReplayFile:
     def _open_to_read(self) -> sqlite3.Connection:
         if not self._path.exists():
             raise ModelUnavailable(
-                f"There is no replay file {self._path}: record it by running with --llm MODEL --replay {self._path} "
+                f"There is no replay file {self._path}. Record it by running with --llm MODEL --replay {self._path} "
                 "and without --replay-only."
             )
         uri = self._path.absolute().as_uri()
         try:
-            # SQLite makes it "ro" where the file cannot be written; asked for, "ro" leaves files behind at the end
+            # SQLite falls back to "ro" if the file is read-only; requesting "ro" leaves files behind at the end
             return self._checked(self._connect(uri + "?mode=rw"))
         except sqlite3.OperationalError:
-            # where its folder cannot be written SQLite has no place for what readers in WAL mode share; without a
-            # log beside it the file is whole, and nobody can be writing to it
+            # in a read-only folder SQLite cannot create the memory that readers in WAL mode share; without a log
+            # beside it the file is complete, and nobody can be writing to it
             log = self._path.with_name(self._path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 raise
@@ -195,14 +201,18 @@ class ReplayFile:
         try:
             connection.execute("PRAGMA query_only = ON")
             if not self._is_ours(connection):
-                raise SettingsError(f"{self._path} is empty: it is no replay file.")
+                raise SettingsError(f"{self._path} is empty. Name a recorded replay file.")
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """False for a file with nothing in it. Raises SettingsError for one that is something else."""
+        """Return False for a file without content and True for a replay file.
+
+        Raises:
+            SettingsError: The file is something else.
+        """
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         entries = f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {len(_SCHEMA) + 1}"
@@ -210,21 +220,24 @@ class ReplayFile:
         if application == 0 and version == 0 and not schema:
             return False
         if application != _APPLICATION:
-            raise SettingsError(f"{self._path} is a database of something else, no replay file: name another file.")
+            raise SettingsError(f"{self._path} is a database, but not a replay file. Name another file.")
         if version > FORMAT:
             raise SettingsError(
-                f"{self._path} was written by a newer version of kgqa (format {version}, this one knows {FORMAT}): "
-                "update kgqa, or name another file."
+                f"{self._path} was written by a newer version of kgqa (format {version}; this version reads {FORMAT}). "
+                "Update kgqa, or name another file."
             )
         if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
             raise SettingsError(
-                f"{self._path} has other tables than a replay file: it was changed, or is damaged. Name another file, "
-                "or move it away and record it again."
+                f"The tables of {self._path} are not those of a replay file: it was changed or is damaged. Name "
+                "another file, or move it away and record the replies again."
             )
         return True
 
     def _connect(self, uri: str) -> sqlite3.Connection:
-        """A connection on which a file has no say: no functions in its schema, values of a size, queries that end."""
+        """Open a connection that an untrusted file cannot abuse.
+
+        Functions in the schema are off, values have a maximum size, and queries a time limit.
+        """
         connection = sqlite3.connect(
             uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
@@ -236,24 +249,26 @@ class ReplayFile:
 
 
 def _refuse_companions(path: Path) -> None:
-    """SQLite writes to what lies beside a file by its name, and deletes a file that a journal names.
+    """Refuse a file whose journal, WAL or shared memory file leads to another file.
+
+    SQLite writes to the files beside a database by their names, and deletes a file that a journal names.
 
     Raises:
-        SettingsError: one of them is not what SQLite itself leaves behind.
+        SettingsError: One of them is not what SQLite itself leaves behind.
     """
     file = path.resolve()
     journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
     strange = next((each for each in (journal, *others) if each.is_symlink()), None)
     if strange is None and journal.exists():
-        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may have finished with it
+        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may have removed it
             opened.seek(max(0, journal.stat().st_size - len(_SUPER_JOURNAL)))
             strange = journal if opened.read() == _SUPER_JOURNAL else None
     if strange is not None:
-        raise SettingsError(f"{strange} beside {path} leads to another file. Remove it if it is not yours.")
+        raise SettingsError(f"{strange} beside {path} refers to another file. Remove it if it is not yours.")
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Changing the mode needs the file for itself, and does not always wait for it."""
+    """Switch to WAL mode, which needs exclusive access and does not always wait for it."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -267,28 +282,34 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
 
 def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    if isinstance(error, sqlite3.OperationalError) or isinstance(error, OSError):
-        way = "written" if write else "read"
-        hint = "Read it with --replay-only, or name a file" if write else "Copy it, and what lies beside it, to a place"
-        return SettingsError(f"{path} cannot be {way}: {reason}. {hint} that you may write to.")
-    return SettingsError(f"{path} is no replay file, or is damaged: {reason}. Name another file, or move it away.")
+    if isinstance(error, sqlite3.OperationalError | OSError):
+        if write:
+            hint = "Read it with --replay-only, or name a file that you may write to."
+        else:
+            hint = "Copy it and the files beside it to a folder that you may write to."
+        return SettingsError(f"Cannot {'write' if write else 'read'} {path}: {reason}. {hint}")
+    return SettingsError(f"{path} is damaged or not a replay file: {reason}. Name another file, or move it away.")
 
 
 def _text(completion: Completion) -> str:
     values = asdict(completion)
-    # ASCII: a reply may hold half a surrogate pair, which is no text for SQLite
+    # ASCII, because a reply may contain half a surrogate pair, which SQLite does not accept as text
     return json.dumps({name: values[name] for name in _FIELDS})
 
 
 def _completion(text: object) -> Completion:
-    """Raises ValueError where it is no reply."""
+    """Read a completion.
+
+    Raises:
+        ValueError: The text is not a completion.
+    """
     values = load_json(text.encode()) if isinstance(text, str) else None
     if not isinstance(values, dict) or "text" not in values:
-        raise ValueError("one of its replies is no reply")
+        raise ValueError("one of its entries is not a reply")
     known = {name: values[name] for name in _FIELDS if name in values}
     for name, value in known.items():
         if not _VALID[name](value):
-            raise ValueError(f"{name} of one of its replies cannot be what it is")
+            raise ValueError(f"one of its replies has an invalid {name}")
     return Completion(**known, recorded=True)
 
 

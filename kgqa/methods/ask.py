@@ -179,7 +179,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     name = resources.settings["ask.method"]
     chosen = method(name)
     if resources.models is not None:
-        trace.event("models", stages=resources.models.described())
+        trace.event("models", stages=resources.models.stage_settings())
     if not chosen.topics:
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.explore.beam import Hop
+from kgqa.explore.beam import HopResult
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
@@ -42,20 +42,20 @@ class Deciding:
         self._cues = cues
         self._settings = settings
         self._trace = trace
-        self._meetings = JoinFinder(graph)
-        self._last: tuple[Hop | None, Ranked] = (None, [])
+        self._join_finder = JoinFinder(graph)
+        self._last: tuple[HopResult | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
-        self.reached: list[Hop] = []
+        self.reached: list[HopResult] = []
         """All hops that were finished, also where the budget ended the search."""
 
-    def ranked_after(self, hops: Sequence[Hop]) -> Ranked:
+    def ranked_after(self, hops: Sequence[HopResult]) -> Ranked:
         """The paths that may answer, best first, those that meet paths from other topics before the others."""
         if not hops or self._last[0] is not hops[-1]:
             ranked = self._by_model(hops) if self._ranking.by_model else self._by_score(hops)
             self._last = (hops[-1] if hops else None, ranked)
         return self._last[1]
 
-    def enough(self, hops: Sequence[Hop]) -> bool:
+    def enough(self, hops: Sequence[HopResult]) -> bool:
         """Whether nothing deeper is to be looked for."""
         self.reached = list(hops)
         settings = self._settings
@@ -69,7 +69,7 @@ class Deciding:
             return self._converged(self.ranked_after(hops))
         return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
 
-    def retained(self, hops: Sequence[Hop]) -> list[Candidate]:
+    def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """What an answer may be composed from: paths on which topics meet, then those kept, of the last hop first."""
         joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
         return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
@@ -79,7 +79,7 @@ class Deciding:
         kept = [candidate for hop in reversed(self.reached) for candidate in hop.kept]
         return [(replace(candidate, approximate=True), None) for candidate in dict.fromkeys(kept)]
 
-    def _by_score(self, hops: Sequence[Hop]) -> Ranked:
+    def _by_score(self, hops: Sequence[HopResult]) -> Ranked:
         ranking = self._ranking
         alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
         if not self._joins(hops):
@@ -87,14 +87,14 @@ class Deciding:
         # the other topics prune better than any score, so all that passed a prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
-            [candidate for candidate, _ in every], self._near(hops), meetings=self._meetings, trace=self._trace
+            [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
         )
         scores = {(c.path, c.restricted): score for c, score in every}
-        if self._meetings.late:
+        if self._join_finder.late:
             alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
         return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
 
-    def _by_model(self, hops: Sequence[Hop]) -> Ranked:
+    def _by_model(self, hops: Sequence[HopResult]) -> Ranked:
         ranking = self._ranking
         kept = list(hops[-1].kept) if hops else []
         pool = kept
@@ -105,19 +105,19 @@ class Deciding:
             pool = ranking.decided(pool)
         return [(candidate, None) for candidate in pool]
 
-    def _joined(self, hops: Sequence[Hop]) -> list[Candidate]:
+    def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Paths on which topics meet, several ways where there are, those of kept paths first."""
         others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
         near = self._near(hops)
         partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
-        return join_topics(every, partners, meetings=self._meetings, trace=self._trace, alternatives=ALTERNATIVES)
+        return join_topics(every, partners, finder=self._join_finder, trace=self._trace, alternatives=ALTERNATIVES)
 
-    def _joins(self, hops: Sequence[Hop]) -> bool:
+    def _joins(self, hops: Sequence[HopResult]) -> bool:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
 
-    def _near(self, hops: Sequence[Hop]) -> dict[Entity, list[Candidate]]:
+    def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
         """For each topic its paths of one logical hop, best first."""
         near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
         return {topic.value: [c for c, _ in near if c.path.topic == topic.value] for topic in self._topics}

@@ -31,7 +31,7 @@ class Resources:
         gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
         if self.encoder is not None and not self.encoder.responds(seconds):
             gone.append(f"the embedding model {self.encoder.name}")
-        return gone + (self.models.silent(seconds) if self.models is not None else [])
+        return gone + (self.models.unresponsive(seconds) if self.models is not None else [])
 
     def close(self) -> None:
         self.graph.close()

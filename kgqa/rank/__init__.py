@@ -1,1 +1,1 @@
-"""Orders candidates: knows texts and numbers, neither SPARQL nor a model's API."""
+"""Ranking of candidates by texts and numbers: no SPARQL, no model API."""

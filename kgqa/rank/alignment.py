@@ -1,7 +1,7 @@
-"""Aligns the words of a question with the hops of a path: each hop takes one stretch of them, in order.
+"""Alignment of a question's words with the hops of a path: each hop takes one stretch of words, in order.
 
-A question such as "what is the gender of X's mother's father" says one hop after the other. Whether a path says
-them in that order the embedding of the whole cannot tell; the alignment can.
+A question such as "what is the gender of X's mother's father" names one hop after the other. Whether a path has
+the hops in that order cannot be seen in an embedding of the whole path; the alignment shows it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 class HopAligner:
-    """The content words of one question, ready to be aligned with many paths.
+    """The content words of one question, prepared for alignment with many paths.
 
     Args:
-        words: content words in the order in which hops leave the topic, at most some ten.
-        encode_questions, encode: texts to vectors of length one, float32 of shape (n, size): of stretches of a question,
-            and of hops, which come again.
+        words: content words in the order in which hops leave the topic, about ten at most.
+        encode_questions: encodes stretches of the question as unit vectors, float32 of shape (n, size).
+        encode: encodes the texts of hops in the same way; these occur again in other questions.
     """
 
     def __init__(self, words: Sequence[str], *, encode_questions: Encode, encode: Encode) -> None:
@@ -30,17 +30,18 @@ class HopAligner:
         texts = [" ".join(words[i:j]) for i, j in self._stretches]
         self._vectors = encode_questions(texts) if texts else np.empty((0, 0), dtype=np.float32)
         self._cosines: dict[str, np.ndarray] = {}
-        self._known: dict[tuple[str, ...], np.ndarray] = {}
+        self._sums: dict[tuple[str, ...], np.ndarray] = {}
 
     def scores(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """The mean cosine of each chain's hops with their stretches in the best division of all words, float64 of shape
-        (n,); `NOT_ALIGNED` for a chain of more hops than there are words.
+        """Return the mean cosine of each chain's hops with their stretches, when the words are divided in the best way.
+
+        All words are used. The result is float64 of shape (n,); `NOT_ALIGNED` for a chain with more hops than words.
         """
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[-1]) for chain in chains])
 
     def promises(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """As `scores`, but words at the end may be left for hops to come."""
+        """Return scores like `scores`, but allow words at the end to be left for later hops."""
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[1:].max(initial=-np.inf)) for chain in chains])
 
@@ -49,8 +50,8 @@ class HopAligner:
         return float(total) / len(chain) if chain and np.isfinite(total) else NOT_ALIGNED
 
     def _best(self, chain: tuple[str, ...]) -> np.ndarray:
-        """For each number of words, the best sum of cosines when this chain takes exactly so many of the first."""
-        if chain not in self._known:
+        """Return the best sum of cosines of a chain for each number of leading words that it takes exactly."""
+        if chain not in self._sums:
             best = np.full(self._count + 1, -np.inf)
             if not chain:
                 best[0] = 0.0
@@ -58,8 +59,8 @@ class HopAligner:
                 before = self._best(chain[:-1])
                 for (start, end), cosine in zip(self._stretches, self._cosines[chain[-1]]):
                     best[end] = max(best[end], before[start] + cosine)
-            self._known[chain] = best
-        return self._known[chain]
+            self._sums[chain] = best
+        return self._sums[chain]
 
     def _prepare(self, chains: Sequence[tuple[str, ...]]) -> None:
         texts = list(dict.fromkeys(text for chain in chains for text in chain if text not in self._cosines))

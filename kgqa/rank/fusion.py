@@ -10,9 +10,9 @@ RRF_K = 60
 
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:
-    """Ranks from 1 for the highest score; equal scores share the average of their ranks.
+    """Rank scores from 1 for the highest; equal scores share the average of their ranks.
 
-    Without that, BM25, which leaves most of a pool tied at zero, would rank by position.
+    BM25 leaves most of a pool at zero; without averaging, these would be ranked by their position in the pool.
     """
     order = np.argsort(-scores, kind="stable")
     ranks = np.empty(len(scores))
@@ -24,14 +24,14 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 def reciprocal_rank_fusion(
     rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> np.ndarray:
-    """Fuse score arrays of one shape (n,): sum of weight / (k + rank).
+    """Fuse score arrays of one shape (n,): the sum over rankings of weight / (k + rank).
 
     Raises:
-        ValueError: the arrays differ in length, or there is not one weight for each.
+        ValueError: The arrays differ in length, or the number of weights is not the number of arrays.
     """
     weights = [1.0] * len(rankings) if weights is None else list(weights)
     if len(weights) != len(rankings) or len({len(scores) for scores in rankings}) > 1:
-        raise ValueError("fusion needs arrays of one length and one weight for each")
+        raise ValueError("fusion needs arrays of equal length and one weight per array")
     fused = np.zeros(len(rankings[0]) if rankings else 0)
     for weight, scores in zip(weights, rankings):
         fused += weight / (k + average_ranks(scores))

@@ -1,8 +1,8 @@
-"""BM25 over a small pool of candidates (thesis, section 2.9), with the idf of Lucene, which never turns negative.
+"""BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, which is never negative.
 
-A pool is ranked once and thrown away, so nothing is indexed: only the question's own terms are counted. The idf as
-published turns negative for a term in more than half of the texts, and of two texts or fewer it makes nothing of use;
-it stands here to compare with, and so does the rank-bm25 library.
+A pool is ranked once and discarded, so there is no index: only the terms of the question are counted. The published
+("okapi") idf is negative for a term in more than half of the texts and useless for two texts or fewer; it is
+implemented for comparison, as is a variant that calls the rank-bm25 library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ K1 = 1.5
 B = 0.75
 EPSILON = 0.25
 SMALLEST_OKAPI_POOL = 3
-_REMEMBERED_LENGTH = 500
+_MAX_CACHED_LENGTH = 500
 _SPLIT = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 STOPWORDS = frozenset(
@@ -102,7 +102,7 @@ _ENDINGS = (
 
 
 def stem(word: str) -> str:
-    """A light English stemmer: plurals and the commonest verb endings, never below three letters."""
+    """Stem an English word lightly: plurals and the commonest verb endings, never below three letters."""
     for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) + len(replacement) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + replacement
@@ -110,52 +110,57 @@ def stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Lower-case stems of the content words of a text; dotted names and camelCase are split."""
+    """Return the lower-case stems of the content words of a text; dotted names and camelCase are split."""
     return list(_terms(text))
 
 
 def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25Variant = "own") -> np.ndarray:
-    """BM25 scores (Robertson & Zaragoza 2009) of texts for a query, float64 of shape (len(texts),).
+    """Score texts for a query by BM25 (Robertson & Zaragoza 2009), float64 of shape (len(texts),).
 
-    k1 = 1.5, b = 0.75; a term that the query repeats counts once.
+    k1 = 1.5 and b = 0.75; a term that occurs twice in the query counts once.
 
     Args:
-        idf: see `bm25_of_terms`.
-        variant: "okapi" leaves pools of three texts and more to the rank-bm25 library, for published results; smaller
-            ones it scores wrongly (a division by zero, negative scores, 0 for a match), so they stay here.
+        query: The text whose terms are looked for.
+        texts: The pool.
+        idf: See `bm25_of_terms`.
+        variant: "okapi" scores pools of three or more texts with the rank-bm25 library, as in published results.
+            The library scores smaller pools wrongly (division by zero, negative scores, 0 for a match), so these are
+            scored here.
     """
     wanted = list(dict.fromkeys(_terms(query)))
     bags = [_terms(text) for text in texts]
     if variant == "okapi" and len(bags) >= SMALLEST_OKAPI_POOL and wanted and any(bags):
         from rank_bm25 import BM25Okapi
 
-        return BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
+        scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
+        return scores
     return bm25_of_terms(wanted, bags, idf=idf)
 
 
 def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: Idf = "lucene") -> np.ndarray:
-    """As `bm25`, for the distinct terms of a query and texts that are split into terms already.
+    """Score texts that are already split into terms, for the distinct terms of a query; see `bm25`.
 
     Args:
-        idf: of a term t in n of N texts; "lucene": ln(1 + (N - n + 0.5) / (n + 0.5)); "okapi": ln((N - n + 0.5) /
-            (n + 0.5)), and where that is negative a quarter of its mean over all terms of the pool, as rank-bm25 has
-            it. That mean may be negative too.
+        wanted: Distinct terms of the query.
+        bags: The terms of each text.
+        idf: For a term in n of N texts, "lucene" is ln(1 + (N - n + 0.5) / (n + 0.5)); "okapi" is
+            ln((N - n + 0.5) / (n + 0.5)), replaced where it is negative by a quarter of its mean over all terms of the
+            pool, as in rank-bm25. That mean may itself be negative.
     """
-    place = {term: i for i, term in enumerate(wanted)}
+    term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))
-    found = np.fromiter(map(place.get, chain.from_iterable(bags), repeat(-1)), dtype=np.intp, count=lengths.sum())
+    numbers = map(term_number.get, chain.from_iterable(bags), repeat(-1))
+    found = np.fromiter(numbers, dtype=np.intp, count=lengths.sum())
     hits = np.flatnonzero(found >= 0)
     if not len(hits):
         return np.zeros(len(bags))
     texts_of_words = np.repeat(np.arange(len(bags)), lengths)
-    # which term, in which text, how often: only what occurs, in the order of the terms
+    # one cell for each term and text in which it occurs, in the order of the terms
     cells, counts = np.unique(found[hits] * len(bags) + texts_of_words[hits], return_counts=True)
     term, text = np.divmod(cells, len(bags))
     holding = np.bincount(term, minlength=len(wanted))
-    if idf == "okapi":
-        weights = _okapi_idf(holding, bags)
-    else:
-        weights = np.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+    lucene = np.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+    weights = _okapi_idf(holding, bags) if idf == "okapi" else lucene
     norm = K1 * (1 - B + B * lengths / lengths.mean())
     parts = weights[term] * counts * (K1 + 1) / (counts + norm[text])
     return np.bincount(text, weights=parts, minlength=len(bags))
@@ -170,14 +175,14 @@ def _okapi_idf(holding: np.ndarray, bags: Sequence[Sequence[str]]) -> np.ndarray
 
 
 def _terms(text: str) -> tuple[str, ...]:
-    if len(text) > _REMEMBERED_LENGTH:
+    if len(text) > _MAX_CACHED_LENGTH:
         return _split(text, _term.__wrapped__)
-    return _remembered(text)
+    return _cached_terms(text)
 
 
 @lru_cache(maxsize=1 << 15)
-def _remembered(text: str) -> tuple[str, ...]:
-    """The same paths come again from question to question."""
+def _cached_terms(text: str) -> tuple[str, ...]:
+    """Return the terms of a text, cached because the same paths occur in many questions."""
     return _split(text, _term)
 
 
@@ -188,6 +193,6 @@ def _split(text: str, term: Callable[[str], str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _term(word: str) -> str:
-    """The term of a word, empty for a stopword."""
+    """Return the term of a word, empty for a stopword."""
     lower = word.lower()
     return "" if lower in STOPWORDS else stem(lower)

@@ -1,4 +1,4 @@
-"""Cuts a pool of thousands of candidates to tens before a chooser sees them (thesis, section 3.1)."""
+"""The prefilter: cuts a pool of thousands of candidates to tens before a chooser sees them (thesis, section 3.1)."""
 
 from __future__ import annotations
 
@@ -29,20 +29,23 @@ def prefilter(
     score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
     lexical_variant: BM25Variant = "own",
 ) -> list[Candidate]:
-    """The `keep` best candidates, best first; equal ones keep the order of the pool.
+    """Return the `keep` best candidates, best first; candidates with equal scores keep the order of the pool.
 
     Args:
-        question: its text with the topic's mention left out.
-        encoder: None where there are no embeddings: "rrf" and "sbert" are then "bm25".
-        lexical_weight: weight of BM25 in "rrf", where SBERT has weight 1.
-        method: "rrf" fuses BM25 and SBERT by reciprocal rank; "trained" goes by `score`; "random" is a sample of the
-            pool (what Think-on-Graph does, to compare with), the same for the same seed whatever the order of the
-            pool, and that for a smaller `keep` is the beginning of it; "none" keeps all in their order.
-        score: question and n candidates to n scores; NaN comes last.
-        lexical_variant: see `bm25`.
+        question: The question's text without the topic's mention.
+        candidates: The pool.
+        keep: How many candidates to return.
+        encoder: None if there are no embeddings: "rrf" and "sbert" then fall back to "bm25".
+        lexical_weight: Weight of BM25 in "rrf"; SBERT has weight 1.
+        method: "rrf" fuses BM25 and SBERT by reciprocal rank; "trained" uses `score`; "random" draws a sample, as
+            Think-on-Graph does; "none" keeps all candidates in their order. A random sample depends on the seed but
+            not on the order of the pool, and a smaller sample is the beginning of a larger one.
+        seed: Seed of "random".
+        score: Maps the question and n candidates to n scores; NaN ranks last.
+        lexical_variant: See `bm25`.
 
     Raises:
-        ValueError: an unknown method, or "trained" without one score for each candidate.
+        ValueError: The method is unknown, or "trained" has no `score` or one of the wrong shape.
     """
     if method == "none":
         return list(candidates)
@@ -70,24 +73,24 @@ def prefilter_scores(
     score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
     lexical_variant: BM25Variant = "own",
 ) -> np.ndarray:
-    """What `prefilter` orders by: float64 of shape (len(candidates),), higher is better; zeros for "none"."""
+    """Return the scores by which `prefilter` orders: float64 of shape (len(candidates),), all zero for "none"."""
     if method not in PREFILTER_METHODS:
-        raise ValueError(f"the prefilter is one of {', '.join(PREFILTER_METHODS)}, not {method!r}")
+        raise ValueError(f"unknown prefilter {method!r}; choose one of {', '.join(PREFILTER_METHODS)}")
     if method == "trained" and score is None:
-        raise ValueError("the prefilter 'trained' needs something that scores")
+        raise ValueError("the prefilter 'trained' needs a score function")
     if not candidates or method == "none":
         return np.zeros(len(candidates))
     if method == "random":
-        return np.array([_drawn(seed, question, candidate) for candidate in candidates])
+        return np.array([_random_score(seed, question, candidate) for candidate in candidates])
     if method == "trained":
         scores = np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
         if scores.shape != (len(candidates),):
-            raise ValueError(f"{len(candidates)} candidates were given scores of shape {scores.shape}")
+            raise ValueError(f"score returned shape {scores.shape} for {len(candidates)} candidates")
         return scores
     words = [candidate.words for candidate in candidates]
     if encoder is None or method == "bm25":
         return bm25(question, words, variant=lexical_variant)
-    semantic = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+    semantic: np.ndarray = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
     if method == "sbert":
         return semantic
     return reciprocal_rank_fusion(
@@ -95,7 +98,7 @@ def prefilter_scores(
     )
 
 
-def _drawn(seed: int, question: str, candidate: Candidate) -> float:
+def _random_score(seed: int, question: str, candidate: Candidate) -> float:
     text = f"prefilter\0{seed}\0{question}\0{candidate.words}\0{candidate.path!r}"
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return float(int.from_bytes(digest) >> 11)

@@ -29,7 +29,7 @@ STAGES = {
     "failed": "failed",
     "unsupported": "declined",
     "unknown": "not known",
-    "": "wrong, not looked into",
+    "": "wrong (cause not analysed; rerun with --losses)",
     "no gold": "no gold answers",
 }
 """What each `kgqa.evaluation.analysis.losses.Loss` is called; the empty one where nobody looked for it."""

@@ -1,1 +1,1 @@
-"""Trains rankers of relation paths on questions with gold answers or gold queries."""
+"""Training of rankers of relation paths, on questions with gold paths."""

@@ -1,7 +1,7 @@
-"""Trains the ranker of `trained.py`: softmax cross-entropy of the gold path against paths sampled from its pool.
+"""Fitting of a `TrainedRanker`: softmax cross-entropy of the gold path against paths sampled from its pool.
 
-Relations and questions are embedded once; what is learned are three maps, pulled to the identity they began as,
-so that what the embeddings know of relations never seen in training is kept. Torch is imported when training starts.
+Relations and questions are embedded once. Three maps are learned and pulled towards the identity, their initial value,
+so that the embeddings' knowledge of relations not seen in training is kept. Torch is imported when fitting starts.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
 
-SCALE = 20.0  # cosines become logits
+SCALE = 20.0  # from cosines to logits
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question without its topic's mention, the paths it could have meant, and the one it did.
+    """A question without its topic's mention, and the paths it could have meant.
 
-    `pool`: int32 of shape (paths, longest), numbers of steps, padded with -1; `gold`: its row of the gold path.
+    Attributes:
+        question: The question.
+        pool: int32 of shape (paths, longest), numbers of steps, padded with -1.
+        gold: The row of the gold path.
     """
 
     question: str
@@ -34,7 +37,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """`negatives`: sampled from the pool for each example, anew in every epoch; `pull`: to the identity."""
+    """Settings of the fit.
+
+    Attributes:
+        epochs: How often each example is used.
+        negatives: Paths sampled from the pool for each example, newly in every epoch.
+        batch: Examples per step.
+        rate: Learning rate.
+        pull: Weight of the term that pulls the maps to the identity.
+        seed: Seed of all random choices.
+    """
 
     epochs: int = 5
     negatives: int = 160
@@ -46,8 +58,13 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class Vectors:
-    """What examples refer to by number, embedded: `relations` of shape (steps, d), `directions` (steps,) 0 out, 1 in;
-    `questions` by text.
+    """The embedded relations and questions of examples.
+
+    Attributes:
+        relations: Shape (steps, d).
+        directions: Shape (steps,); 0 for out, 1 for in.
+        questions: Vectors by text.
+        embeddings: Name of the embedding model.
     """
 
     relations: np.ndarray
@@ -73,16 +90,16 @@ def embed_examples(
 def hit_rates(
     ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors, ks: Sequence[int] = (1,)
 ) -> list[float]:
-    """The share of examples, 0 to 1, whose gold path is among the best k of its pool, for each k.
+    """Return the share of examples, 0 to 1, whose gold path is among the best k of its pool, for each k.
 
-    Paths that tie with the gold one count as better, so that a ranker that tells nothing apart gains nothing.
+    Paths with the same score as the gold path count as better, so that a ranker with constant scores gains nothing.
     """
     ranks = np.array([rank_of_gold(ranker, example, vectors) for example in examples])
     return [float((ranks <= k).mean()) if len(ranks) else 0.0 for k in ks]
 
 
 def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """The place of the gold path in its pool, from 1."""
+    """Return the rank of the gold path in its pool, from 1."""
     used, rows = _renumbered(example.pool)
     scores = ranker.score_rows(
         vectors.questions[example.question], vectors.relations[used], vectors.directions[used], rows
@@ -91,7 +108,7 @@ def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> i
 
 
 def split_examples(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
-    """Examples to train on and, `share` of them, to measure on; those of one question stay together."""
+    """Split examples into those to train on and a share of them to measure on; those of one question stay together."""
     groups = list(dict.fromkeys(example.question for example in examples))
     chosen = np.random.default_rng(seed).permutation(len(groups))[: round(share * len(groups))]
     apart = {groups[number] for number in chosen}
@@ -101,18 +118,21 @@ def split_examples(examples: Sequence[Example], share: float, seed: int) -> tupl
 def fit_ranker(
     examples: Sequence[Example],
     vectors: Vectors,
-    settings: TrainingSettings = TrainingSettings(),
+    settings: TrainingSettings | None = None,
     *,
     progress: Callable[[int, int, float], None] = lambda done, total, loss: None,
 ) -> TrainedRanker:
     """Fit a ranker.
 
     Args:
-        progress: told after every batch: batches done, batches in all, the batch's loss.
+        examples: The examples; those with only one path are ignored.
+        vectors: Their vectors.
+        settings: Settings of the fit; None for the defaults.
+        progress: Called after every batch with the batches done, all batches and the loss of the batch.
 
     Raises:
-        SettingsError: there is nothing to train on.
-        ModelUnavailable: torch is not installed.
+        SettingsError: There is nothing to train on.
+        ModelUnavailable: Torch is not installed.
     """
     examples = [example for example in examples if len(example.pool) > 1]
     if not examples:
@@ -122,10 +142,10 @@ def fit_ranker(
     import torch
 
     threads = torch.get_num_threads()
-    # more would gain little at this size, lose much on a busy machine, and change the last digits
+    # more threads gain little at this size, lose much on a busy machine, and change the last digits
     torch.set_num_threads(1)
     try:
-        return _fit(examples, vectors, settings, progress)
+        return _fit(examples, vectors, settings or TrainingSettings(), progress)
     finally:
         torch.set_num_threads(threads)
 
@@ -142,42 +162,43 @@ def _fit(
     size = vectors.relations.shape[1]
     relations = torch.from_numpy(np.ascontiguousarray(vectors.relations, dtype=np.float32))
     questions = {text: torch.from_numpy(np.array(vector, np.float32)) for text, vector in vectors.questions.items()}
-    eye, nowhere = torch.eye(size), torch.zeros((1, size))
+    eye, missing = torch.eye(size), torch.zeros((1, size))
     question_map, first_map, further_map = maps = [torch.eye(size, requires_grad=True) for _ in range(3)]
     directions = torch.zeros((2, size), requires_grad=True)
     bias = torch.zeros((), requires_grad=True)
-    # pulled to where they began, not to zero: so no weight decay, but a term of the loss
+    # the maps are pulled to their initial value, not to zero: a term of the loss replaces weight decay
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
     for done, batch in enumerate(_batches(examples, settings), start=1):
         packed = _packed(batch)
         used = torch.from_numpy(packed.used)
-        moved = relations[used] + directions[torch.from_numpy(vectors.directions[packed.used])]
-        moves = torch.cat([moved @ first_map.T, moved @ further_map.T, nowhere])
+        steps = relations[used] + directions[torch.from_numpy(vectors.directions[packed.used])]
+        moves = torch.cat([steps @ first_map.T, steps @ further_map.T, missing])
         paths = embedding_bag(
             torch.from_numpy(packed.moves), moves, mode="sum", per_sample_weights=torch.from_numpy(packed.weights)
         ).view(*packed.single.shape, size)
-        asked = torch.stack([questions[example.question] for example, _ in batch]) @ question_map.T
-        lengths = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * asked.norm(dim=1, keepdim=True)
-        cosines = torch.bmm(paths, asked[:, :, None])[:, :, 0] / lengths
+        queries = torch.stack([questions[example.question] for example, _ in batch]) @ question_map.T
+        lengths = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * queries.norm(dim=1, keepdim=True)
+        cosines = torch.bmm(paths, queries[:, :, None])[:, :, 0] / lengths
         logits = SCALE * (cosines + bias * torch.from_numpy(packed.single))
         logits = logits.masked_fill(torch.from_numpy(packed.padding), -torch.inf)
-        # the gold path stands first in every row
+        # the gold path is first in every row
         loss = cross_entropy(logits, torch.zeros(len(batch), dtype=torch.long))
-        pulled = loss + settings.pull * sum(((each - eye) ** 2).sum() for each in maps)
+        total_loss = loss + settings.pull * sum(((each - eye) ** 2).sum() for each in maps)
         optimiser.zero_grad()
-        pulled.backward()
+        total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    arrays = [each.detach().numpy().astype(np.float32) for each in (*maps, directions)]
-    return in_half_precision(TrainedRanker(*arrays, one_step_bias=float(bias.detach()), embeddings=vectors.embeddings))
+    question, first, further, turns = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
+    ranker = TrainedRanker(question, first, further, turns, float(bias.detach()), vectors.embeddings)
+    return in_half_precision(ranker)
 
 
 _Sampled = tuple[Example, np.ndarray]
 
 
 def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
-    """Examples in another order every epoch, each with the rows of its gold path and of negatives drawn anew."""
+    """Yield examples in a new order every epoch, each with the rows of its gold path and of newly sampled negatives."""
     random = np.random.default_rng(settings.seed)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))
@@ -189,19 +210,26 @@ def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterato
 
 
 def _sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
-    """The rows of the gold path and of at most so many others, the gold one first."""
+    """Return the rows of the gold path, which is first, and of at most `negatives` others."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
-    return example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """The paths of a batch as weighted sums of moves.
 
-    With n steps `used`, move i is step i as a first one, move n + i the same step as a further one, and move 2n none.
-    `moves` and `weights`: shape (examples * paths, longest); `single` is 1.0 where a path has one step, `padding`
-    True where there is no path, both of shape (examples, paths).
+    With n steps in `used`, move i is step i as the first one, move n + i the same step as a further one, and move 2n is
+    none.
+
+    Attributes:
+        used: Numbers of the steps that occur.
+        moves: Shape (examples * paths, longest).
+        weights: The same shape.
+        single: 1.0 for a path with one step, shape (examples, paths).
+        padding: True where there is no path, shape (examples, paths).
     """
 
     used: np.ndarray
@@ -231,7 +259,7 @@ def _packed(batch: Sequence[_Sampled]) -> _Packed:
 
 
 def _renumbered(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers a table uses, and the table with their places among them; -1 stays."""
-    used, places = np.unique(table, return_inverse=True)
-    places = places.reshape(table.shape)
-    return (used[1:], places - 1) if used.size and used[0] < 0 else (used, places)
+    """Return the numbers that a table uses, and the table with their indices among them; -1 stays."""
+    used, indices = np.unique(table, return_inverse=True)
+    indices = indices.reshape(table.shape)
+    return (used[1:], indices - 1) if used.size and used[0] < 0 else (used, indices)

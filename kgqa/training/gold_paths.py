@@ -1,6 +1,6 @@
-"""The gold relation paths of a question: from each topic to what is asked for, read from its gold query or chain.
+"""The gold relation paths of a question, from each topic to the answer, read from its gold query or chain.
 
-Only what leads from a topic to the answer counts; conditions on the nodes between (a role, a year) do not.
+Conditions on nodes between the topic and the answer (a role, a year) are not part of a path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kgqa.graph.query.tokens import Token, prepare_for_engine, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
-Triple = tuple[str, str, str]
+TermTriple = tuple[str, str, str]
 _TERMS = ("variable", "iri", "name", "string", "number", "blank")
 _TAILS = ("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET")
 _APART = ("EXISTS", "MINUS", "VALUES")
@@ -23,11 +23,12 @@ _APART = ("EXISTS", "MINUS", "VALUES")
 def gold_paths(
     row: Mapping[str, Any], schema: Schema, *, by_local_name: Mapping[str, str] | None = None
 ) -> list[RelationPath]:
-    """The gold paths of a question in the project's format, one for each topic that has one.
+    """Return the gold paths of a question in the project's format, one for each topic that has one.
 
     Args:
-        row: a line of a question file: `gold_path`, `gold_chains` or `sparql`, and `topic_entities` if known.
-        by_local_name: relations of the graph by the end of their IRIs, for chains that name them so.
+        row: A line of a question file: `gold_path`, `gold_chains` or `sparql`, and `topic_entities` if known.
+        schema: Schema of the ids.
+        by_local_name: Relations of the graph by the last part of their IRIs, for chains that name them so.
     """
     topics = [_iri(item.get("id"), schema) for item in _objects(row.get("topic_entities"))]
     for relations in _chains(row):
@@ -45,11 +46,12 @@ def gold_paths(
 
 
 def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
-    """The shortest chain of variables from each topic to the variable that is asked for.
+    """Return the shortest chain of variables from each topic to the variable that is asked for.
 
     Args:
-        topics: IRIs; empty for what the query says is no answer of its own (`?x != <topic>`), else the first
-            entity from which a chain leads to the answer.
+        sparql: The gold query.
+        topics: IRIs. If empty: the entities that the query excludes from the answers (`?x != <topic>`), else the first
+            entity with a chain to the answer.
     """
     try:
         items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
@@ -70,17 +72,21 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
 
 @dataclass(frozen=True, slots=True)
 class QueryPattern:
-    """What a gold query matches, filters and all that is no plain triple pattern left out. Terms are `?name` or
-    N-Triples text; `different`: pairs of terms that must not be equal; `answer`: the variable that is asked for.
+    """The triple patterns of a gold query, without filters and everything else that is not a plain triple pattern.
+
+    Attributes:
+        edges: Triples of terms, which are `?name` or N-Triples text.
+        different: Pairs of terms that must not be equal.
+        answer: The variable that is asked for.
     """
 
-    edges: tuple[Triple, ...]
+    edges: tuple[TermTriple, ...]
     different: tuple[tuple[str, str], ...]
     answer: str
 
 
 def query_pattern(sparql: str) -> QueryPattern | None:
-    """The triple patterns of a gold query; None where it has none, or asks for no variable."""
+    """Return the triple patterns of a gold query; None if it has none or asks for no variable."""
     try:
         items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
@@ -93,36 +99,36 @@ def query_pattern(sparql: str) -> QueryPattern | None:
     unequal = [(_name(a), _name(c)) for a, b, c in triples if a.kind == "variable" and b.text == "!="]
     different = tuple((stands_for.get(a, a), stands_for.get(c, c)) for a, c in unequal if c[0] in "?<")
     if not any(answer in (s, o) for s, _, o in edges):
-        # what is asked for is bound to something else (`?x AS ?value`)
+        # the variable is bound to an expression (`?x AS ?value`)
         named = [_name(token) for token in items if token.kind == "variable"]
         answer = next((name for name in named if any(name in (s, o) for s, _, o in edges)), answer)
     return QueryPattern(edges, different, answer)
 
 
 def _asked_for(items: Sequence[Token]) -> str | None:
-    """The first variable of the first SELECT."""
+    """Return the first variable of the first SELECT."""
     select = next((n for n, token in enumerate(items) if token.text.upper() == "SELECT"), len(items))
     return next((_name(token) for token in items[select:] if token.kind == "variable"), None)
 
 
 def _excluded(items: Sequence[Token]) -> list[str]:
-    """Entities that a variable must not equal, in order."""
+    """Return the entities that a variable must not equal, in order."""
     triples = zip(items, items[1:], items[2:])
     return [c.text for a, b, c in triples if a.kind == "variable" and b.text == "!=" and c.kind == "iri"]
 
 
 def _values(items: Sequence[Token]) -> dict[str, str]:
-    """Variables that `VALUES ?x { <entity> }` makes another name of one entity."""
+    """Return the variables that `VALUES ?x { <entity> }` makes another name of one entity."""
     found = {}
-    for at, token in enumerate(items[:-4]):
-        if token.text.upper() == "VALUES" and items[at + 1].kind == "variable" and items[at + 2].text == "{":
-            if items[at + 3].kind == "iri" and items[at + 4].text == "}":
-                found[_name(items[at + 1])] = items[at + 3].text
+    for keyword, variable, opening, value, closing in zip(*(items[offset:] for offset in range(5))):
+        is_values = keyword.text.upper() == "VALUES" and variable.kind == "variable"
+        if is_values and opening.text == "{" and value.kind == "iri" and closing.text == "}":
+            found[_name(variable)] = value.text
     return found
 
 
-def _edges(items: Sequence[Token]) -> Iterator[Triple]:
-    """The triple patterns of all groups but those that only test (EXISTS, MINUS) or give values."""
+def _edges(items: Sequence[Token]) -> Iterator[TermTriple]:
+    """Yield the triple patterns of all groups except those that only test (EXISTS, MINUS) or give values."""
     terms: list[str] = []
     plain = True
     at = 0
@@ -149,12 +155,12 @@ def _edges(items: Sequence[Token]) -> Iterator[Triple]:
             terms = terms[: {";": 1, ",": 2}.get(token.text, 0)]
             plain = True
         elif token.kind == "mark":
-            plain = False  # a property path, a list or a typed literal: no single edge
+            plain = False  # a property path, a list or a typed literal is not a single edge
         at += 1
 
 
 def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
-    """The index after the bracket that closes the one at `at`."""
+    """Return the index after the bracket that closes the one at `at`."""
     depth = 0
     while at < len(items):
         depth += {opening: 1, closing: -1}.get(items[at].text, 0)
@@ -164,8 +170,8 @@ def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
     return at
 
 
-def _chain(edges: Sequence[Triple], start: str, goal: str) -> tuple[Step, ...]:
-    """The shortest way from an entity to a variable through variables, the first in the text among equals."""
+def _chain(edges: Sequence[TermTriple], start: str, goal: str) -> tuple[Step, ...]:
+    """Return the shortest path from an entity to a variable through variables, the first in the text among equals."""
     reached: dict[str, tuple[Step, ...]] = {start: ()}
     frontier = [start]
     while frontier and goal not in reached:
@@ -187,18 +193,18 @@ def _name(token: Token) -> str:
 
 
 def _chains(row: Mapping[str, Any]) -> Iterator[list[list[str]]]:
-    """Chains of relations as the files write them, a list with one for each topic."""
+    """Yield chains of relations as the files write them, a list with one chain per topic."""
     path = row.get("gold_path")
     if isinstance(path, list) and path and all(isinstance(item, str) for item in path):
         yield [path]
     chains = row.get("gold_chains")
     if isinstance(chains, list) and chains and all(isinstance(chain, list) for chain in chains):
-        # nodes and relations in turn, the topic first
+        # nodes and relations alternate, beginning with the topic
         yield [[str(item) for item in chain[1::2]] for chain in chains]
 
 
 def _steps(chain: Sequence[str], schema: Schema, by_local_name: Mapping[str, str]) -> tuple[Step, ...]:
-    """The steps of a chain, `^` before a relation that is taken backwards; () where one is not known."""
+    """Return the steps of a chain; `^` before a relation reverses it. Empty if a relation is unknown."""
     steps = []
     for text in chain:
         name = text.removeprefix("^")

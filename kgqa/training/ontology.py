@@ -1,9 +1,8 @@
-"""An ontology as a stand-in for a graph: which relation paths an entity of some type could have.
+"""An ontology in place of a graph: the relation paths that an entity of a type could have.
 
-For topics that are not in any graph at hand, whose pools a ranker is trained on all the same. Files as those
-of GrailQA's Freebase: lines of `domain relation range`, and beside them, where they are, `fb_types` (lines of a
-type, a word and a type that includes it), `reverse_properties` (two relations) and `cvt_types` (one type), plain
-or gzipped.
+It gives pools for topics that are in no available graph. The files are those of GrailQA's Freebase: lines of `domain
+relation range`, and beside them, if present, `fb_types` (lines of a type, a word and a type that includes it),
+`reverse_properties` (two relations) and `cvt_types` (one type), plain or gzipped.
 """
 
 from __future__ import annotations
@@ -26,8 +25,13 @@ MAX_LINES = 5_000_000
 class Ontology:
     """Relations with the types they lead from and to; all names are full IRIs.
 
-    `leaving` and `entering`: relations by domain and by range; `ends`: domain and range by relation; `wider`: the
-    types that everything of a type has as well (a country is a location).
+    Attributes:
+        leaving: Relations by domain.
+        entering: Relations by range.
+        ends: Domain and range by relation.
+        inverses: The inverse of each relation that has one.
+        mediators: Types of mediators.
+        wider: The types that include a type (a country is a location).
     """
 
     leaving: Mapping[str, tuple[str, ...]]
@@ -38,21 +42,22 @@ class Ontology:
     wider: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def start(self, step: Step) -> str | None:
-        """The type of the nodes a step leaves; None for a relation that is not known."""
+        """Return the type of the nodes that a step leaves; None for an unknown relation."""
         ends = self.ends.get(step.relation)
         return ends and ends[0 if step.direction == "out" else 1]
 
     def end(self, step: Step) -> str | None:
-        """The type of the nodes a step leads to."""
+        """Return the type of the nodes that a step leads to."""
         return self.start(step.reversed())
 
     def steps_from(self, type_: str | None, *, widened: bool = False) -> tuple[Step, ...]:
-        """Steps that lead on from a type; of a relation and the inverse of its reverse property the first only.
+        """Return the steps that lead on from a type; of a relation and its inverse only one.
 
-        Nothing leads on from a type that is no relation's domain: dates and numbers are such.
+        Nothing leads on from a type that is not the domain of a relation, such as dates and numbers.
 
         Args:
-            widened: those of its wider types as well.
+            type_: The type.
+            widened: Include the steps of its wider types.
         """
         if not self.leaving.get(type_ or ""):
             return ()
@@ -63,22 +68,22 @@ class Ontology:
         return (*(Step(relation) for relation in out), *(Step(relation, "in") for relation in into))
 
     def leads_to_mediator(self, step: Step) -> bool:
+        """Return whether a step leads to a mediator."""
         return self.end(step) in self.mediators
 
     def folded(self, step: Step) -> Step:
-        """The step as `steps_from` gives it: forwards, where an inverse of the relation is known."""
-        if step.direction == "in" and (twin := self.inverses.get(step.relation)) in self.ends:
-            return Step(twin)
-        return step
+        """Return the step in the form that `steps_from` returns: forwards, if an inverse of the relation is known."""
+        twin = self.inverses.get(step.relation) if step.direction == "in" else None
+        return Step(twin) if twin is not None and twin in self.ends else step
 
 
 def read_ontology(place: Path, schema: Schema) -> Ontology:
-    """Read an ontology: the file of roles, or the folder it is in as `fb_roles` or `fb_roles.gz`.
+    """Read an ontology: the file of roles, or the folder that has it as `fb_roles` or `fb_roles.gz`.
 
-    Lines that do not have the right number of names are passed over, and so is what the schema calls noise.
+    Lines with the wrong number of names, and relations that the schema calls noise, are skipped.
 
     Raises:
-        SettingsError: a file cannot be read, or has no line of three names.
+        SettingsError: A file cannot be read, or has no line of three names.
     """
     roles = place if not place.is_dir() else _beside(place / "fb_roles", "fb_roles") or place / "fb_roles.gz"
     leaving: dict[str, list[str]] = defaultdict(list)
@@ -94,7 +99,7 @@ def read_ontology(place: Path, schema: Schema) -> Ontology:
         leaving[domain].append(relation)
         entering[range_].append(relation)
     if not ends:
-        raise SettingsError(f"{roles} is no ontology: its lines should be `domain relation range`.")
+        raise SettingsError(f"{roles} is not an ontology: it needs lines of `domain relation range`.")
     inverses: dict[str, str] = {}
     for line in _lines(_beside(roles, "reverse_properties")):
         if len(line) == 2:
@@ -128,7 +133,7 @@ def _lines(file: Path | None) -> Iterator[list[str]]:
         with opener(file, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines):
                 if number >= MAX_LINES:
-                    raise SettingsError(f"{file} has more than {MAX_LINES:,} lines: that is no ontology.")
+                    raise SettingsError(f"{file} is too large for an ontology: more than {MAX_LINES:,} lines.")
                 yield line.split()
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise SettingsError(f"The ontology file {file} cannot be read: {error}") from error
+        raise SettingsError(f"Cannot read the ontology file {file}: {error}") from error

@@ -1,8 +1,7 @@
-"""What a ranker is trained on: questions with their gold paths, each beside the other paths its topic has.
+"""Pools for training: each gold path beside the other paths that its topic has.
 
-The pool of a topic that is in a graph are its paths of up to two edges there, mediators passed; that of any other
-is simulated from an ontology: the paths an entity of the gold path's first type could have. Nothing that is going
-to be measured may be among the questions; see `LeakGuard`.
+The pool of a topic in a graph is its paths of up to two edges there, with mediators expanded. The pool of any other
+topic is simulated from an ontology: the paths that an entity of the gold path's first type could have.
 """
 
 from __future__ import annotations
@@ -23,7 +22,12 @@ MAX_POOL = 60_000
 
 
 class PoolBuilder:
-    """Makes training examples, and numbers the steps they are made of: see `steps` when all are made."""
+    """Makes training examples and numbers their steps; `steps` is complete when all examples are made.
+
+    Attributes:
+        from_graph: Examples with a pool from a graph.
+        from_ontology: Examples with a pool from the ontology.
+    """
 
     def __init__(self, *, graphs: Sequence[KnowledgeGraph] = (), ontology: Ontology | None = None) -> None:
         self._graphs = tuple(graphs)
@@ -36,10 +40,11 @@ class PoolBuilder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
+        """The steps of all examples, by number."""
         return tuple(self._numbers)
 
     def example(self, question: TrainingQuestion) -> Example | None:
-        """A training example; None where neither the graph nor the ontology has the gold path's beginning."""
+        """Make a training example; None if neither a graph nor the ontology has the beginning of the gold path."""
         return self._from_graph(question) or self._from_ontology(question)
 
     # --- from a graph
@@ -55,10 +60,10 @@ class PoolBuilder:
         if topic not in self._explored:
             return None
         graph, pool = self._explored[topic]
-        steps = _as_graph_has_it(graph, question.path.steps, pool, self._numbers)
+        steps = _as_explored(graph, question.path.steps, pool, self._numbers)
         beside: list[tuple[Step, ...]] = []
         if len(steps) > MAX_EDGES and self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None:
-            beside = _continuations(steps, lambda begun: _onward(graph, RelationPath(topic, begun)))
+            beside = _continuations(steps, lambda start: _onward(graph, RelationPath(topic, start)))
         example = self._joined_example(question, pool, steps, beside)
         self.from_graph += example is not None
         return example
@@ -76,10 +81,10 @@ class PoolBuilder:
         if start not in self._simulated:
             self._simulated[start] = self._rows(_paths_of(ontology, start))
         pool = self._simulated[start]
-        # an ontology does not know all that is in a graph: the gold path is in the pool, whatever it says
+        # an ontology is incomplete, so the gold path is added to the pool in any case
         beside = [steps]
         if len(steps) > MAX_EDGES:
-            beside += _continuations(steps, lambda begun: _ontology_onward(ontology, begun[-1]))
+            beside += _continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))
         example = self._joined_example(question, pool, steps, beside)
         self.from_ontology += example is not None
         return example
@@ -98,7 +103,7 @@ class PoolBuilder:
     def _joined_example(
         self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
     ) -> Example | None:
-        """The example of a pool, with these paths beside it where the gold one is not in it."""
+        """Make the example of a pool; `beside` is added to the pool if it lacks the gold path."""
         row = self._gold_row(pool, gold)
         if row is None and beside:
             pool = self._joined(pool, beside)
@@ -121,10 +126,10 @@ class PoolBuilder:
 
 
 def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
-    """The paths of at most `MAX_EDGES` edges that an entity has, those that end on mediators only left out."""
+    """Return an entity's paths of at most `MAX_EDGES` edges, except those that end on mediators only."""
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
-    for depth in range(1, MAX_EDGES + 1):
+    for _ in range(MAX_EDGES):
         onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
         found += [path.steps for path in onward if not graph.ends_on_mediators(path)]
         frontier = onward
@@ -133,10 +138,10 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     return found[:MAX_POOL]
 
 
-def _as_graph_has_it(
+def _as_explored(
     graph: KnowledgeGraph, steps: tuple[Step, ...], pool: np.ndarray, numbers: Mapping[Step, int]
 ) -> tuple[Step, ...]:
-    """The gold path with each step by the relation, or its inverse, that exploration gives of the two."""
+    """Return the gold path with each step by that relation, or its inverse, which exploration returns."""
     here = set(np.unique(pool).tolist())
 
     def either(step: Step) -> Step:
@@ -149,7 +154,7 @@ def _as_graph_has_it(
 
 
 def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
-    """The paths of one or two edges that an entity of a type could have, those that end on mediators left out."""
+    """Return the paths of one or two edges that an entity of a type could have, except those that end on mediators."""
     found: list[tuple[Step, ...]] = []
     for first in ontology.steps_from(start, widened=True):
         if not ontology.leads_to_mediator(first):
@@ -173,6 +178,6 @@ def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
 def _continuations(
     steps: tuple[Step, ...], onward: Callable[[tuple[Step, ...]], Sequence[Step]]
 ) -> list[tuple[Step, ...]]:
-    """For a gold path of more than `MAX_EDGES` edges: what else each of its longer beginnings could go on with."""
-    begun = [steps[:length] for length in range(MAX_EDGES, len(steps))]
-    return [(*beginning, step) for beginning in begun for step in onward(beginning)]
+    """Return, for a gold path of more than `MAX_EDGES` edges, the alternatives to each step after its first ones."""
+    starts = [steps[:length] for length in range(MAX_EDGES, len(steps))]
+    return [(*start, step) for start in starts for step in onward(start)]

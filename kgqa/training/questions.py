@@ -23,10 +23,10 @@ _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 
 
 def read_training_questions(file: Path) -> list[dict[str, Any]]:
-    """The questions of a file, one JSON object with `question` a line, plain or gzipped.
+    """Read the questions of a file, plain or gzipped: one JSON object with `question` per line.
 
     Raises:
-        QuestionError: the file cannot be read, or a line is no such object; the message names it.
+        QuestionError: The file cannot be read, or a line is not such an object; the message names it.
     """
     opener = gzip.open if file.suffix == ".gz" else open
     rows = []
@@ -38,12 +38,12 @@ def read_training_questions(file: Path) -> list[dict[str, Any]]:
                 try:
                     row = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise QuestionError(f"{file}, line {number} is no JSON: {error}.") from error
+                    raise QuestionError(f"{file}, line {number} is not JSON: {error}.") from error
                 if not isinstance(row, dict) or not isinstance(row.get("question"), str):
-                    raise QuestionError(f'{file}, line {number} is no JSON object with the text of a "question".')
+                    raise QuestionError(f'{file}, line {number} is not a JSON object with a "question" text.')
                 rows.append(row)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise QuestionError(f"The questions in {file} cannot be read: {error}") from error
+        raise QuestionError(f"Cannot read the questions in {file}: {error}") from error
     return rows
 
 
@@ -52,7 +52,7 @@ NamesOf = Callable[[Sequence[Entity]], Mapping[Entity, Sequence[str]]]
 
 
 def gold_path_reader(schemas: Sequence[Schema], by_local_name: Mapping[str, str] | None = None) -> PathsOf:
-    """Reads the gold paths of a question under the first schema that they make sense in; see `gold_paths`."""
+    """Return a function that reads a question's gold paths under the first schema that fits; see `gold_paths`."""
 
     def paths_of(row: Mapping[str, Any]) -> list[RelationPath]:
         found = (gold_paths(row, schema, by_local_name=by_local_name) for schema in schemas)
@@ -63,7 +63,13 @@ def gold_path_reader(schemas: Sequence[Schema], by_local_name: Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestion:
-    """A question, without its topics' mentions as `asked`, and one of its gold paths."""
+    """A question and one of its gold paths.
+
+    Attributes:
+        text: The question.
+        asked: The question without the mentions of its topics.
+        path: The gold path.
+    """
 
     text: str
     asked: str
@@ -73,10 +79,12 @@ class TrainingQuestion:
 def training_questions(
     rows: Iterable[Mapping[str, Any]], paths_of: PathsOf, *, names: NamesOf = lambda entities: {}
 ) -> list[TrainingQuestion]:
-    """The questions that have a gold path, once for each.
+    """Return the questions that have a gold path, once per gold path.
 
     Args:
-        names: gives names of entities where it knows any, for what to leave out of a question.
+        rows: Lines of question files.
+        paths_of: Reads the gold paths.
+        names: Maps entities to known names, which are removed from questions.
     """
     found = [(row, paths) for row in rows if (paths := paths_of(row))]
     known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
@@ -90,10 +98,10 @@ def training_questions(
 
 
 class LeakGuard:
-    """Keeps questions that are going to be measured out of what is trained on.
+    """Keeps questions that will be evaluated out of the training questions.
 
-    A question is one of them where its normalised text is the same, or a topic and the relations of its gold path
-    (whatever their direction), or the WebQuestions number in its id.
+    Two questions are the same if their normalised texts are equal, or a topic and the relations of its gold path (in
+    whatever direction), or the WebQuestions numbers in their ids.
     """
 
     def __init__(self, paths_of: PathsOf, inverses: Mapping[str, str] | None = None) -> None:
@@ -102,12 +110,12 @@ class LeakGuard:
         self._known: set[Any] = set()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Questions that are going to be measured."""
+        """Add questions that will be evaluated."""
         for row in rows:
             self._known.update(self._keys(row))
 
     def keep(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The questions that are none of those."""
+        """Return the questions that will not be evaluated."""
         return [row for row in rows if self._known.isdisjoint(self._keys(row))]
 
     def _keys(self, row: Mapping[str, Any]) -> Iterator[Any]:
@@ -118,12 +126,12 @@ class LeakGuard:
             yield path.topic, tuple(self._either(step.relation) for step in path.steps)
 
     def _either(self, relation: str) -> str:
-        """One name for a relation and its inverse."""
+        """Return one name for a relation and its inverse."""
         return min(relation, self._inverses.get(relation, relation))
 
 
 def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
-    """The labels these graphs have for entities, for `training_questions`."""
+    """Return a function that looks up the labels of entities in these graphs, for `training_questions`."""
 
     def names(entities: Sequence[Entity]) -> dict[Entity, list[str]]:
         found: dict[Entity, list[str]] = {}
@@ -136,7 +144,7 @@ def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
 
 
 def relations_by_local_name(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
-    """The relations of these graphs by the end of their IRIs, those that are told apart by it."""
+    """Map the last part of an IRI to the relation of these graphs that it identifies."""
     found: dict[str, set[str]] = {}
     for graph in graphs:
         for relation in graph.relations:

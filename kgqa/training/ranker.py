@@ -1,4 +1,4 @@
-"""From questions to a trained ranker: drop what is measured, build pools, hold a tenth back, train, measure."""
+"""Training of a ranker from questions: remove evaluated ones, build pools, hold a tenth back, fit, measure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,27 @@ from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, rela
 from kgqa.words import relation_words
 
 HELD_OUT = 0.1
-Rows = Sequence[Mapping[str, Any]]
+QuestionRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """What a training was made of and what came of it.
+    """What a ranker was trained on and how well it ranks.
 
-    `dropped`: questions that are among those to be measured; `unread`: without a readable gold path; `without_pool`:
-    gold paths that neither a graph nor the ontology gives a pool. An example is one gold path. `before` and `after`:
-    the share of `held_out` examples, not trained on, whose gold path is ranked first; before training the score is
-    the cosine with the sum of a path's relations. `seconds` is all of it, `training_seconds` the fitting alone.
+    Attributes:
+        questions: All questions.
+        dropped: Questions that will be evaluated.
+        unread: Questions without a readable gold path.
+        without_pool: Gold paths for which neither a graph nor the ontology has a pool.
+        examples: Gold paths trained on.
+        from_graph: Gold paths with a pool from a graph.
+        from_ontology: Gold paths with a pool from the ontology.
+        held_out: Gold paths held back, to measure on.
+        before: Share of `held_out` whose gold path is ranked first without training, by the cosine with the sum of the
+            path's relations.
+        after: The same with training.
+        training_seconds: Time of the fit.
+        seconds: Total time.
     """
 
     questions: int
@@ -47,27 +57,35 @@ class TrainingReport:
 
 
 def train_ranker(
-    questions: Rows,
+    questions: QuestionRows,
     encoder: CachedEncoder,
     *,
     schema: Schema,
     graphs: Sequence[KnowledgeGraph] = (),
     ontology: Ontology | None = None,
-    evaluated: Rows = (),
-    settings: TrainingSettings = TrainingSettings(),
+    evaluated: QuestionRows = (),
+    settings: TrainingSettings | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
     """Train a ranker on questions in the project's format.
 
     Args:
-        schema: of the ontology, and of questions whose topics are in no graph.
-        evaluated: questions that are going to be measured; nothing like them is trained on.
-        progress: told the stage (`pools`, `training`), what is done of it, and what there is to do.
+        questions: The questions.
+        encoder: The embedding model.
+        schema: Schema of the ontology, and of questions whose topics are in no graph.
+        graphs: Graphs with topics of the questions.
+        ontology: Gives pools to topics that are in no graph.
+        evaluated: Questions that will be evaluated; nothing like them is trained on.
+        settings: Settings of the fit; None for the defaults.
+        progress: Called with the stage (`pools`, `training`), the items done and all items.
 
     Raises:
-        SettingsError: there is nothing to train on. ModelUnavailable: torch is not installed. StoreError.
+        SettingsError: There is nothing to train on.
+        ModelUnavailable: Torch is not installed.
+        StoreError: A graph cannot be read.
     """
-    began = time.monotonic()
+    settings = settings or TrainingSettings()
+    started = time.monotonic()
     schemas = list(dict.fromkeys([*(graph.schema.name for graph in graphs), schema.name]))
     by_name = {each.name: each for each in (schema, *(graph.schema for graph in graphs))}
     paths_of = gold_path_reader([by_name[name] for name in schemas], relations_by_local_name(graphs))
@@ -87,8 +105,8 @@ def train_ranker(
     if not examples:
         raise SettingsError(
             f"There is nothing to train on: of {len(questions)} questions {len(questions) - len(kept)} are among those "
-            f"to be measured, {len(gold)} gold paths could be read, and none of them has a pool. Give --graph a graph "
-            "that has their topics, or --ontology."
+            f"to be evaluated, {len(gold)} gold paths were read, and none has a pool. Add --graph with a graph that "
+            "has their topics, or --ontology."
         )
     vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
@@ -108,13 +126,13 @@ def train_ranker(
         before=hit_rates(untrained, apart, vectors)[0],
         after=hit_rates(ranker, apart, vectors)[0],
         training_seconds=fitted - fitting,
-        seconds=time.monotonic() - began,
+        seconds=time.monotonic() - started,
     )
     return ranker, report
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:
-    """The words of a relation as its graph words it; of one that is in no graph by the schema."""
+    """Return a function that gives the words of a relation, by its graph, or by the schema if it is in none."""
 
     def text(relation: str) -> str:
         for graph in graphs:

@@ -1,4 +1,4 @@
-"""`kgqa ask` on the demo graph, as somebody who has just installed it would use it."""
+"""`kgqa ask` and small commands on the demo graph, without configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def demo():
     return graph
 
 
-def test_for_a_person(kgqa):
+def test_text_output(kgqa):
     done = kgqa("ask", CAPITAL)
     assert done.returncode == 0
     assert done.out.startswith("Tokyo (m.demo_tokyo)\n")
@@ -36,11 +36,11 @@ def test_for_a_person(kgqa):
     assert "<http" not in done.out.replace("PREFIX ns: <http://rdf.freebase.com/ns/>", "")
 
 
-def test_full_iris_only_if_asked_for(kgqa):
+def test_full_iris(kgqa):
     assert "Tokyo  <http://rdf.freebase.com/ns/m.demo_tokyo>" in kgqa("ask", CAPITAL, "--iris").out
 
 
-def test_json_and_its_query_run_elsewhere(kgqa, demo):
+def test_json_and_its_query_on_another_engine(kgqa, demo):
     found = json.loads(kgqa("ask", CAPITAL, "--json").out)
     assert set(found) == KEYS
     assert (found["status"], found["grounding"], found["query_class"]) == ("answered", "graph", "exact")
@@ -54,13 +54,13 @@ def test_json_and_its_query_run_elsewhere(kgqa, demo):
     assert path["triples"] and all(tuple(triple) in stored for triple in path["triples"])
 
 
-def test_show_sparql_prints_only_the_query(kgqa, demo):
+def test_show_sparql(kgqa, demo):
     done = kgqa("ask", CAPITAL, "--show-sparql")
     assert [str(row[0]) for row in demo.query(done.out)] == ["http://rdf.freebase.com/ns/m.demo_tokyo"]
     assert "m.demo_tokyo" not in done.out
 
 
-def test_trace_shows_every_decision(kgqa):
+def test_trace(kgqa):
     done = kgqa("ask", CAPITAL, "--trace")
     for kind in ("linked", "masked", "expanded", "pool", "shortlist", "match", "kept", "ranked", "read", "checked"):
         assert f"] {kind}:" in done.err
@@ -86,41 +86,41 @@ def test_several_questions_from_standard_input(kgqa):
 @pytest.mark.parametrize(
     "question", ["How many countries border France?", "Is Tokyo in Japan?", "What is the largest city of Brazil?"]
 )
-def test_what_paths_cannot_answer_is_declined(kgqa, question):
+def test_declined_questions(kgqa, question):
     done = kgqa("ask", question, "--json")
     found = json.loads(done.out)
     assert (done.returncode, found["status"], found["answers"], found["sparql"]) == (3, "unsupported", [], "")
 
 
-def test_words_only_without_embeddings(kgqa):
+def test_ranking_without_embeddings(kgqa):
     found = json.loads(kgqa("ask", "Who directed the film Parasite?", "--embeddings", "off", "--json").out)
     assert found["answers"][0]["name"] == "Bong Joon-ho"
     assert "BM25" in found["notes"][-1]
 
 
-def test_depth_counts_edges_or_thoughts(kgqa):
-    """The anthem's mediator is an edge of its own, unless a mediator and its exit count as one."""
+def test_depth_with_mediators(kgqa):
+    """A mediator and its exit are one hop or two, depending on the setting."""
     edges = json.loads(kgqa("ask", CAPITAL, "--json", "--mediator-hop", "edge").out)
     assert all(len(path["steps"]) <= 2 for path in edges["paths"])
     deeper = json.loads(kgqa("ask", CAPITAL, "--json", "--mediator-hop", "edge", "--depth", "3").out)
     assert [a["name"] for a in deeper["answers"]] == ["Tokyo"]
 
 
-def test_an_ambiguous_name_is_said_to_be_one(kgqa):
+def test_ambiguous_name(kgqa):
     found = json.loads(kgqa("ask", "Who directed Jaws?", "--json").out)
     assert any("could be" in note for note in found["notes"])
 
 
-def test_explain_in_plain_words(kgqa):
+def test_explain(kgqa):
     sparql = kgqa("ask", CAPITAL, "--show-sparql").out
-    said = kgqa("explain", input=sparql).out
-    assert said.splitlines()[0] == "Find every ?answer such that"
-    assert "Kimigayo (m.demo_kimigayo) has “national anthem of”: ?e1" in said
-    assert "?answer is not Kimigayo (m.demo_kimigayo)" in said
-    assert kgqa("explain", input=kgqa("ask", CAPITAL, "--json").out).out == said
+    explained = kgqa("explain", input=sparql).out
+    assert explained.splitlines()[0] == "Find every ?answer such that"
+    assert "Kimigayo (m.demo_kimigayo) has “national anthem of”: ?e1" in explained
+    assert "?answer is not Kimigayo (m.demo_kimigayo)" in explained
+    assert kgqa("explain", input=kgqa("ask", CAPITAL, "--json").out).out == explained
 
 
-def test_settings_of_the_folder_are_used_and_shown(kgqa, tmp_path):
+def test_settings_file_in_the_working_folder(kgqa, tmp_path):
     (tmp_path / "kgqa.toml").write_text("[explore]\ndepth = 1\n")
     assert json.loads(kgqa("ask", CAPITAL, "--json").out)["usage"]["hops"] == 1
     shown = json.loads(kgqa("config", "show", "--json", KGQA_EXPLORE_BEAM="5").out)
@@ -139,7 +139,7 @@ def test_cache_info_and_clear(kgqa, tmp_path):
 
 @pytest.mark.parametrize("command", [[], ["ask"], ["graph"], ["graph", "load"], ["graph", "info"], ["graph", "search"],
                                      ["explain"], ["config"], ["config", "show"], ["cache"], ["cache", "clear"], ["completion"]])  # fmt: skip
-def test_every_command_explains_itself(kgqa, command):
+def test_help_of_commands(kgqa, command):
     done = kgqa(*command, "--help")
     assert done.returncode == 0 and "Usage: kgqa" in done.out and len(done.out.splitlines()) > 5
 
@@ -160,7 +160,7 @@ def test_version(kgqa):
     assert __version__ in kgqa("--version").out
 
 
-def test_lines_that_are_wrong_objects_fail_alone(kgqa):
+def test_invalid_json_lines_fail_alone(kgqa):
     lines = [
         '{"question": "What is the capital?", "topics": "m.demo_japan", "id": null}',
         '{"question": 3, "id": 7}',
@@ -179,7 +179,7 @@ def test_lines_that_are_wrong_objects_fail_alone(kgqa):
     assert done.returncode == 1
 
 
-def test_config_shows_the_graphs_own_settings(kgqa, tmp_path):
+def test_config_shows_settings_of_the_graph(kgqa, tmp_path):
     shown = json.loads(kgqa("config", "show", "--json").out)["explore.mediator_hop"]
     assert (shown["value"], shown["from"]) == ("free", "graph")
     (tmp_path / "a.nt").write_text("<http://e/a> <http://e/b> <http://e/c> .\n")
@@ -190,7 +190,7 @@ def test_config_shows_the_graphs_own_settings(kgqa, tmp_path):
     assert nowhere.returncode == 0 and "no graph" in nowhere.err
 
 
-def test_a_damaged_demo_graph_is_made_anew(kgqa, tmp_path):
+def test_damaged_demo_graph_is_rebuilt(kgqa, tmp_path):
     own = {"KGQA_CACHE_FOLDER": str(tmp_path / "cache")}
     assert kgqa("graph", "info", **own).returncode == 0
     (folder,) = (tmp_path / "cache" / "demo").iterdir()

@@ -74,8 +74,8 @@ class TestDemo:
     @pytest.mark.parametrize(
         "arguments, said",
         [
-            (["--graph", "http://me:secret@h.example/sparql"], "must not hold a password"),
-            (["--graph", "http:///sparql"], "no address"),
+            (["--graph", "http://me:secret@h.example/sparql"], "must not contain a login"),
+            (["--graph", "http:///sparql"], "is not the address"),
             (["--profile", "nothing"], "--profile"),
             (["--graph", ""], "--graph is empty"),
             (["--graph", " "], "--graph is empty"),

@@ -1,4 +1,4 @@
-"""`kgqa ask` with a language model on a server, as its users run it: replies kept and replayed, keys, budgets, presets."""
+"""`kgqa ask` with a language model on a server: recorded replies, keys, budgets, presets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = ("--embeddings", "off")
 
 @pytest.fixture(scope="module")
 def gold(session_cache):
-    """What is right for both questions, in the words of prompts with a mask, without, and as published."""
+    """The right paths of both questions, worded as in masked, unmasked and published prompts."""
     with open_graph(cache=Cache(session_cache)) as demo:
         found = []
         published = {"ask.method": "top-2", "ask.preset": "as-published", "explore.depth": 2}
@@ -52,38 +52,38 @@ def oracle(gold):
         yield server
 
 
-def test_the_gold_stands_on_ids_of_the_demo_graph():
+def test_gold_ids_are_in_the_demo_graph():
     lines = "".join(build.build_lines())
     assert all(f"/{ident}>" in lines for topic, answer, _ in GOLD.values() for ident in (topic, answer))
 
 
-def lasting(found):
-    """The JSON of an answer without what differs from run to run."""
+def reproducible(found):
+    """The JSON of an answer without values that differ from run to run."""
     usage = {name: value for name, value in found["usage"].items() if name != "seconds"}
     trace = [{name: value for name, value in event.items() if name != "at"} for event in found.get("trace", ())]
     return {**found, "usage": usage, "trace": trace}
 
 
 @pytest.mark.parametrize("method", ["top-1", "top-2"])
-def test_replies_are_kept_and_the_same_answer_comes_of_them_without_the_server(kgqa, gold, method):
+def test_recorded_replies_reproduce_the_answer(kgqa, gold, method):
     arguments = ("ask", CAPITAL, *WORDS, "--method", method, "--json", "--trace", "--replay", "kept.sqlite")
     with ScriptedServer(ModelOracle({"": gold}), constrains="structured_outputs") as server:
         url = f"{server.url}#oracle"
         live = kgqa(*arguments, "--llm", url)
         asked = server.calls
         again = kgqa(*arguments, "--llm", url)
-        assert server.calls == asked > 0  # nothing is asked twice
+        assert server.calls == asked > 0  # no call is repeated
     closed = kgqa(*arguments, "--llm", url, "--replay-only")
     assert live.returncode == again.returncode == closed.returncode == 0
-    first, second, third = (lasting(json.loads(done.out)) for done in (live, again, closed))
+    first, second, third = (reproducible(json.loads(done.out)) for done in (live, again, closed))
     assert first == second == third
     assert [answer["name"] for answer in first["answers"]] == ["Tokyo"] and first["method"] == method
     assert first["usage"]["calls"] == asked and first["query_class"] in ("exact", "restricted")
     file_alone = kgqa(*arguments[:-2], "--llm", "replay:kept.sqlite")
-    assert lasting(json.loads(file_alone.out)) == first
+    assert reproducible(json.loads(file_alone.out)) == first
 
 
-def test_a_reply_that_was_not_kept_is_a_clear_error(kgqa, oracle):
+def test_missing_reply(kgqa, oracle):
     kept = (*WORDS, "--method", "top-2", "--replay", "kept.sqlite", "--llm", f"{oracle.url}#oracle")
     assert kgqa("ask", CURRENCY, *kept).returncode == 0
     asked = oracle.calls
@@ -97,7 +97,7 @@ def test_a_reply_that_was_not_kept_is_a_clear_error(kgqa, oracle):
     assert nameless.returncode == 2 and "--replay FILE" in nameless.err
 
 
-def test_a_closed_port_says_what_to_check(kgqa):
+def test_closed_port(kgqa):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -108,15 +108,15 @@ def test_a_closed_port_says_what_to_check(kgqa):
     assert unnamed.returncode == 1 and url in unnamed.err and "Check that the server runs" in unnamed.err
 
 
-def test_the_key_reaches_the_server_and_nothing_else(kgqa, gold, tmp_path):
+def test_key_is_sent_to_the_server_only(kgqa, gold, tmp_path):
     with ScriptedServer(ModelOracle({"": gold}), key=KEY) as server:
         arguments = ("ask", CURRENCY, *WORDS, "--method", "top-2", "--llm", f"{server.url}#oracle", "--trace")
         right = kgqa(*arguments, "--json", "--replay", "kept.sqlite", KGQA_LLM_KEY=KEY)
         assert json.loads(right.out)["answers"][0]["name"] == "Swiss franc" and server.calls
-        spoken = kgqa(*arguments, KGQA_LLM_KEY=KEY)
-        wrong = kgqa(*arguments, "--json", KGQA_LLM_KEY=f"{KEY}-wrong")  # the server repeats it
+        shown = kgqa(*arguments, KGQA_LLM_KEY=KEY)
+        wrong = kgqa(*arguments, "--json", KGQA_LLM_KEY=f"{KEY}-wrong")  # the reply of the server contains it
         none = kgqa(*arguments)
-    for done in (right, spoken, wrong, none):
+    for done in (right, shown, wrong, none):
         assert "sk-secret" not in done.out + done.err
     assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.glob("kept.sqlite*"))
     assert wrong.returncode == none.returncode == 1
@@ -130,21 +130,21 @@ def test_as_published(kgqa, oracle):
     found = json.loads(done.out)
     assert [answer["name"] for answer in found["answers"]] == ["Tokyo"] and found["query_class"] == "exact"
     prompts = [request.messages[-1]["content"] for request in oracle.requests]
-    # its id would say its name
+    # The id contains the name, so [E1] is shown.
     assert all("whose anthem is [E1]?" in prompt for prompt in prompts)
     assert any("government.national_anthem.national_anthem_of" in prompt for prompt in prompts)
     assert all("structured_outputs" not in request.body for request in oracle.requests)
 
 
-def test_a_limit_of_calls_ends_with_what_there_is(kgqa, oracle):
+def test_max_calls_returns_the_best_answer_so_far(kgqa, oracle):
     limited = (*WORDS, "--method", "top-1", "--llm", f"{oracle.url}#oracle", "--max-calls", "3")
     done = kgqa("ask", CAPITAL, *limited, "--json")
     found = json.loads(done.out)
     assert (done.returncode, found["status"], found["usage"]["calls"]) == (3, "budget_exhausted", 3)
     assert oracle.calls == 3 and found["answers"] and "more than 3 model calls" in found["reason"]
     assert found["grounding"] == "graph" and found["sparql"] and found["defects"] == []
-    said = kgqa("ask", CAPITAL, *limited)
-    assert "Stopped: The budget is spent: more than 3 model calls." in said.out and said.returncode == 3
+    text = kgqa("ask", CAPITAL, *limited)
+    assert "Stopped: The budget is spent: more than 3 model calls." in text.out and text.returncode == 3
 
 
 def test_several_questions_from_standard_input(kgqa, oracle):
@@ -157,7 +157,7 @@ def test_several_questions_from_standard_input(kgqa, oracle):
     assert all(item["usage"]["calls"] for item in found[:2]) and found[2]["usage"]["calls"] == 0
 
 
-def test_a_model_that_fails_in_the_middle_fails_that_question_alone(kgqa, gold):
+def test_model_failure_affects_one_question(kgqa, gold):
     oracle = ModelOracle({"": gold})
 
     def reply(messages):
@@ -171,19 +171,19 @@ def test_a_model_that_fails_in_the_middle_fails_that_question_alone(kgqa, gold):
     assert [item["status"] for item in found] == ["failed", "answered"] and KEY not in done.out
 
 
-def test_a_person_is_told_who_compared_and_what_it_cost(kgqa, oracle):
+def test_text_names_the_model_and_the_cost(kgqa, oracle):
     done = kgqa("ask", CURRENCY, *WORDS, "--llm", f"{oracle.url}#oracle")
     assert done.out.startswith("Swiss franc") and "Compared by oracle." in done.out
     assert "model call" in done.out and "no language model configured" not in done.out
 
 
 @pytest.mark.parametrize("method", ["tog", "cot"])
-def test_the_baselines(kgqa, oracle, method):
+def test_baselines(kgqa, oracle, method):
     found = json.loads(kgqa("ask", CURRENCY, *WORDS, "--method", method, "--llm", f"{oracle.url}#oracle", "--json").out)
     assert found["status"] == "answered" and found["method"] == method
     assert (found["grounding"], bool(found["sparql"])) == (("graph", True) if method == "tog" else ("model", False))
 
 
-def test_a_method_that_needs_a_model_says_how_to_name_one(kgqa):
+def test_method_without_its_model(kgqa):
     done = kgqa("ask", CURRENCY, "--method", "tog")
     assert done.returncode == 2 and "--llm openai:NAME" in done.err

@@ -1,4 +1,4 @@
-"""`kgqa prompts`: what is sent to language models, looked at and changed from the command line."""
+"""`kgqa prompts`: list, show and replace prompts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kgqa.llm.prompts import Prompts
 OURS = Prompts()
 
 
-def test_the_list_says_what_each_is_for(kgqa):
+def test_list(kgqa):
     done = kgqa("prompts", "list")
     assert (done.returncode, done.err) == (0, "")
     lines = [line.split(maxsplit=1) for line in done.out.splitlines()]
     assert lines == [[name, OURS.get(name).about] for name in OURS.names()]
 
 
-def test_the_list_for_scripts(kgqa):
+def test_list_as_json(kgqa):
     done = kgqa("prompts", "list", "--json")
     assert done.returncode == 0
     assert json.loads(done.out) == [{"name": name, "about": OURS.get(name).about} for name in OURS.names()]
 
 
-def test_a_prompt_as_it_is_sent(kgqa):
+def test_show(kgqa):
     done = kgqa("prompts", "show", "top/compare")
     template = OURS.get("top/compare")
     system, user = OURS.render("top/compare", **template.example)
@@ -34,7 +34,7 @@ def test_a_prompt_as_it_is_sent(kgqa):
     )
 
 
-def test_a_prompt_for_scripts(kgqa):
+def test_show_as_json(kgqa):
     done = kgqa("prompts", "show", "top/pick", "--json")
     assert done.returncode == 0
     template, found = OURS.get("top/pick"), json.loads(done.out)
@@ -46,7 +46,7 @@ def test_a_prompt_for_scripts(kgqa):
     assert found["source"] == template.source
 
 
-def test_the_source_is_a_start_for_ones_own(kgqa, tmp_path):
+def test_source_copied_to_a_folder(kgqa, tmp_path):
     done = kgqa("prompts", "show", "top/answer", "--source")
     assert (done.returncode, done.out) == (0, OURS.get("top/answer").source)
     (tmp_path / "mine" / "top").mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_the_source_is_a_start_for_ones_own(kgqa, tmp_path):
     assert kgqa("prompts", "show", "top/pick", "--prompts", "mine").out == kgqa("prompts", "show", "top/pick").out
 
 
-def test_no_template_has_anything_that_copying_it_loses():
+def test_sources_contain_no_escaped_characters():
     from kgqa.words import safe_text
 
     for name in OURS.names():
@@ -65,19 +65,19 @@ def test_no_template_has_anything_that_copying_it_loses():
 
 
 @pytest.mark.parametrize("name", ["nope", "../top/compare", "top/compare\n\x1b[31m"])
-def test_a_prompt_that_there_is_not(kgqa, name):
+def test_unknown_prompt(kgqa, name):
     done = kgqa("prompts", "show", name)
     assert (done.returncode, done.out) == (2, "")
     assert done.err.startswith("kgqa: There is no prompt") and "top/compare" in done.err
     assert len(done.err.splitlines()) == 1 and "\x1b" not in done.err
 
 
-def test_a_folder_that_there_is_not(kgqa):
+def test_missing_folder(kgqa):
     done = kgqa("prompts", "list", "--prompts", "nowhere")
-    assert done.returncode == 2 and "There is no folder of prompts nowhere" in done.err
+    assert done.returncode == 2 and "There is no folder nowhere" in done.err
 
 
-def test_what_a_foreign_folder_says_is_only_shown(kgqa, tmp_path):
+def test_untrusted_folder_prints_no_control_characters(kgqa, tmp_path):
     (tmp_path / "theirs" / "top").mkdir(parents=True)
     described = {"about": "Bad\x1b[31m.\nnext", "values": {"problem": "p"}, "example": {"problem": "x\x1b[0m"}}
     (tmp_path / "theirs" / "top" / "reask.json").write_text(json.dumps(described))
@@ -94,7 +94,7 @@ def test_what_a_foreign_folder_says_is_only_shown(kgqa, tmp_path):
     assert "# reply: -" in kgqa("prompts", "show", "top/reask", "--prompts", "theirs").out
 
 
-def test_a_template_that_fails_is_said_to(kgqa, tmp_path):
+def test_failing_template(kgqa, tmp_path):
     (tmp_path / "mine" / "top").mkdir(parents=True)
     (tmp_path / "mine" / "top" / "reask.j2").write_text("{% block user %}{{ problem.__class__ }}{% endblock %}")
     done = kgqa("prompts", "show", "top/reask", "--prompts", "mine")

@@ -118,7 +118,7 @@ def test_evaluated_questions_are_not_trained_on(kgqa, files):
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "test.jsonl", "--out", "r.npz",
                 "--epochs", "1")  # fmt: skip
     assert done.returncode == 0, done.err
-    assert f"{COUNT} questions; 30 dropped because they are to be measured" in done.out
+    assert f"{COUNT} questions; 30 dropped because they will be evaluated" in done.out
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "train.jsonl", "--out", "none.npz")
     assert done.returncode == 2 and f"nothing to train on: of {COUNT} questions {COUNT} are among" in done.err
     assert not (files / "none.npz").exists()
@@ -128,12 +128,12 @@ def test_evaluated_questions_are_not_trained_on(kgqa, files):
     ("arguments", "message"),
     [
         (["train.jsonl", "--out", "r.npz"], "Give --graph or --ontology"),
-        (["missing.jsonl", "--ontology", "roles", "--out", "r.npz"], "missing.jsonl cannot be read"),
-        (["roles", "--ontology", "roles", "--out", "r.npz"], "roles, line 1 is no JSON"),
-        (["train.jsonl", "--ontology", "missing", "--out", "r.npz"], "missing cannot be read"),
-        (["train.jsonl", "--ontology", "train.jsonl", "--out", "r.npz"], "is no ontology"),
-        (["train.jsonl", "--ontology", "roles", "--out", "nowhere/r.npz"], "nowhere/r.npz cannot be written"),
-        (["train.jsonl", "--ontology", "roles", "--out", "."], "cannot be written"),
+        (["missing.jsonl", "--ontology", "roles", "--out", "r.npz"], "Cannot read the questions in missing.jsonl"),
+        (["roles", "--ontology", "roles", "--out", "r.npz"], "roles, line 1 is not JSON"),
+        (["train.jsonl", "--ontology", "missing", "--out", "r.npz"], "Cannot read the ontology file missing"),
+        (["train.jsonl", "--ontology", "train.jsonl", "--out", "r.npz"], "is not an ontology"),
+        (["train.jsonl", "--ontology", "roles", "--out", "nowhere/r.npz"], "Cannot write --out nowhere/r.npz"),
+        (["train.jsonl", "--ontology", "roles", "--out", "."], "Cannot write --out"),
         (["train.jsonl", "--ontology", "roles", "--out", "r.npz", "--epochs", "0"], "--epochs"),
         (["train.jsonl", "--graph", "missing", "--out", "r.npz"], "missing"),
         (["train.jsonl", "--ontology", "roles", "--schema", "unheard", "--out", "r.npz"], "unheard"),
@@ -150,7 +150,7 @@ def test_bad_arguments(kgqa, files, arguments, message):
 def test_asking_with_a_damaged_ranker(kgqa, tmp_path, content):
     (tmp_path / "r.npz").write_bytes(content)
     done = kgqa("ask", "Who directed the film Parasite?", "--chooser", "trained", "--ranker", "r.npz")
-    assert done.returncode == 2 and "r.npz is damaged, or no ranker" in done.err
+    assert done.returncode == 2 and "r.npz is damaged or not a ranker" in done.err
 
 
 @pytest.mark.slow

@@ -148,8 +148,8 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
         ("{base}/", "Virtuoso's ends in /sparql"),
         ("{base}/sparql?x=1", "--graph-iri"),
         ("http://me:secret@127.0.0.1:9/sparql", "password"),
-        ("http:///sparql", "no address"),
-        ("http://no such host/sparql", "no address"),
+        ("http:///sparql", "is not the address"),
+        ("http://no such host/sparql", "is not the address"),
     ],
 )
 def test_wrong_addresses(kgqa, server, place, said):

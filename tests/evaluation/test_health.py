@@ -56,7 +56,7 @@ class TestChecks:
                 "Set the user.",
             ),
             ("It fails (HTTP 500). It says: no. Try again.", "It fails (HTTP 500). It says: no.", "Try again."),
-            ("It fails (HTTP 500). It says: no", "It fails (HTTP 500). It says: no", ""),
+            ("It fails (HTTP 500). The server says: no", "It fails (HTTP 500). The server says: no", ""),
             ("Nothing more to say", "Nothing more to say", ""),
         ],
     )

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.doctor.limits import check_update_rights
 from kgqa.doctor.store import HurriedEndpoint
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.testing.sparql_server import Sent, SparqlServer, truth
 
 

@@ -18,7 +18,7 @@ from kgqa.doctor.limits import check_row_cap, check_time_limit, check_update_rig
 from kgqa.doctor.server import check_reachable, look_at_graphs
 from kgqa.doctor.speed import check_concurrency, measure_round
 from kgqa.doctor.store import HurriedEndpoint
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.model import Entity
 from kgqa.settings import resolve
 from kgqa.testing import sparql_server as scripted
@@ -139,7 +139,7 @@ class TestUnreachable:
     @pytest.mark.parametrize(
         "response, found, remedy",
         [
-            (Response(200, b"<html>Hello</html>", "text/html"), "web page", "SPARQL address"),
+            (Response(200, b"<html>Hello</html>", "text/html"), "web page", "Check the address"),
             (Response(200, b'{"hello": 1}', "application/json"), "", "."),
             (Response(401, b"", "text/plain"), "401", "KGQA_ENDPOINT_PASSWORD"),
             (Response(404, b"", "text/html"), "404", "/sparql"),
@@ -151,7 +151,7 @@ class TestUnreachable:
             (Response(500, b"no\x1b[31m way", "text/plain"), "500", "SPARQL"),
             (Response(400, b"What?", "text/plain"), "What?", "SPARQL"),
             (Response(dropped=True), "", "."),
-            (Response(200, b'{"boolean": tr', RESULTS), "breaks off", "."),
+            (Response(200, b'{"boolean": tr', RESULTS), "truncated or damaged", "."),
         ],
     )
     def test_what_does_not_speak_sparql(self, tmp_path, response, found, remedy):

@@ -1,12 +1,12 @@
-"""Small graphs, loaded by the real engine and opened under the Freebase schema."""
+"""Small graphs in memory under the Freebase schema."""
 
 from __future__ import annotations
 
 import pytest
 
-from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath, Step
+
+from ..memory_graph import memory_graph
 
 NS = "http://rdf.freebase.com/ns/"
 MEDIATOR = f'<{NS}film.performance> <{NS}freebase.type_hints.mediator> "true" .'
@@ -24,21 +24,14 @@ def path(topic: str, *steps: str) -> RelationPath:
 
 
 @pytest.fixture
-def small(tmp_path):
+def small():
     """`small("m.a r.r m.b", ...) -> KnowledgeGraph`; objects in quotes are literals."""
-    opened = []
 
-    def small(*triples: str, schema: str = "freebase", **options):
+    def small(*triples: str, **options):
         lines = [MEDIATOR]
         for triple in triples:
             s, p, o = triple.split(" ", 2)
             lines.append(f"<{NS}{s}> <{NS}{p}> {o if o.startswith(chr(34)) else f'<{NS}{o}>'} .")
-        file = tmp_path / f"g{len(opened)}.nt"
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        load_graph(tmp_path / f"g{len(opened)}", [file])
-        opened.append(open_graph(tmp_path / f"g{len(opened)}", schema=schema, **options))
-        return opened[-1]
+        return memory_graph(lines, **options)
 
-    yield small
-    for graph in opened:
-        graph.close()
+    return small

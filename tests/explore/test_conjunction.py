@@ -48,7 +48,7 @@ def test_meet_at_the_answer(films):
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     trace = Trace()
-    found = join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, meetings=JoinFinder(films), trace=trace)
+    found = join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace)
     assert found[0].joins == (Join(2, path("m.france", "^people.person.nationality")),)
     assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
     assert [event.kind for event in trace.events()] == ["joined"]
@@ -58,7 +58,7 @@ def test_meet_at_the_mediator_before_the_answer(films):
     """Who played the queen in that film: both actors played her somewhere, one of them there."""
     cast = candidates(films, path("m.film", *CAST))
     queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
-    found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, meetings=JoinFinder(films), trace=Trace())
+    found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, finder=JoinFinder(films), trace=Trace())
     assert found[0].joins == (Join(1, path("m.queen", "^film.performance.character")),)
     assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
 
@@ -68,8 +68,7 @@ def test_an_empty_intersection_says_so(films):
     french = candidates(films, path("m.france", "^people.person.nationality"))
     trace = Trace()
     assert (
-        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, meetings=JoinFinder(films), trace=trace)
-        == []
+        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace) == []
     )
     assert [event.kind for event in trace.events()] == ["no_intersection"]
 
@@ -80,7 +79,7 @@ def test_three_topics_come_before_two(films):
     spanish = candidates(films, path("m.spain", "^people.person.nationality"))
     king = candidates(films, path("m.king", "^film.performance.character", "film.performance.actor"))
     topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
-    found = join_topics([*french, *cast], {**topics}, meetings=JoinFinder(films), trace=Trace())
+    found = join_topics([*french, *cast], {**topics}, finder=JoinFinder(films), trace=Trace())
     assert found[0].path == cast[0].path and len(found[0].joins) == 2
     assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.bob"),)
 
@@ -92,7 +91,7 @@ def test_long_lists_are_left_to_the_graph(small, monkeypatch):
     )
     first = candidates(graph, path("m.hub", "r.r.has"))
     other = candidates(graph, path("m.other", "^r.r.kind"))
-    found = join_topics(first, {ent("m.hub"): first, ent("m.other"): other}, meetings=JoinFinder(graph), trace=Trace())
+    found = join_topics(first, {ent("m.hub"): first, ent("m.other"): other}, finder=JoinFinder(graph), trace=Trace())
     assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
 
 
@@ -103,9 +102,9 @@ def test_what_was_late_is_said(films, monkeypatch):
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     monkeypatch.setattr(films, "ends", too_late)
-    meetings, trace = JoinFinder(films), Trace()
-    assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, meetings=meetings, trace=trace) == []
-    assert meetings.late and "gave_up" in {event.kind for event in trace.events()}
+    finder, trace = JoinFinder(films), Trace()
+    assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
+    assert finder.late and "gave_up" in {event.kind for event in trace.events()}
 
 
 def test_a_meeting_keeps_to_the_selected_entities(films):
@@ -115,6 +114,6 @@ def test_a_meeting_keeps_to_the_selected_entities(films):
     cast = [replace(item, restricted=restricted) for item in candidates(films, there)]
     french = candidates(films, path("m.france", "^people.person.nationality"))
     partners = {ent("m.bob"): cast, ent("m.france"): french}
-    assert join_topics(cast, partners, meetings=JoinFinder(films), trace=Trace()) == []
+    assert join_topics(cast, partners, finder=JoinFinder(films), trace=Trace()) == []
     free = [replace(item, restricted=()) for item in cast]
-    assert join_topics(free, partners, meetings=JoinFinder(films), trace=Trace())
+    assert join_topics(free, partners, finder=JoinFinder(films), trace=Trace())

@@ -1,4 +1,4 @@
-"""Linking: which entities a question is about, on small graphs in the real engine."""
+"""Linking: which entities a question is about, on a small graph."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kgqa.explore.linking import Mention, find_mentions, link
 from kgqa.explore.name_lookup import NameLookup
 from kgqa.explore.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import NameMatch
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
-from kgqa.schema import bundled_schema
+
+from ..memory_graph import memory_graph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
@@ -48,17 +48,11 @@ def entity(name: str) -> Entity:
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("linking")
+def graph() -> KnowledgeGraph:
     lines = [f'<http://e/{short}> {LABEL} "{name}" .' for short, name in NAMES.items()]
     lines += [f"<http://e/{s}> <http://r/{p}> <http://e/{o}> ." for s, p, o in FACTS]
     lines += [f'<http://e/usa> {ALIAS} "America" .', f'<http://r/near> {LABEL} "Nearby" .']
-    file = folder / "lines.nt"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    load_graph(folder / "graph", [file])
-    with KnowledgeGraph(EmbeddedStore(folder / "graph", workers=1), bundled_schema("rdfs")) as graph:
-        graph.prepare()
-        yield graph
+    return memory_graph(lines, schema="rdfs")
 
 
 def taken(graph: KnowledgeGraph, question: str, **options) -> list[tuple[str, str]]:
@@ -238,6 +232,7 @@ def test_where_a_name_stands_best(graph, question, name, span, whole):
 # --- real questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "questions", "at_least"),
     [

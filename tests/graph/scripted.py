@@ -8,7 +8,8 @@ import time
 import pytest
 
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.requests.transport import Access, Transport
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
@@ -68,7 +69,7 @@ def to():
 def asked(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
     """Status and body of the reply to a query."""
     with transport.query(query, asks=False, seconds=seconds) as reply:
-        return reply.status, b"".join(reply.parts)
+        return reply.status, b"".join(reply.chunks)
 
 
 def took(call, *args, **options) -> float:

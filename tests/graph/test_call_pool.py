@@ -1,4 +1,4 @@
-"""Independent calls run side by side: the same results in the same order, and as few waits as there are places."""
+"""Concurrent calls: results in the order of the items, and no more calls at a time than allowed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def of():
 
 
 class Busy:
-    """A function of numbers that counts how many calls of it are under way. `gate`: what all of them wait for."""
+    """A function that counts its concurrent calls. `gate`: called by each to wait."""
 
     def __init__(self, gate=None):
         self.under_way = self.most = 0
@@ -51,7 +51,7 @@ class Busy:
 
 
 def until(condition, seconds=5.0):
-    """Wait for a condition, not for ever."""
+    """Wait for a condition, at most so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.001)

@@ -1,5 +1,4 @@
-"""Hostile names, ids and labels through every public call, on both stores: the graph stays as it is, and no query but
-ours is run."""
+"""Hostile names, ids and labels through every public call, on both stores: no other query is run, nothing is changed."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from kgqa.explore.linking import find_mentions, link
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.names.server.server_names import ServerNames
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.query.tokens import tokens
@@ -178,7 +177,7 @@ def attacked(graphs) -> Iterator[Attacked]:
     graph = KnowledgeGraph(store, schema, view=[name], timeout=10.0)
     graph.prepare()
     assert graph.names.count == 2
-    assert isinstance(graph.names, RemoteNames) == (graphs.kind == "virtuoso")
+    assert isinstance(graph.names, ServerNames) == (graphs.kind == "virtuoso")
     yield Attacked(graph, log)
     if isinstance(log, RecordingProxy):
         store.close()

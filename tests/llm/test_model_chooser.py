@@ -544,7 +544,7 @@ FRAGMENTS = st.sampled_from(
         "path 2",
         "- ",
         "1. ",
-    ]  # fmt: skip
+    ]
 )
 TEXTS = st.one_of(st.text(max_size=60), st.lists(FRAGMENTS, max_size=10).map("".join))
 FAILURES = st.sampled_from(["", "", "", "", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"])

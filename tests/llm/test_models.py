@@ -408,7 +408,7 @@ def test_our_prices_and_a_file_over_them(tmp_path):
 def test_a_file_that_is_no_table_of_prices(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="prices.toml is no table of prices.*prompt = 0.4"):
+    with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
         read_prices(str(file))
     with pytest.raises(SettingsError, match="nowhere.toml"):
         read_prices(str(tmp_path / "nowhere.toml"))
@@ -424,8 +424,8 @@ def test_a_limit_of_cost_needs_all_prices(opened, tmp_path):
     assert "--max-cost" in said and "llm.prices" in said and '"new" =' in said and PRICED not in said
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
-    assert opened(given | {"llm.prices": str(file)}).unpriced() == []
-    assert opened(given | {"budget.cost": None}).unpriced() == ["new"]
+    assert opened(given | {"llm.prices": str(file)}).without_price() == []
+    assert opened(given | {"budget.cost": None}).without_price() == ["new"]
 
 
 # ---- one question ----
@@ -512,13 +512,13 @@ def test_a_hanging_server_does_not_take_more_time_than_there_is(opened):
 
 
 def test_an_error_reaches_whoever_waits(opened):
-    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, _trace, asked):
         with pytest.raises(ModelUnavailable, match=PRICED):
             asked.complete([ask()])
 
 
 def test_with_time_left_replies_come_as_they_are(opened):
-    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, trace, asked):
+    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, _trace, asked):
         texts = [str(number) for number in range(12)]
         assert [each.text for each in asked.complete([ask(text) for text in texts])] == texts
 
@@ -571,7 +571,8 @@ def test_questions_in_threads_are_charged_for_their_own(opened):
 def test_notes_are_said_once(opened):
     with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
         models = opened({"llm.model": f"{server.url}#m", "llm.seed": 1})
-        assert isinstance(asked := models.for_question(Trace()), QuestionModels)
+        asked = models.for_question(Trace())
+        assert isinstance(asked, QuestionModels)
         asked.complete([ask(), ask("b")])
         asked.complete([ask(stage="filter")])
         (note,) = models.notes

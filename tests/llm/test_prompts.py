@@ -151,7 +151,7 @@ def test_no_prompt_asks_a_question_of_a_benchmark(data_folder):
     "values", [{}, {"problem": "p", "more": 1}, {"question": "q"}, {"problem": "p", "name": "top/pick"}]
 )
 def test_a_value_too_many_or_too_few(values):
-    with pytest.raises(SettingsError, match="top/reask takes.*wrong"):
+    with pytest.raises(SettingsError, match="top/reask takes.*unknown"):
         OURS.render("top/reask", **values)
 
 
@@ -364,5 +364,5 @@ def test_names_that_are_no_prompt(folder, name):
     secret.mkdir()
     (secret / "file.j2").write_text("{% block user %}secret{% endblock %}")
     (folder / "secret.j2").write_text("{% block user %}secret{% endblock %}")
-    with pytest.raises(SettingsError, match=r"There is no prompt (?s:.)*There are: .*top/reask"):
+    with pytest.raises(SettingsError, match=r"There is no prompt (?s:.)*The prompts are: .*top/reask"):
         Prompts(folder).get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph

@@ -120,7 +120,7 @@ def test_a_path_whose_answers_stay_damaged_is_said_to_be_missing(answers):
 
     (found,) = answers([PARASITE], best_path)
     assert found.status == "answered" and values(found) != values(whole)
-    assert found.approximate and any("passed over" in note and "breaks off" in note for note in found.notes)
+    assert found.approximate and any("passed over" in note and "truncated or damaged" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("part", ["SELECT DISTINCT ?relation", "SELECT DISTINCT ?answer", "?label"])

@@ -39,8 +39,8 @@ def capped(prepared_folder, tmp_path_factory):  # noqa: F811
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """`opened(place) -> Resources` with nothing kept yet."""
-    monkeypatch.setattr("kgqa.graph.names.reading.LEAST_ROWS", CAP)
-    monkeypatch.setattr("kgqa.graph.names.reading.PAGE_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.name_reader.MIN_PAGE_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.name_reader.PAGE_ROWS", CAP)
     every = []
 
     def opened(place: str | None):
@@ -65,7 +65,7 @@ def test_the_same_answers_or_an_error_that_names_the_cap(capped, opened):
     for question in QUESTIONS if SOAK else QUESTIONS[:8]:
         right, found = ask(question, resources=whole), ask(question, resources=cut)
         if found.status == "failed":
-            assert f"row cap, {CAP} rows" in found.reason and "--row-cap" in found.reason
+            assert f"row cap of {CAP} rows" in found.reason and "--row-cap" in found.reason
         else:
             assert (found.status, found.answers, found.query_class) == (right.status, right.answers, right.query_class)
             same += 1

@@ -12,8 +12,8 @@ TOPIC = Entity("http://ex.org/topic")
 
 
 @pytest.fixture(scope="session")
-def encoder_cache(tmp_path_factory) -> Cache:
-    return Cache(tmp_path_factory.mktemp("encoder"))
+def encoder_cache(session_cache) -> Cache:
+    return Cache(session_cache)
 
 
 @pytest.fixture(scope="session")

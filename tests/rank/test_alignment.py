@@ -27,7 +27,7 @@ def by_hand(words, chain, *, all_words):
     for used in [len(words)] if all_words else range(len(chain), len(words) + 1):
         for cuts in itertools.combinations(range(1, used), len(chain) - 1):
             places = [0, *cuts, used]
-            stretches = [" ".join(words[i:j]) for i, j in zip(places, places[1:])]
+            stretches = [" ".join(words[i:j]) for i, j in itertools.pairwise(places)]
             if all(stretches):
                 cosines = [float(vectors([s])[0] @ vectors([hop])[0]) for s, hop in zip(stretches, chain)]
                 best = max(best, sum(cosines) / len(chain))

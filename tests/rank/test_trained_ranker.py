@@ -108,8 +108,11 @@ def test_more_paths_than_a_block_holds(ranker_384):
     ]
     question = random.normal(size=384)
     together = ranker_384.score(question, paths, lambda wanted: np.stack([relations[r] for r in wanted]))
-    alone = [ranker_384.score(question, [p], lambda wanted: np.stack([relations[r] for r in wanted]))[0] for p in paths]
-    assert together == pytest.approx(np.array(alone), abs=1e-5)
+    some = [*range(5), *range(500, 530), *range(1020, 1030), 1299]  # at the borders of blocks of 512
+    alone = [
+        ranker_384.score(question, [paths[i]], lambda wanted: np.stack([relations[r] for r in wanted]))[0] for i in some
+    ]
+    assert together[some] == pytest.approx(np.array(alone), abs=1e-5)
 
 
 def test_no_paths_and_no_steps():
@@ -154,7 +157,7 @@ def test_saving_replaces_what_was_there(ranker_384, tmp_path):
 
 
 def test_where_nothing_can_be_written(ranker_384, tmp_path):
-    with pytest.raises(SettingsError, match="cannot be written"):
+    with pytest.raises(SettingsError, match="Cannot write the ranker"):
         ranker_384.save(tmp_path / "no folder" / "r.npz")
 
 
@@ -187,22 +190,22 @@ def rewritten(file, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "else"}, "header is another"),
-        ({"version": 2}, "version 2, this kgqa reads version 1"),
+        ({"kind": "else"}, "not that of a ranker"),
+        ({"version": 2}, "version 2, but this kgqa reads version 1"),
         ({"version": "1"}, "no version"),
         ({"size": 100}, "shapes"),
         ({"size": None}, "no size"),
         ({"embeddings": 3}, "no embeddings"),
-        ({"one_step_bias": float("nan")}, "no numbers"),
+        ({"one_step_bias": float("nan")}, "NaN or values"),
         ({"one_step_bias": True}, "no one_step_bias"),
         ({"header": np.array("no json")}, "damaged"),
-        ({"header": np.array("[]")}, "header is another"),
+        ({"header": np.array("[]")}, "not that of a ranker"),
         ({"header": np.array(Attack(), dtype=object)}, "damaged"),
         ({"header": None}, "damaged"),
         ({"first_map": None}, "damaged"),
         ({"first_map": np.zeros((3, 3))}, "shapes"),
         ({"first_map": np.zeros(384)}, "shapes"),
-        ({"first_map": np.full((384, 384), np.inf)}, "no numbers"),
+        ({"first_map": np.full((384, 384), np.inf)}, "NaN or values"),
         ({"first_map": np.array([[Attack()]], dtype=object)}, "damaged"),
         ({"first_map": np.array([["text"]])}, "damaged"),
         ({"directions": np.zeros((1, 384))}, "shapes"),
@@ -220,7 +223,7 @@ def test_a_wrong_file_says_so(ranker_384, tmp_path, changes, message):
 @pytest.mark.parametrize("content", [b"", b"no zip", pickle.dumps(Attack()), b"PK\x03\x04" + bytes(100)])
 def test_no_ranker_at_all(tmp_path, content):
     (tmp_path / "r.npz").write_bytes(content)
-    with pytest.raises(SettingsError, match="damaged, or no ranker"):
+    with pytest.raises(SettingsError, match="damaged or not a ranker"):
         TrainedRanker.load(tmp_path / "r.npz")
 
 
@@ -252,7 +255,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(ranker_384, tmp_path):
 def test_missing_and_unreadable(tmp_path):
     with pytest.raises(SettingsError, match="There is no ranker .*kgqa rank train"):
         TrainedRanker.load(tmp_path / "r.npz")
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="Cannot read"):
         TrainedRanker.load(tmp_path)
 
 
@@ -326,7 +329,7 @@ def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
     try:
         ranker = TrainedRanker.load(file)
     except SettingsError as error:
-        assert "Train it again" in str(error) or "train it again" in str(error)
+        assert "Train it again" in str(error) or "train it again" in str(error)  # noqa: PT017  # both outcomes are allowed
     else:
         assert np.isfinite(ranker.one_step_bias)
 

@@ -196,7 +196,7 @@ def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
     page = next(site.glob("run-1/00003-*.html")).read_text()
     assert '<span class="badge unscored">no gold answers</span>' in page and "wrong, not" not in page
     assert (
-        '<span class="badge wrong">wrong, not looked into</span>' in next(site.glob("run-1/00002-*.html")).read_text()
+        '<span class="badge wrong">wrong (cause not analysed; rerun with --losses)</span>' in next(site.glob("run-1/00002-*.html")).read_text()
     )
 
 

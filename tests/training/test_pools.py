@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import QuestionError, SettingsError
-from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.opening import open_graph
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.training.gold_paths import gold_paths, query_paths
@@ -26,6 +25,8 @@ from kgqa.training.questions import (
     relations_by_local_name,
     training_questions,
 )
+
+from ..memory_graph import memory_graph
 
 FREEBASE = bundled_schema("freebase")
 RDFS = bundled_schema("rdfs")
@@ -132,6 +133,7 @@ def test_paths_of_questions(row, schema, names, expected):
     assert [written(path) for path in gold_paths(row, schema, by_local_name=names)] == expected
 
 
+@pytest.mark.slow
 def test_nearly_all_training_questions_of_webqsp_have_a_path(data_folder):
     rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")
     found = [gold_paths(row, FREEBASE) for row in rows]
@@ -153,11 +155,11 @@ def test_questions_are_read_plain_and_gzipped(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"question": "who?"}\n{', "line 2 is no JSON"),
-        (b'{"question": 5}', 'line 1 is no JSON object with the text of a "question"'),
-        (b"[]", "line 1 is no JSON object"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"[" * 100_000, "line 1 is no JSON"),
+        (b'{"question": "who?"}\n{', "line 2 is not JSON"),
+        (b'{"question": 5}', 'line 1 is not a JSON object with a "question" text'),
+        (b"[]", "line 1 is not a JSON object"),
+        (b"\xff\xfe", "Cannot read"),
+        (b"[" * 100_000, "line 1 is not JSON"),
     ],
 )
 def test_files_that_are_no_questions(tmp_path, content, message):
@@ -169,7 +171,7 @@ def test_files_that_are_no_questions(tmp_path, content, message):
 def test_damaged_and_missing_files(tmp_path):
     (tmp_path / "q.gz").write_bytes(gzip.compress(b'{"question": "who?"}' * 100)[:-20])
     for name in ("q.gz", "missing.jsonl"):
-        with pytest.raises(QuestionError, match="cannot be read"):
+        with pytest.raises(QuestionError, match="Cannot read"):
             read_training_questions(tmp_path / name)
 
 
@@ -242,7 +244,7 @@ def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "is no ontology"), (b"\xff" * 9, "cannot be read"), (None, "cannot be read")]
+    ("content", "message"), [(b"", "is not an ontology"), (b"\xff" * 9, "Cannot read"), (None, "Cannot read")]
 )
 def test_what_is_no_ontology(tmp_path, content, message):
     if content is not None:
@@ -334,13 +336,10 @@ EXTRA = f"""\
 """
 
 
-@pytest.fixture
-def graph(tmp_path):
-    lines = "".join(" ".join(f"<{NS}{name}>" for name in line.split()) + " .\n" for line in GRAPH.splitlines())
-    (tmp_path / "g.nt").write_text(lines + EXTRA)
-    load_graph(tmp_path / "graph", [tmp_path / "g.nt"], schema="freebase")
-    with open_graph(tmp_path / "graph") as graph:
-        yield graph
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    lines = [" ".join(f"<{NS}{name}>" for name in line.split()) + " ." for line in GRAPH.splitlines()]
+    return memory_graph([*lines, *EXTRA.splitlines()])
 
 
 def test_a_pool_from_a_graph(graph, ontology):
@@ -429,6 +428,7 @@ def test_nothing_that_is_measured_is_trained_on(ontology, row, kept):
     assert guard.keep([row]) == ([row] if kept else [])
 
 
+@pytest.mark.slow
 def test_real_training_questions_lose_what_webqsp_test_has(data_folder):
     train, test = (
         read_training_questions(data_folder / name)
@@ -443,9 +443,10 @@ def test_real_training_questions_lose_what_webqsp_test_has(data_folder):
     assert len(again.keep(test)) == len(test), "what is kept shares nothing with what is measured, seen from there too"
 
 
+@pytest.mark.slow
 def test_real_pools_have_the_gold_path_once(data_folder):
     ontology = read_ontology(data_folder / "ontology", FREEBASE)
-    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")[:300]
+    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")[:100]
     builder = PoolBuilder(ontology=ontology)
     questions = training_questions(rows, gold_path_reader([FREEBASE]))
     examples = [example for question in questions if (example := builder.example(question))]

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.names.server.index import RemoteNames
+from kgqa.graph.names.server.server_names import ServerNames
 from kgqa.graph.opening import open_graph
 from kgqa.virtuoso.bulk.load_token import TABLE
 from kgqa.virtuoso.freebase import loading as freebase
@@ -109,7 +109,7 @@ class TestWhole:
         file.write_text(line % (1, "type.object.name", "Blue Quokka") + line % (2, "common.topic.alias", "quokka king"))
         assert load_dump(virtuoso_server, file, options=options).names == 2
         with open_graph(virtuoso_server.url, schema="freebase", view=[options.graph_iri]) as graph:
-            assert isinstance(graph.names, RemoteNames)
+            assert isinstance(graph.names, ServerNames)
             found = {match.entity.iri[-4:]: match.kind for match in graph.search("quokka")}
         assert found == {"m.01": "label", "m.02": "alias"}
 
@@ -172,10 +172,10 @@ class TestRefusedAtOnce:
     @pytest.mark.parametrize(
         ("graph", "message"),
         [
-            ("no iri", "no iri is no IRI of a graph"),
-            ("freebase", "is no IRI"),
-            ("urn:a>b", "is no IRI"),
-            ("http://www.openlinksw.com/schemas/virtrdf#", "belongs to the server itself"),
+            ("no iri", "no iri is not an IRI"),
+            ("freebase", "is not an IRI"),
+            ("urn:a>b", "is not an IRI"),
+            ("http://www.openlinksw.com/schemas/virtrdf#", "is a system graph"),
         ],
     )
     def test_a_graph_that_cannot_be(self, virtuoso_server, dump, graph, message):

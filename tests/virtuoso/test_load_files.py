@@ -308,9 +308,9 @@ class TestInterrupted:
 
     def test_a_stopped_server(self, own_server, target, file):
         store = target(own_server)
-        store.looking_at([store.writable])
+        store.set_graphs([store.writable])
         own_server.stop()
-        with pytest.raises(StoreUnavailable, match="Is the server running"):
+        with pytest.raises(StoreUnavailable, match="whether the server is running"):
             load_files(own_server, store, [file(LINES[:5])])
 
     def test_two_at_once(self, virtuoso_server, target, file):

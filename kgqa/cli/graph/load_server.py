@@ -50,7 +50,7 @@ def load_into_server(
     with opened as store:
         graph = _choose_graph(store, server, graph_iri, resume=options["resume"])
         store.writable = graph
-        store.looking_at([graph])
+        store.set_graphs([graph])
         try:
             report = _load(store, server, files, _in_rounds(bars), **options)
         except KeyboardInterrupt as error:
@@ -70,13 +70,13 @@ def load_into_server(
 
 def _choose_graph(store: Any, server: Any, graph_iri: str | None, *, resume: bool) -> str:
     """The graph that was named; else that of the interrupted load, or the only one of the server."""
-    from kgqa.graph.endpoint.loading import graph_to_write
+    from kgqa.graph.endpoint.upload import choose_target_graph
     from kgqa.virtuoso.bulk.files import interrupted_graph
     from kgqa.words import clean
 
     if graph_iri:
         return graph_iri
-    graph = (interrupted_graph(server) if resume else None) or graph_to_write(store)
+    graph = (interrupted_graph(server) if resume else None) or choose_target_graph(store)
     say(f"kgqa: Loading into the graph <{clean(graph)}> (--graph-iri names another).")
     return graph
 

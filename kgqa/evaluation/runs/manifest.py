@@ -67,7 +67,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "losses": plan.losses,
         "most_cost": plan.budget,
         "graph": to_json(graph),
-        "models": resources.models.described() if resources.models else None,
+        "models": resources.models.stage_settings() if resources.models else None,
         "embeddings": resources.encoder.name if resources.encoder else None,
         "settings": {key: value for key, value in settings.values.items() if key not in SECRET_SETTINGS},
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
@@ -235,7 +235,7 @@ def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *
         found["changed"] = [*found.get("changed", []), {"at": now, "before": before, "now": changed}]
         found["settings"] = old | changed
         found["given"] = sorted({*found.get("given", ()), *changed})
-        found["models"] = resources.models.described() if resources.models else None
+        found["models"] = resources.models.stage_settings() if resources.models else None
     return found
 
 

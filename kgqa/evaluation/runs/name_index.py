@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kgqa.errors import StoreError
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.names.reading import no_question
+from kgqa.graph.names.name_reader import no_question
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.words import clean

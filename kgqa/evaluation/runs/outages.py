@@ -9,7 +9,15 @@ from typing import Any
 
 from kgqa.evaluation.runs.records import Record
 
-OUTAGE_CLASSES = frozenset({"StoreUnavailable", "LoginRefused", "BrokenOff", "NoPlace", "ModelUnavailable"})
+QUEUE_TIMEOUTS = frozenset({"QueueTimeout", "NoPlace"})
+"""The class of a query that was never sent, and its name in run folders of kgqa 0.1."""
+OUTAGE_CLASSES = QUEUE_TIMEOUTS | {
+    "StoreUnavailable",
+    "LoginRefused",
+    "ConnectionLost",
+    "BrokenOff",
+    "ModelUnavailable",
+}
 """Classes of failure caused by a server, not by the question."""
 REFUSED = "ModelRefused"
 """A failure that repeats for the same question. If every question fails so, the settings are wrong."""
@@ -38,7 +46,7 @@ def outage_class(record: Record) -> str:
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
-    return "NoPlace" if any(event.get("error") == "NoPlace" for event in _events(record, "timeout")) else ""
+    return "QueueTimeout" if any(event.get("error") in QUEUE_TIMEOUTS for event in _events(record, "timeout")) else ""
 
 
 def tolerable(lost: int, total: int) -> bool:

@@ -128,7 +128,7 @@ def resume_run_in(
         questions = select_questions(plan).questions
         with open_resources(settings=settings, say=observer.note) as resources:
             if plan.budget is not None and resources.models is not None:
-                resources.models.need_prices("--budget")
+                resources.models.require_prices("--budget")
             for note in check_unchanged(run, questions, resources):
                 observer.note(note)
             # changed only once the graph is known to be there and the same

@@ -170,5 +170,5 @@ def _planned(
     """Open what a run needs, and describe it as its run.json does."""
     with open_resources(settings=with_model_concurrency(settings, plan.in_flight), say=observer.note) as resources:
         if plan.budget is not None and resources.models is not None:
-            resources.models.need_prices("--budget")
+            resources.models.require_prices("--budget")
         yield resources, new_manifest(plan, selection, resources)

@@ -1,4 +1,4 @@
-"""How endpoints are spoken to, as the settings say it."""
+"""Options of endpoints, read from the settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kgqa.cache import Cache
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore, check_address
 from kgqa.graph.store import is_address
@@ -17,33 +17,35 @@ from kgqa.words import clean
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """Options for every endpoint that a run opens.
+    """Options for all endpoints of a run.
 
-    `cache_days` and `cache_bytes` limit the results kept on disk; `keeps` says whether any are. `row_cap`: rows at
-    which the server is known to cut results.
+    Attributes:
+        caches: whether results are kept on disk, for `cache_days` and up to `cache_bytes` in all.
+        row_cap: number of rows at which the server is known to cut results.
     """
 
     profile: str = "auto"
     access: Access = field(default_factory=Access)
-    keeps: bool = True
+    caches: bool = True
     cache_days: float = 7.0
     cache_bytes: int = 2 << 30
     row_cap: int | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> EndpointOptions:
-        """From settings, with the password from the environment.
+        """Read the options from settings, and the password from the environment.
 
         Raises:
-            SettingsError: a password is set while a file in the working folder says which server would get it.
+            SettingsError: a login is set, but only a settings file in the working folder, perhaps another user's, names
+                the server.
         """
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
         place = settings["graph.path"] or ""
         if (user or password) and is_address(place) and "graph.path" in settings.local:
             place = check_address(place)
             raise SettingsError(
-                f"A {FILE_NAME} in the working folder names the server {clean(place)[:200]}, which is not sent your password for "
-                "that. If you want this, name the server yourself: --graph, or KGQA_GRAPH_PATH."
+                f"Your login is not sent to {clean(place)[:200]}, as only {FILE_NAME} in the working folder names it. "
+                "To log in there, name the server yourself: --graph URL, or KGQA_GRAPH_PATH."
             )
         return cls(
             profile=settings["endpoint.profile"],
@@ -56,24 +58,28 @@ class EndpointOptions:
                 connect_seconds=settings["endpoint.connect_timeout"],
                 patience=settings["endpoint.patience"],
             ),
-            keeps=settings["endpoint.cache"] == "on",
+            caches=settings["endpoint.cache"] == "on",
             cache_days=settings["endpoint.cache_days"],
             cache_bytes=int(settings["endpoint.cache_gb"] * (1 << 30)),
             row_cap=settings["endpoint.row_cap"],
         )
 
     def open(self, url: str, *, cache: Cache, timeout: float, writable: str | None = None) -> EndpointStore:
-        """Open an endpoint with these options. Raises SettingsError for an address that is none."""
-        kept = None
-        if self.keeps and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
-            # a folder: SQLite keeps more files beside its own, and they go together
+        """Open an endpoint with these options.
+
+        Raises:
+            SettingsError: `url` is not the address of an endpoint.
+        """
+        results = None
+        if self.caches and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
+            # in a folder of its own, with the other files that SQLite creates
             file = cache.entry("results", "endpoints") / "results.sqlite"
-            kept = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
+            results = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
         return EndpointStore(
             url,
             access=self.access,
             profile=self.profile,
-            cache=kept,
+            cache=results,
             timeout=timeout,
             row_cap=self.row_cap,
             writable=writable,

@@ -1,4 +1,4 @@
-"""What SPARQL servers differ in, as data: endpoints.toml, one table a kind of server. Nothing else knows their names."""
+"""Profiles of SPARQL servers: their differences as data, read from endpoints.toml, one table per kind of server."""
 
 from __future__ import annotations
 
@@ -14,28 +14,33 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
 
-IN_ORDER = "# from the first line to the last\n"
-"""The first line of a template in queries/ whose text begins at few nodes and goes on from there."""
+FIXED_ORDER_MARK = "# join order: as written\n"
+"""The first line of a template in queries/ whose patterns begin at few nodes and continue from there."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A kind of server.
+    """A kind of SPARQL server.
 
-    `server` is a regular expression for its Server header, `hosts` hosts known to be of this kind. With `needs_graph`
-    every query has to name its graph; `own_graphs` are the server's, not the user's.
-
-    Without `scans` no query over all triples is tried. `timeout_parameter` or `timeout_header` tells the server how long
-    a query may take, in `timeout_unit`, at least `least_timeout` seconds. With `silent_timeout` a query that reaches the limit gives what it has without a sign:
-    such a server is told a limit only where its own, which would come first, is known to be no shorter.
-    `limits_query` names a template in queries/ that asks for its own limits; `refused_limit` is a regular expression
-    for what it says to a limit that is longer than its own, with `seconds` in it.
-
-    A reply with one of `late_headers`, or an error with one of `late_texts`, ran out of time; with one of
-    `short_headers`, or exactly as many rows as one of `row_caps`, it was cut. An error with one of `denied_texts` is
-    about what the user may do, one with one of `retry_texts` passes: the same query is sent again. `in_order` before a query has the server join in the order it is written in, for queries
-    that begin with the comment IN_ORDER. `concurrency` and `rate` (requests a second, 0: any) are what the server is asked to
-    bear unless somebody says otherwise.
+    Attributes:
+        server: regular expression for its Server header. hosts: hosts known to be of this kind.
+        needs_graph: whether every query must name its graph.
+        allows_scans: whether queries over all triples may be tried.
+        system_graphs: named graphs that belong to the server.
+        timeout_parameter, timeout_header: how a time limit is sent, in `timeout_unit`, at least `min_timeout` seconds.
+        truncates_on_timeout: whether it silently sends an incomplete result at the limit. Such a server is sent a limit
+            only if its own is known to be no shorter.
+        limits_query: a template in queries/ that asks for its own limits.
+        limit_error: regular expression for its refusal of a limit longer than its own, which has the group `seconds`.
+        timeout_headers, timeout_texts: headers of a reply, texts of an error, that mean it ran out of time.
+        truncation_headers, row_caps: headers, numbers of rows, that mean the result was cut.
+        denied_texts: texts of an error about the user's rights.
+        retry_texts: texts of an error after which the same query may succeed.
+        full_text: the full-text search it has: `bif` is Virtuoso's.
+        fixed_order: prefix that makes the server join in the written order; used for queries that begin with
+            FIXED_ORDER_MARK.
+        update_path: the path that takes updates, where it is not that of queries.
+        concurrency: requests at once. rate: requests per second, 0 for no limit. Both are defaults.
     """
 
     name: str
@@ -43,56 +48,56 @@ class Profile:
     server: str = ""
     hosts: tuple[str, ...] = ()
     needs_graph: bool = False
-    scans: bool = True
-    own_graphs: tuple[str, ...] = ()
+    allows_scans: bool = True
+    system_graphs: tuple[str, ...] = ()
     timeout_parameter: str = ""
     timeout_header: str = ""
     timeout_unit: OneOf["ms", "s-suffix"] = "ms"
-    least_timeout: float = 0.0
-    silent_timeout: bool = False
+    min_timeout: float = 0.0
+    truncates_on_timeout: bool = False
     limits_query: str = ""
-    refused_limit: str = ""
-    late_headers: tuple[str, ...] = ()
-    short_headers: tuple[str, ...] = ()
+    limit_error: str = ""
+    timeout_headers: tuple[str, ...] = ()
+    truncation_headers: tuple[str, ...] = ()
     row_caps: tuple[int, ...] = ()
-    late_texts: tuple[str, ...] = ()
+    timeout_texts: tuple[str, ...] = ()
     denied_texts: tuple[str, ...] = ()
     retry_texts: tuple[str, ...] = ()
     full_text: OneOf["", "bif"] = ""
-    in_order: str = ""
+    fixed_order: str = ""
     update_path: str = ""
     concurrency: int = 4
     rate: float = 0.0
 
-    def worded(self, query: str) -> str:
-        """A query as this server is sent it."""
-        return f"{self.in_order}\n{query}" if self.in_order and query.startswith(IN_ORDER) else query
+    def prepared(self, query: str) -> str:
+        """Return a query as it is sent to this server."""
+        return f"{self.fixed_order}\n{query}" if self.fixed_order and query.startswith(FIXED_ORDER_MARK) else query
 
     def time_limit(self, seconds: float) -> str:
-        """A time limit as this server reads it, rounded up: it must not give up before us."""
-        seconds = max(seconds, self.least_timeout)
+        """Format a time limit for this server, rounded up: the server must not give up before we do."""
+        seconds = max(seconds, self.min_timeout)
         return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))
 
 
 @dataclass(frozen=True)
-class Signs:
-    """What tells an answer that is not whole, on any server: one behind a proxy does not say its name."""
+class ReplySigns:
+    """Headers and texts that mark a reply as no complete result, of all profiles together: proxies hide the server."""
 
-    late_headers: frozenset[str]
-    short_headers: frozenset[str]
-    late_texts: tuple[str, ...]
+    timeout_headers: frozenset[str]
+    truncation_headers: frozenset[str]
+    timeout_texts: tuple[str, ...]
     denied_texts: tuple[str, ...]
     retry_texts: tuple[str, ...]
 
 
 @lru_cache(maxsize=16)
-def signs(profile: Profile) -> Signs:
-    """The signs of this profile and of all others."""
+def reply_signs(profile: Profile) -> ReplySigns:
+    """Collect the signs of this profile and of all others; texts in lower case."""
     known = (profile, *profiles().values())
-    return Signs(
-        frozenset(header for profile in known for header in profile.late_headers),
-        frozenset(header for profile in known for header in profile.short_headers),
-        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.late_texts)),
+    return ReplySigns(
+        frozenset(header for profile in known for header in profile.timeout_headers),
+        frozenset(header for profile in known for header in profile.truncation_headers),
+        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.timeout_texts)),
         tuple(dict.fromkeys(text.lower() for profile in known for text in profile.denied_texts)),
         tuple(dict.fromkeys(text.lower() for profile in known for text in profile.retry_texts)),
     )
@@ -100,7 +105,7 @@ def signs(profile: Profile) -> Signs:
 
 @lru_cache(maxsize=1)
 def profiles() -> dict[str, Profile]:
-    """All profiles by name."""
+    """Read all profiles, by name."""
     tables = tomllib.loads((files("kgqa.graph.endpoint") / "endpoints.toml").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Profile)}
     found = {}
@@ -114,15 +119,19 @@ def profiles() -> dict[str, Profile]:
 
 
 def profile_named(name: str) -> Profile:
-    """Raises SettingsError where there is none of this name."""
+    """Return the profile of this name.
+
+    Raises:
+        SettingsError: there is none.
+    """
     known = profiles()
     if name not in known:
-        raise SettingsError(f"There is no endpoint profile {name!r}: choose auto or one of {', '.join(known)}.")
+        raise SettingsError(f"Unknown endpoint profile {name!r}. Choose auto or one of {', '.join(known)}.")
     return known[name]
 
 
 def profile_of(url: str, server_header: str = "") -> Profile:
-    """The profile that fits an address, or what its server calls itself; `generic` otherwise."""
+    """Return the profile that fits an address, else a Server header; `generic` where none does."""
     host = (urlsplit(url).hostname or "").lower()
     for profile in profiles().values():
         if host in profile.hosts:

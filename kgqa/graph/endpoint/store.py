@@ -1,4 +1,4 @@
-"""A graph behind a SPARQL 1.1 endpoint: Virtuoso, QLever, Blazegraph, Wikidata's public service, any other."""
+"""A SPARQL 1.1 endpoint as a store: Virtuoso, QLever, Blazegraph, the Wikidata Query Service, or any other."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.fingerprint import RemoteFingerprint
-from kgqa.graph.endpoint.limits import ServerLimits
-from kgqa.graph.endpoint.loading import load_by_updates
+from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
-from kgqa.graph.endpoint.replies.verdict import broken_result, check_whole, judge
-from kgqa.graph.endpoint.requests.gate import NoPlace
-from kgqa.graph.endpoint.requests.transport import MOST_BROKEN, Access, BrokenOff, Transport
-from kgqa.graph.endpoint.requests.watch import Watch
-from kgqa.graph.endpoint.result_cache import GraphResults, Overheard, ResultCache
+from kgqa.graph.endpoint.replies.recording import RecordingStream
+from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete, reply_error
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.deadlines import RequestDeadline
+from kgqa.graph.endpoint.requests.limiter import QueueTimeout
+from kgqa.graph.endpoint.requests.retries import MAX_FAILURES
+from kgqa.graph.endpoint.requests.transport import ConnectionLost, Transport
+from kgqa.graph.endpoint.result_cache import GraphResults, ResultCache
+from kgqa.graph.endpoint.server_limits import ServerLimits
+from kgqa.graph.endpoint.upload import load_by_updates
 from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
@@ -30,26 +33,27 @@ Reader = Callable[[Iterable[bytes], Mapping[str, str]], T]
 PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 MAX_RESULT_BYTES = 2 << 30
 MAX_QUERY_CHARS = 1 << 20
-MAX_REMEMBERED = 10_000
-LONGEST_SECONDS = 1e7
-MUCH_MORE = 1.5
-"""How much more time than it had a query that ran out of it has to be given to be asked again."""
+MAX_SLOW_QUERIES = 10_000
+MAX_SECONDS = 1e7
+RETRY_FACTOR = 1.5
+"""How many times its former limit a query that timed out must be given to be sent again."""
 
 
 class EndpointStore:
-    """A SPARQL endpoint as a `Store`. Nothing is sent before the first question.
+    """A SPARQL endpoint as a `Store`. Nothing is sent before the first query.
 
     Args:
-        url: the address that takes queries, such as http://127.0.0.1:8890/sparql.
-        graphs: the graphs that are looked at, for the fingerprint; queries name theirs themselves.
-        writable: the one graph that `update` and `load` may write to; none without.
-        profile: name of a profile in endpoints.toml; `auto` to tell by host or Server header.
-        cache: where results and counts are kept between runs; None keeps nothing.
-        timeout: seconds a query may take, where the call does not say.
-        row_cap: rows at which the server is known to cut its results, on top of what the profile knows.
+        url: the address, such as http://127.0.0.1:8890/sparql.
+        graphs: the graphs in view, for the fingerprint; queries name their graphs themselves.
+        writable: the one graph that `update` and `load` may write to; None for no graph.
+        access: login and limits of requests.
+        profile: name of a profile in endpoints.toml; `auto` to detect it by host or Server header.
+        cache: where results and counts are kept between runs; None for no cache.
+        timeout: default limit of a query, in seconds.
+        row_cap: a known row cap of the server, in addition to those of the profile.
 
     Raises:
-        SettingsError: the address is none, or holds a password.
+        SettingsError: `url` is not the address of an endpoint, or contains a password.
     """
 
     def __init__(
@@ -77,71 +81,75 @@ class EndpointStore:
         self._caps = (row_cap,) if row_cap else ()
         self._cache = cache
         self._lock = threading.Lock()
-        self._late: dict[bytes, float] = {}
-        self._updates = 0
+        self._slow_queries: dict[bytes, float] = {}
+        self._version = 0
         self._closed = False
-        self._identity = RemoteFingerprint(self)
+        self._fingerprint = EndpointFingerprint(self)
         self._results: GraphResults | None = None
 
     # --- the Store protocol
 
     @property
     def fingerprint(self) -> str:
-        return self._identity.text
+        """A hash of counts, see `EndpointFingerprint.text`."""
+        return self._fingerprint.text
 
     @property
     def triples(self) -> int | None:
-        """How many triples its graphs have, None where counting them took too long."""
-        return self._identity.triples
+        """The number of triples in view, None where counting took too long."""
+        return self._fingerprint.triples
 
     @property
     def large(self) -> bool:
-        """Whether its triples are too many to be counted: single predicates have many millions of them."""
-        return self._identity.large
+        """Whether there are too many triples to count in time: many millions."""
+        return self._fingerprint.large
 
     @property
     def version(self) -> str:
-        return str(self._updates)
+        """A text that changes with every update through this object."""
+        return str(self._version)
 
     @property
     def concurrency(self) -> int:
-        """Requests at once: `endpoint.concurrency`, else what its kind of server takes."""
+        """Requests at once: `endpoint.concurrency`, else the value of the profile."""
         return self._transport.concurrency
 
     @property
-    def has_place(self) -> bool:
-        """Whether one more request would not have to wait for others."""
-        return self._transport.has_place
+    def has_free_slot(self) -> bool:
+        """Whether a request would be sent without waiting for others."""
+        return self._transport.has_free_slot
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        most = DEFAULT_MAX_ROWS if max_rows is None else max_rows
+        row_limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
 
-        def read(parts: Iterable[bytes], headers: Mapping[str, str]) -> Rows:
-            rows = decode_rows(_bounded(parts), max_rows=most)
-            check_whole(rows, query, self._transport.profile, self._caps, headers)
+        def read(chunks: Iterable[bytes], headers: Mapping[str, str]) -> Rows:
+            rows = decode_rows(_bounded(chunks), max_rows=row_limit)
+            check_complete(rows, query, self._transport.profile, self._caps, headers)
             return rows
 
-        return self._answered(query, read, asks=False, timeout=timeout, fresh=fresh)
+        return self._run(query, read, asks=False, timeout=timeout, fresh=fresh)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        def read(parts: Iterable[bytes], headers: Mapping[str, str]) -> bool:
-            return decode_boolean(b"".join(_bounded(parts)))
+        def read(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bool:
+            return decode_boolean(b"".join(_bounded(chunks)))
 
-        return self._answered(query, read, asks=True, timeout=timeout, fresh=fresh)
+        return self._run(query, read, asks=True, timeout=timeout, fresh=fresh)
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update that writes to the writable graph and to nothing else. Raises as `select` does."""
-        self._refuse_closed()
+        """Run a SPARQL update that writes only to the writable graph. Raises as `select` does."""
+        self._check_open()
         if not self.writable:
-            raise QueryRejected(f"{self.url} is open for reading only: name the graph that may be written to.")
+            raise QueryRejected(
+                f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
+            )
         update = prepare_for_server(update)
         check_update(update, self.writable)
         try:
             self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
         finally:
-            self.forget()
+            self.invalidate()
 
     def load(
         self,
@@ -157,7 +165,7 @@ class EndpointStore:
         return None
 
     def close(self) -> None:
-        """End what is under way; who waits for it gets StoreUnavailable."""
+        """Cancel active requests; their callers get StoreUnavailable."""
         self._closed = True
         self._transport.close()
         if self._cache:
@@ -169,55 +177,55 @@ class EndpointStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what only endpoints have
+    # --- beyond the Store protocol
 
     @property
     def profile(self) -> Profile:
-        """What kind of server it is; asks it once where that is not known by its address."""
-        self._transport.meet(self.timeout)
+        """The kind of server; detected by a query where its address does not tell."""
+        self._transport.detect(self.timeout)
         return self._transport.profile
 
     @property
     def limits(self) -> ServerLimits:
-        """What the server says of its own limits; asks it once where its kind says such things."""
-        self._transport.meet(self.timeout)
+        """The server's own limits; queried once where its profile has a query for them."""
+        self._transport.detect(self.timeout)
         return self._transport.limits
 
     def responds(self, seconds: float) -> bool:
-        """Whether the server sends any reply within so many seconds."""
+        """Return whether the server sends any reply within so many seconds."""
         return self._transport.responds(seconds)
 
-    def looking_at(self, graphs: Iterable[str]) -> None:
-        """Say which graphs are looked at, once that is known."""
+    def set_graphs(self, graphs: Iterable[str]) -> None:
+        """Set the graphs in view."""
         self.graphs = tuple(graphs)
         with self._lock:
-            self._start_over()
+            self._reset()
 
-    def forget(self) -> None:
-        """Forget the fingerprint and what it led to: the graph has changed."""
+    def invalidate(self) -> None:
+        """Forget the fingerprint and everything cached under it, as the graph has changed."""
         if self._cache:
-            # what others know of it, who look at more graphs or are other users, is of before
+            # also outdates the facts of other views and users
             self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
-            self._late.clear()
-            self._updates += 1
-            self._start_over()
+            self._slow_queries.clear()
+            self._version += 1
+            self._reset()
 
-    def _start_over(self) -> None:
-        self._identity = RemoteFingerprint(self)
+    def _reset(self) -> None:
+        self._fingerprint = EndpointFingerprint(self)
         self._results = None
 
-    def kept_fact(self, name: str, *, younger: float) -> str | None:
-        """A short text kept about this view of this endpoint, if it is younger than so many seconds."""
+    def load_fact(self, name: str, *, max_age: float) -> str | None:
+        """Return a short text stored about this view less than `max_age` seconds ago."""
         if self._cache is None:
             return None
-        changed = self._cache.fact(self._changed_key, younger=younger)
+        changed = self._cache.fact(self._changed_key, max_age=max_age)
         if changed is not None:
-            younger = min(younger, time.time() - float(changed))
-        return self._cache.fact(self._fact_key(name), younger=younger)
+            max_age = min(max_age, time.time() - float(changed))
+        return self._cache.fact(self._fact_key(name), max_age=max_age)
 
-    def keep_fact(self, name: str, text: str | None) -> None:
-        """Keep a short text about this view of this endpoint; None forgets it."""
+    def save_fact(self, name: str, text: str | None) -> None:
+        """Store a short text about this view; None removes it."""
         if self._cache:
             self._cache.put_fact(self._fact_key(name), text)
 
@@ -227,110 +235,112 @@ class EndpointStore:
 
     @property
     def identity(self) -> str:
-        """Eight hex digits of the address and the user, for what is kept of what this server says to this user."""
+        """A hyphen and eight hex digits of the address and the user, which keep their cached data apart."""
         return "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
 
     def _fact_key(self, name: str) -> bytes:
         parts = (name, self.url, self._user, *self.graphs)
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
 
-    def headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
-        """The headers of a reply, whatever its verdict: for those who look at the server rather than the graph."""
+    def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
+        """Return the headers of the reply to a query, of any status; for diagnosis of the server."""
         with self._transport.query(query, asks=False, seconds=timeout or self.timeout) as reply:
-            for _ in _bounded(reply.parts):
+            for _ in _bounded(reply.chunks):
                 pass
             return reply.headers
 
     # --- inside
 
-    def _answered(self, query: str, read: Reader[T], *, asks: bool, timeout: float | None, fresh: bool) -> T:
-        self._refuse_closed()
+    def _run(self, query: str, read: Reader[T], *, asks: bool, timeout: float | None, fresh: bool) -> T:
+        self._check_open()
         if len(query) > MAX_QUERY_CHARS:
-            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask about less at once.")
+            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
         query = prepare_for_server(query, reads="ASK" if asks else "SELECT")
-        limit = min(self.timeout if timeout is None else timeout, LONGEST_SECONDS)
-        # the first query measures what the graph is now, which is not to cost it its own time
-        kept, updates = None if fresh else self._kept_results(limit), self._updates
-        if kept and (body := kept.get(query)) is not None:
+        limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
+        # counting the fingerprint, once, is not part of the query's own time
+        cached, version = None if fresh else self._cached_results(limit), self._version
+        if cached and (body := cached.get(query)) is not None:
             return read([body], {})
-        deadline = time.monotonic() + limit
+        at = time.monotonic() + limit
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
-        if limit < MUCH_MORE * self._late.get(key, 0.0):
+        if limit < RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
-                f"This query ran out of time before ({self._late[key]:.1f} s) and is not tried again. Give it more: "
+                f"This query timed out before, after {self._slow_queries[key]:.1f} s, and is not sent again. Raise "
                 "graph.timeout."
             )
-        self._transport.meet(limit)
-        with self._transport.place(deadline) as watch:
+        self._transport.detect(limit)
+        with self._transport.slot(at) as deadline:
             try:
-                result, body = self._asked(query, read, asks=asks, watch=watch, keeps=kept is not None)
-            except NoPlace:
+                result, body = self._send(query, read, asks=asks, deadline=deadline, record=cached is not None)
+            except QueueTimeout:
                 raise
             except StoreTimeout:
-                self._remember(key, watch.given)
+                self._add_slow_query(key, deadline.seconds)
                 raise
-        if kept and body is not None and updates == self._updates:  # else it may be of the graph as it is now
-            kept.put(query, body)
+        if cached and body is not None and version == self._version:  # else it may be from after the update
+            cached.put(query, body)
         return result
 
-    def _asked(self, query: str, read: Reader[T], *, asks: bool, watch: Watch, keeps: bool) -> tuple[T, bytes | None]:
-        """The result, and its body where that may be kept. Where the connection breaks or the answer is damaged, the query
-        is sent once more.
+    def _send(
+        self, query: str, read: Reader[T], *, asks: bool, deadline: RequestDeadline, record: bool
+    ) -> tuple[T, bytes | None]:
+        """Send a query, once more if the connection breaks or the reply is damaged.
+
+        Returns:
+            The result, and its body if it is to be cached.
         """
         while True:
-            with self._transport.reply(query, asks=asks, watch=watch) as reply:
+            with self._transport.reply(query, asks=asks, deadline=deadline) as reply:
                 profile = self._transport.profile
-                said = b"" if reply.status == 200 else b"".join(reply.parts)
-                error = judge(
-                    reply.status, reply.headers, said.decode("utf-8", "replace"), profile, self.url, query=query
-                )
+                text = "" if reply.status == 200 else b"".join(reply.chunks).decode("utf-8", "replace")
+                error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)
                 if error:
                     raise error
-                heard = Overheard(reply.parts, keeps=keeps)
+                stream = RecordingStream(reply.chunks, record=record)
                 try:
-                    return read(heard, reply.headers), heard.body
+                    return read(stream, reply.headers), stream.body
                 except (PartialResult, StoreUnavailable) as problem:
-                    found = broken_result(problem, heard.tail, profile)
-                    if found is not problem:
-                        raise found from problem
-                    watch.broken += isinstance(problem, DamagedResult)
-                    if watch.broken >= MOST_BROKEN or not isinstance(problem, (BrokenOff, DamagedResult)):
+                    error = body_error(problem, stream.tail, profile)
+                    if error is not problem:
+                        raise error from problem
+                    deadline.failures += isinstance(problem, DamagedResult)
+                    if deadline.failures >= MAX_FAILURES or not isinstance(problem, (ConnectionLost, DamagedResult)):
                         raise
 
-    def _kept_results(self, limit: float) -> GraphResults | None:
-        """The cached results of the graph as it is now; None without a cache or where its state is not known."""
+    def _cached_results(self, limit: float) -> GraphResults | None:
+        """Return the cached results of the current graph; None without a cache or a fingerprint."""
         if self._cache is None:
             return None
         with self._lock:
-            results, identity = self._results, self._identity
+            results, fingerprint = self._results, self._fingerprint
         if results is None:
-            fingerprint = identity.text_within(limit)
-            results = GraphResults(self._cache, self.url, fingerprint, user=self._user) if fingerprint else None
+            text = fingerprint.text_within(limit)
+            results = GraphResults(self._cache, self.url, text, user=self._user) if text else None
             with self._lock:
-                if identity is self._identity:  # else the graph has changed meanwhile
+                if fingerprint is self._fingerprint:  # else the graph has changed meanwhile
                     self._results = results
         return results
 
-    def _remember(self, key: bytes, limit: float) -> None:
+    def _add_slow_query(self, key: bytes, limit: float) -> None:
         with self._lock:
-            if len(self._late) < MAX_REMEMBERED:
-                self._late[key] = max(limit, self._late.get(key, 0.0))
+            if len(self._slow_queries) < MAX_SLOW_QUERIES:
+                self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
 
-    def _refuse_closed(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"The connection to {self.url} has been closed.")
 
 
 def check_address(url: str) -> str:
-    """The address without blanks around it.
+    """Return an address without surrounding blanks.
 
     Raises:
-        SettingsError: not http or https, no host, or a user and password in it.
+        SettingsError: it is not http or https, has no host, or contains a login or a query string.
     """
     url = url.strip()
     if "@" in url:
         raise SettingsError(
-            f"An address must not hold a password: set endpoint.user and put the password into {PASSWORD_VARIABLE}."
+            f"The address of an endpoint must not contain a login. Set endpoint.user and {PASSWORD_VARIABLE} instead."
         )
     try:
         parts = urlsplit(url)
@@ -338,16 +348,18 @@ def check_address(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or not url.isprintable() or set(url) & set(' <>"\\'):
-        raise SettingsError(f"{url[:100]!r} is no address of a SPARQL endpoint, such as http://127.0.0.1:8890/sparql.")
+        raise SettingsError(
+            f"{url[:100]!r} is not the address of a SPARQL endpoint. Example: http://127.0.0.1:8890/sparql"
+        )
     if parts.query or parts.fragment:
-        raise SettingsError("The address of a SPARQL endpoint has no ? and no #: graphs are named by --graph-iri.")
+        raise SettingsError("Remove ? and # from the address of the SPARQL endpoint. Name graphs with --graph-iri.")
     return url
 
 
-def _bounded(parts: Iterable[bytes]) -> Iterable[bytes]:
+def _bounded(chunks: Iterable[bytes]) -> Iterable[bytes]:
     total = 0
-    for part in parts:
-        total += len(part)
+    for chunk in chunks:
+        total += len(chunk)
         if total > MAX_RESULT_BYTES:
             raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes. Ask for less.")
-        yield part
+        yield chunk

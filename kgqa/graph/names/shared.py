@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kgqa.graph.names.index import Names
-from kgqa.graph.names.opening import open_names
-from kgqa.graph.names.reading import IndexedGraph, Limit
+from kgqa.graph.names.interface import Names
+from kgqa.graph.names.name_reader import IndexedGraph, Limit
+from kgqa.graph.names.selection import open_names
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.tables.versioned_values import VersionedValues
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.cache import Cache
-from kgqa.graph.names.index import Names
-from kgqa.graph.names.reading import Limit, no_question
+from kgqa.graph.names.interface import Names
+from kgqa.graph.names.name_reader import Limit, no_question
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value

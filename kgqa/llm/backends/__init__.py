@@ -1,1 +1,1 @@
-"""Clients of language models: OpenAI-compatible servers and vLLM in process."""
+"""Connections to language models: servers with OpenAI's chat interface, and vLLM in this process."""

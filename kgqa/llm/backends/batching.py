@@ -1,4 +1,4 @@
-"""Makes one call of many: what the threads of several questions ask at about the same time goes out at once."""
+"""Batching of requests: what several threads ask at about the same time is sent as one call."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kgqa.llm.client import Completion, Prompt
 
 
 @dataclass(frozen=True, eq=False)
-class _Request:
+class _BatchedRequest:
     prompts: list[Prompt]
-    came: float
+    arrived: float
     future: Future[list[Completion]] = field(default_factory=Future)
 
     def settle(self, result: list[Completion] | None, error: BaseException | None = None) -> None:
-        """Tell whoever waits; without effect where `close` or an interrupt was faster."""
+        """Deliver the result or the error; without effect if `close` or an interrupt came first."""
         with suppress(InvalidStateError):
             if error is not None:
                 self.future.set_exception(error)
@@ -32,8 +32,8 @@ class _Request:
 class RequestBatcher:
     """A thread that merges requests into calls, one call at a time. Thread-safe.
 
-    Meant for what runs in this process and answers many prompts hardly slower than one. What comes while a call is
-    under way goes into the next one, without further waiting.
+    Meant for a model in this process that answers many prompts almost as fast as one. Requests that arrive during a
+    call go into the next one without further waiting.
     """
 
     def __init__(
@@ -43,35 +43,35 @@ class RequestBatcher:
         wait: float = 0.02,
         most: int = 256,
     ) -> None:
-        """The thread begins with the first request.
+        """Prepare the batcher; its thread starts with the first request.
 
         Args:
-            complete: gives one completion for each prompt, in order; only ever called in the one thread.
-            wait: seconds that the first request of a call waits for others, at most.
-            most: prompts in a call. Requests are not cut: one that is larger has a call for itself.
+            complete: Returns one completion for each prompt, in order; called only in the one thread.
+            wait: Seconds that the first request of a call waits for others, at most.
+            most: The most prompts in a call. A request is never split: a larger one gets a call of its own.
         """
         if wait < 0 or most < 1:
-            raise ValueError("wait is at least 0, and most at least 1")
+            raise ValueError("wait must be at least 0 and most at least 1")
         self._complete = complete
         self._wait = wait
         self._most = most
         self._changed = threading.Condition()
-        self._waiting: deque[_Request] = deque()
-        self._running: list[_Request] = []
+        self._waiting: deque[_BatchedRequest] = deque()
+        self._running: list[_BatchedRequest] = []
         self._thread: threading.Thread | None = None
         self._closed = False
 
     def complete(self, prompts: Sequence[Prompt], *, deadline: float | None = None) -> list[Completion]:
-        """One completion for each prompt, in order; nobody waits for them after `deadline`.
+        """Return one completion for each prompt, in order.
 
         Raises:
-            TimeoutError: it is later than `deadline`.
-            ModelUnavailable: the gatherer is closed, or was while this request waited. And whatever the call that
-                this request was part of raised.
+            TimeoutError: The deadline has passed.
+            ModelUnavailable: The batcher is or was closed while this request waited. Other errors are those of the call
+                that this request was part of.
         """
         if not prompts:
             return []
-        request = _Request(list(prompts), time.monotonic())
+        request = _BatchedRequest(list(prompts), time.monotonic())
         with self._changed:
             if self._closed:
                 raise _closed()
@@ -83,11 +83,11 @@ class RequestBatcher:
         try:
             return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
         except BaseException:
-            request.future.cancel()  # of an interrupt: nobody waits any more; has no effect where the call failed
+            request.future.cancel()  # after an interrupt nobody waits for it; no effect if the call failed
             raise
 
     def close(self) -> None:
-        """Everybody who waits is told now; a call under way is not waited for. May be called again."""
+        """Fail all waiting requests at once, without waiting for a call that is running; may be called again."""
         with self._changed:
             self._closed = True
             left = [*self._running, *self._waiting]
@@ -101,21 +101,21 @@ class RequestBatcher:
     def _work(self) -> None:
         while (batch := self._next()) is not None:
             self._run(batch)
-            del batch  # while waiting for the next one, prompts and replies of this one can go
+            del batch  # frees prompts and replies while the thread waits for the next batch
 
-    def _next(self) -> list[_Request] | None:
-        """The requests of the next call, perhaps none that are still wanted; None after `close`."""
+    def _next(self) -> list[_BatchedRequest] | None:
+        """Return the requests of the next call, perhaps an empty list; None after `close`."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
             while not self._closed and sum(len(request.prompts) for request in self._waiting) < self._most:
-                left = self._waiting[0].came + self._wait - time.monotonic()
+                left = self._waiting[0].arrived + self._wait - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(left)
             if self._closed:
                 return None
-            batch: list[_Request] = []
+            batch: list[_BatchedRequest] = []
             size = 0
             while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._most):
                 request = self._waiting.popleft()
@@ -125,15 +125,15 @@ class RequestBatcher:
             self._running = batch
             return batch
 
-    def _run(self, batch: list[_Request]) -> None:
+    def _run(self, batch: list[_BatchedRequest]) -> None:
         if not batch:
             return
         prompts = [prompt for request in batch for prompt in request.prompts]
         try:
             completions = self._complete(prompts)
             if len(completions) != len(prompts):
-                raise RuntimeError(f"{len(prompts)} prompts brought {len(completions)} completions")
-        except BaseException as error:  # whoever waits gets it, and the thread goes on
+                raise RuntimeError(f"{len(prompts)} prompts returned {len(completions)} completions")
+        except BaseException as error:  # noqa: BLE001  # the waiting threads get it, and this thread continues
             for request in batch:
                 request.settle(None, error)
         else:
@@ -146,4 +146,4 @@ class RequestBatcher:
 
 
 def _closed() -> ModelUnavailable:
-    return ModelUnavailable("The language model was closed while it was asked. Open it again to go on.")
+    return ModelUnavailable("The language model was closed during a request. Open it again to continue.")

@@ -1,4 +1,4 @@
-"""Reads what a model said: its reasoning apart from its text, and whether the text can be used."""
+"""Reads chat responses: separates reasoning from text and decides whether the text can be used."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
 
 _TAG = re.compile(r"(</?think>)", re.IGNORECASE)
-_BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
-"""Finish reasons of a reply that the server gave up on (OpenRouter, vLLM, DeepSeek): it is to be asked again."""
+_ABORTED = ("error", "abort", "insufficient_system_resource")
+"""Finish reasons of a reply that the server aborted (OpenRouter, vLLM, DeepSeek): the prompt is sent again."""
 
 _MESSAGES = ("message", "detail", "error")
 _DEEPEST_ERROR = 10
 
 
 class UnreadableBody(ValueError):
-    """The body of a response holds no reply."""
+    """The body of a response contains no reply."""
 
 
 def read_reply(
@@ -28,11 +28,12 @@ def read_reply(
     prompt_tokens: int = 0,
     completion_tokens: int = 0,
 ) -> Completion:
-    """A completion of what a model said, wherever it ran; `reasoning` is what the server parted from the text.
+    """Make a completion of a reply from a server or from vLLM.
 
-    What cannot be used is a failure, and keeps its text and its token counts.
+    `reasoning` is what the server separated from the text. A reply that cannot be used is a failure, and keeps its text
+    and its token counts.
     """
-    said, thought = part_reasoning(text or "")
+    answer, thought = part_reasoning(text or "")
     reasoning = "\n\n".join(part for part in (reasoning.strip(), thought) if part)
     failure: Failure = ""
     detail = ""
@@ -40,11 +41,11 @@ def read_reply(
         failure, detail = "refused", refusal.strip() or "the server's content filter stopped the reply"
     elif finish_reason == "length":
         failure, detail = "length", f"the reply was cut off after {completion_tokens} tokens"
-    elif not said:
+    elif not answer:
         failure = "empty"
-        detail = "the reply holds nothing but reasoning" if reasoning else "the reply is empty"
+        detail = "the reply is only reasoning" if reasoning else "the reply is empty"
     return Completion(
-        text=said,
+        text=answer,
         reasoning=reasoning,
         failure=failure,
         detail=detail,
@@ -54,12 +55,12 @@ def read_reply(
 
 
 def part_reasoning(text: str) -> tuple[str, str]:
-    """The text without its reasoning, and the reasoning; both without blanks around them.
+    """Separate a text from its reasoning; both are stripped.
 
-    Reasoning is what stands in `<think>...</think>`, all before a `</think>` that nothing opened (the template of
-    the model did), and all after a `<think>` at the beginning that nothing closes (the reply was cut off).
+    Reasoning is everything in `<think>...</think>`, everything before a `</think>` without an opening tag (the model's
+    template opened it), and everything after a `<think>` at the beginning that is not closed (the reply was cut off).
     """
-    said: list[str] = []
+    answer: list[str] = []
     thought: list[str] = []
     opened: list[str] | None = None
     for part in _TAG.split(text):
@@ -67,45 +68,45 @@ def part_reasoning(text: str) -> tuple[str, str]:
         if tag == "<think>":
             opened = [] if opened is None else opened
         elif tag == "</think>":
-            thought += said if opened is None else opened
-            said = [] if opened is None else said
+            thought += answer if opened is None else opened
+            answer = [] if opened is None else answer
             opened = None
         else:
-            (said if opened is None else opened).append(part)
+            (answer if opened is None else opened).append(part)
     if opened is not None:
-        if "".join(said).strip():
-            said += ["<think>", *opened]  # in the middle of a text it is a word like others
+        if "".join(answer).strip():
+            answer += ["<think>", *opened]  # in the middle of a text it is an ordinary word
         else:
             thought += opened
-    return "".join(said).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
+    return "".join(answer).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
 def read_body(body: Any) -> Completion:
-    """A completion of the body of a chat response.
+    """Make a completion of the body of a chat response.
 
     Raises:
-        UnreadableBody: it holds an error, no choices, or something else than it should.
+        UnreadableBody: It contains an error, no choices, or something unexpected.
     """
     if not isinstance(body, dict):
-        raise UnreadableBody("the reply is no JSON object")
+        raise UnreadableBody("the reply is not a JSON object")
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         error = body.get("error")
         raise UnreadableBody(
-            f"an error in place of a reply: {message_of(error)}" if error else "the reply has no choices"
+            f"an error instead of a reply: {message_of(error)}" if error else "the reply has no choices"
         )
     choice = choices[0]
     message, finish_reason = choice.get("message"), _text(choice.get("finish_reason"))
-    if choice.get("error") or finish_reason in _BROKEN_OFF:
-        raise UnreadableBody(f"the server broke the reply off: {message_of(choice.get('error') or finish_reason)}")
+    if choice.get("error") or finish_reason in _ABORTED:
+        raise UnreadableBody(f"the server aborted the reply: {message_of(choice.get('error') or finish_reason)}")
     if not isinstance(message, dict):
         raise UnreadableBody("the reply has no message")
     usage = body.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    said, thought = _content(message.get("content"))
+    text, thought = _content(message.get("content"))
     return read_reply(
-        said,
-        # servers in between send both fields, with the same in them
+        text,
+        # proxies send both fields with the same content
         reasoning=_text(message.get("reasoning")) or _text(message.get("reasoning_content")) or thought,
         finish_reason=finish_reason or "stop",
         refusal=_text(message.get("refusal")),
@@ -115,7 +116,7 @@ def read_body(body: Any) -> Completion:
 
 
 def message_of(error: Any) -> str:
-    """What an error says, for people: servers put it into `message`, `detail` or `error`, as text or deeper."""
+    """Return the message of an error; servers put it into `message`, `detail` or `error`, as text or nested."""
     for _ in range(_DEEPEST_ERROR):
         name = next((name for name in _MESSAGES if error.get(name)), "") if isinstance(error, dict) else ""
         if not name:
@@ -124,16 +125,16 @@ def message_of(error: Any) -> str:
     try:
         return error if isinstance(error, str) else str(error)
     except RecursionError:
-        return "an error that is nested too deep to be read"
+        return "an error that is nested too deeply"
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """Text and reasoning; in parts, as Mistral's reasoning models send it."""
+    """Return text and reasoning of a message's content, which Mistral's reasoning models send in parts."""
     if not isinstance(content, list):
         return _text(content), ""
     parts = [part for part in content if isinstance(part, dict)]
-    said = "".join(_text(part.get("text")) for part in parts)
-    return said, "\n\n".join(filter(None, (_content(part.get("thinking"))[0] for part in parts)))
+    text = "".join(_text(part.get("text")) for part in parts)
+    return text, "\n\n".join(filter(None, (_content(part.get("thinking"))[0] for part in parts)))
 
 
 def _text(value: Any) -> str:

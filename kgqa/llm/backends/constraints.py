@@ -1,8 +1,8 @@
-"""Holding a model to choices: which way a server can do it is found out on the way.
+"""Constraining a model to choices, by the best method that its server supports.
 
-vLLM's own field `structured_outputs` holds the text itself to one of the choices; `response_format` with a schema,
-which others know too, makes it a JSON object. A server that knows a field not at all may reject it or ignore it: then
-the next way is taken, and the last one is free text.
+vLLM's own field `structured_outputs` constrains the text itself to one of the choices; `response_format` with a
+schema, which other servers support too, makes the reply a JSON object. A server may reject or ignore a field that it
+does not support: then the next mode is used, and the last mode is free text.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ REQUEST_FIELDS: dict[ConstraintMode, str] = {
     "structured_outputs": "structured_outputs",
     "json_schema": "response_format",
 }
-"""The field of a request by which it is asked for."""
+"""The field of a request that selects each mode."""
 JSON_TOKENS = 16
-"""Tokens that `{"choice": "..."}` takes beyond those of the choice, at most."""
+"""The most tokens that `{"choice": "..."}` takes in addition to those of the choice."""
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
 class ConstraintSupport:
-    """The way that a server is asked in, from `first` on downwards. Thread-safe."""
+    """The mode in which a server is asked, from `first` on downwards. Thread-safe."""
 
     def __init__(self, first: ConstraintMode = "structured_outputs") -> None:
         self._at = CONSTRAINT_MODES.index(first)
@@ -34,10 +34,11 @@ class ConstraintSupport:
 
     @property
     def mode(self) -> ConstraintMode:
+        """The mode to use now."""
         return CONSTRAINT_MODES[self._at]
 
-    def give_up(self, mode: ConstraintMode) -> bool:
-        """Take the next way from now on; True where this call did it, False where another thread was first."""
+    def fall_back(self, mode: ConstraintMode) -> bool:
+        """Switch from this mode to the next one; return False if another thread did so before."""
         with self._lock:
             if self.mode != mode or mode == "free":
                 return False
@@ -46,7 +47,7 @@ class ConstraintSupport:
 
 
 def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str, Any]:
-    """The fields of a request that hold the reply to one of the choices in this way."""
+    """Return the fields of a request that constrain the reply to one of the choices."""
     distinct = list(dict.fromkeys(choices))
     if mode == "structured_outputs":
         return {"structured_outputs": {"choice": distinct}}
@@ -67,7 +68,7 @@ def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str,
 
 
 def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:
-    """The choice that a reply is; None where it is none, so that the server did not hold the model to them."""
+    """Return the choice that a reply is; None if the server did not constrain the model to the choices."""
     if mode == "json_schema":
         try:
             value = json.loads(text)
@@ -75,13 +76,13 @@ def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> st
             return None
         if not isinstance(value, dict) or list(value) != ["choice"]:
             return None
-        return value["choice"] if value["choice"] in choices else None
+        return next((choice for choice in choices if choice == value["choice"]), None)
     if mode == "structured_outputs":
-        # replies have no blanks around them
+        # replies are stripped
         return next((choice for choice in choices if choice.strip() == text), None)
     return None
 
 
 def mentions_constraint(mode: ConstraintMode, message: str) -> bool:
-    """Whether an error without the field's name is about it: a server may speak of a grammar instead."""
+    """Return whether an error that does not name the field is about it, such as one that mentions a grammar."""
     return mode != "free" and bool(_MEANT.search(message))

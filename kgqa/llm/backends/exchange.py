@@ -1,4 +1,4 @@
-"""One request to a server: what comes back, or what kind of trouble it is and whether waiting helps."""
+"""One HTTP request to a model's server: its result or the kind of its failure, and the pauses between retries."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kgqa.servers import ReplyTooLarge, redirect_target
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
-LONGEST_ASKED = 120.0
-"""Seconds: the pause before the second try, the longest one, the longest that a server is granted if it asks."""
-_PASSING = (408, 409, 425, 429)
+LONGEST_REQUESTED = 120.0
+"""Seconds: the first pause, the longest pause, and the longest that a server may ask for."""
+_TEMPORARY = (408, 409, 425, 429)
 _FATAL = (401, 402, 403, 404, 405, 410)
 
 T = TypeVar("T")
@@ -25,17 +25,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RequestFailure:
-    """Why a request brought nothing.
+    """Why a request failed.
 
     Attributes:
-        kind: "passing", it may go well another time; "refused", this request will not; "fatal", none will.
-        cause: for people; it may repeat the key.
-        status: HTTP status, 0 without one.
-        error: the body of the error, its outer `error` taken off.
-        wait: seconds that the server asks for.
+        kind: "temporary" if a retry may succeed, "refused" if this request never will, "fatal" if no request will.
+        cause: For people; it may contain the key.
+        status: The HTTP status, 0 without one.
+        error: The body of the error without its outer `error`.
+        wait: Seconds that the server asks to wait.
     """
 
-    kind: Literal["passing", "refused", "fatal"]
+    kind: Literal["temporary", "refused", "fatal"]
     cause: str
     status: int = 0
     error: Any = None
@@ -46,13 +46,13 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
     """Send a request and read its JSON.
 
     Args:
-        send: a call of the openai library with `with_raw_response`: it looks at nothing but the status, so that a
-            body which is no JSON, or other JSON than it should be, is read here and not by the library.
-        read: makes something of the JSON; raises UnreadableBody.
+        send: A call of the openai library with `with_raw_response`. It checks only the status, so that invalid or
+            unexpected JSON is detected here and not in the library.
+        read: Turns the JSON into a result; raises UnreadableBody.
     """
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
-    # trouble is returned, not raised: an exception would drag the request with its key along
+    # failures are returned, not raised: an exception would keep the request with its key
     try:
         response = send().http_response
     except APIStatusError as error:
@@ -60,36 +60,36 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
     except APITimeoutError as error:
         limit, missing = ("connect", "connection") if "Connect" in type(error.__cause__).__name__ else ("read", "reply")
         seconds = error.request.extensions.get("timeout", {}).get(limit)
-        return RequestFailure("passing", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
+        return RequestFailure("temporary", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
     except APIConnectionError as error:
         cause = error.__cause__ or error
-        return RequestFailure("passing", f"{type(cause).__name__}: {cause}")
+        return RequestFailure("temporary", f"{type(cause).__name__}: {cause}")
     except ReplyTooLarge as error:
-        return RequestFailure("passing", str(error))
+        return RequestFailure("temporary", str(error))
     try:
         return read(response.json())
     except UnreadableBody as error:
-        return RequestFailure("passing", str(error))
+        return RequestFailure("temporary", str(error))
     except (ValueError, RecursionError) as error:
-        return RequestFailure("passing", f"the reply is no JSON: {error}")
+        return RequestFailure("temporary", f"the reply is not JSON: {error}")
 
 
 def _of_status(error: Any) -> RequestFailure:
-    """Trouble of an `openai.APIStatusError`."""
+    """Classify an `openai.APIStatusError`."""
     status = error.status_code
     response = error.response
     if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):
-        return RequestFailure("fatal", f"{status}, it redirects to {target}, where nothing is sent", status)
+        return RequestFailure("fatal", f"{status}, it redirects to {target}, and redirects are not followed", status)
     cause = f"{status} {message_of(error.body) if error.body else response.reason_phrase}"
     if status in _FATAL or status < 400 or error.code == "insufficient_quota":
         return RequestFailure("fatal", cause, status)
-    if status in _PASSING or status >= 500:
-        return RequestFailure("passing", cause, status, wait=retry_after(response.headers))
+    if status in _TEMPORARY or status >= 500:
+        return RequestFailure("temporary", cause, status, wait=retry_after(response.headers))
     return RequestFailure("refused", cause, status, error.body)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait, given as seconds or as an HTTP date; None where it says nothing usable."""
+    """Return the seconds that a server asks to wait, given as seconds or as an HTTP date; None if there are none."""
     text = headers.get("retry-after", "").strip()
     try:
         seconds = float(text)
@@ -102,20 +102,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 class RetryDelays:
-    """How long to wait between the tries of one request, and how often."""
+    """The pauses between the attempts of one request, and their number."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
-        self._tried = 0
+        self._attempts = 0
 
-    def pause(self, trouble: RequestFailure) -> float | None:
-        """Seconds until the next try; None where there is none.
+    def pause(self, failure: RequestFailure) -> float | None:
+        """Return the seconds until the next attempt; None if there is none.
 
-        Exponential with jitter, so that threads which failed together do not come back together; not sooner than
-        the server asks. One that asks for more than LONGEST_ASKED is not asked again.
+        The pauses grow exponentially with jitter, so that threads which failed together do not retry together, and last
+        at least as long as the server asks. A request is not repeated if the server asks for more than
+        LONGEST_REQUESTED.
         """
-        if self._tried == self._retries or (trouble.wait or 0) > LONGEST_ASKED:
+        if self._attempts == self._retries or (failure.wait or 0) > LONGEST_REQUESTED:
             return None
-        pause = min(FIRST_PAUSE * 2**self._tried, LONGEST_PAUSE) * random.uniform(0.5, 1)
-        self._tried += 1
-        return max(pause, trouble.wait or 0)
+        pause: float = min(FIRST_PAUSE * 2**self._attempts, LONGEST_PAUSE) * random.uniform(0.5, 1)
+        self._attempts += 1
+        return max(pause, failure.wait or 0)

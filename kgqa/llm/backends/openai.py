@@ -1,4 +1,4 @@
-"""A language model behind any server with OpenAI's chat interface: OpenAI itself, vLLM, and most others."""
+"""A language model behind any server with OpenAI's chat interface: OpenAI itself, vLLM and most others."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from kgqa.words import clean
 from kgqa.workers import Workers
 
 _SHOWN = 300
-"""Characters of what a server says that are shown."""
+"""The most characters of a server's message that are shown."""
 
 
 class OpenAIChat:
-    """A model on a server. Thread-safe: all threads together have at most `concurrency` requests under way.
+    """A model on a server. Thread-safe: all threads together have at most `concurrency` requests in progress.
 
-    What a server does not take is found out and noted: parameters are dropped, and choices are asked for in another
-    way, for as long as the client lives.
+    The client learns what the server does not support and notes it: it drops parameters and changes the mode of
+    constraints for the rest of its life.
 
     Attributes:
-        name: the model's.
-        url: of the server, without a password.
+        name: Name of the model.
+        url: URL of the server, without a password.
     """
 
     def __init__(
@@ -63,91 +63,92 @@ class OpenAIChat:
         retries: int = 4,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Nothing is sent yet if the model is named.
+        """Prepare the client; nothing is sent if the model is named.
 
         Args:
-            model: None for the first one that the server lists.
-            url: of the server; None for OpenAI itself.
-            key: goes to the server and nowhere else.
-            timeout: seconds in which something of a reply has to come.
-            retries: tries after the first one, of what may pass.
-            sleep: how to wait between them.
+            model: Name of the model; None for the first one that the server lists.
+            url: URL of the server; None for OpenAI itself.
+            key: Sent to the server and nowhere else.
+            concurrency: The most requests in progress.
+            timeout: Seconds within which some part of a reply has to arrive.
+            retries: The most attempts after the first one, for temporary failures.
+            sleep: Waits between attempts.
 
         Raises:
-            SettingsError: no usable URL or key, or no model named where there is more than one to choose from.
-            ModelUnavailable: the client library is missing, no key for OpenAI, or the server cannot say its models.
+            SettingsError: The URL or key cannot be used, or no model is named and there are several to choose from.
+            ModelUnavailable: The client library is missing, OpenAI has no key, or the server cannot list its models.
         """
         if concurrency < 1 or retries < 0 or not timeout > 0:
-            raise ValueError("concurrency is at least 1, retries at least 0, and timeout above 0")
+            raise ValueError("concurrency must be at least 1, retries at least 0 and timeout above 0")
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("A language model on a server needs the openai library: pip install 'kgqa[openai]'")
         self.url = OPENAI_URL if url is None else base_url(url)
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
         if url is None and not self._key:
-            raise ModelUnavailable(f"OpenAI needs a key: put it into the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"OpenAI needs a key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
         if url is None and not model:
-            raise SettingsError("OpenAI has more than one model: name the one to ask.")
+            raise SettingsError("OpenAI has several models. Name one: openai:NAME")
         self._retries = retries
         self._sleep = sleep
         self._closed = threading.Event()
         self._notes: list[str] = []
         self._parameters = SupportedParameters()
-        # OpenAI knows nothing of vLLM's own field
+        # OpenAI does not have vLLM's own field
         self._constraints = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
-        # the library tries neither what is no JSON again nor an error with 200, and tells nobody how often: we do
+        # the library would not retry invalid JSON or an error with status 200, so it has no retries; see `_retry`
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
-        self.name = model or "(its first one)"
+        self.name = model or "(first listed)"
         if not model:
             self.name = self._first_model()
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """What people should know about the server, each once."""
         return tuple(self._notes)
 
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
-        """One completion for each prompt, in order; see `LLM`.
+        """Return one completion for each prompt, in order; see `LLM`.
 
         Raises:
-            TimeoutError: it is later than `deadline`.
-            ModelUnavailable: the server takes no key of ours, has no such model, or could not be reached for any of
-                the prompts. RuntimeError: the client was closed.
+            TimeoutError: The deadline has passed. ModelUnavailable: The server rejects the key, does not have the
+            model, or could not be reached for any prompt. RuntimeError: The client was closed.
         """
         if not prompts:
             return []
-        given_up = threading.Event()
+        abandoned = threading.Event()
         futures = [
-            self._workers.submit(self._complete, prompt, given_up, place, on_completion)
-            for place, prompt in enumerate(prompts)
+            self._workers.submit(self._complete, prompt, abandoned, index, on_completion)
+            for index, prompt in enumerate(prompts)
         ]
         try:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            done, open_ = wait(futures, timeout=left, return_when=FIRST_EXCEPTION)
+            done, unfinished = wait(futures, timeout=left, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()
-            if open_:
+            if unfinished:
                 raise TimeoutError
         except CancelledError:
-            raise RuntimeError("the model was closed while it was asked") from None
+            raise RuntimeError("the model was closed during a request") from None
         finally:
-            # where one failed for good, or the user interrupts, nobody waits for the others any more
-            given_up.set()
+            # after an error, a timeout or an interrupt nobody waits for the other prompts
+            abandoned.set()
             for future in futures:
                 future.cancel()
         completions = [future.result() for future in futures]
         if all(completion.failure == "unreachable" for completion in completions):
-            raise self._unavailable(completions[0].detail, "Check the server and the URL, or ask again later.")
+            raise self._unavailable(completions[0].detail, "Check the server and the URL, or try again later.")
         return completions
 
     def responds(self, seconds: float) -> bool:
-        """Whether the server sends any reply within so many seconds."""
+        """Return whether the server sends any reply within `seconds`."""
         return responds(self._client, seconds)
 
     def close(self) -> None:
-        """Ends what is under way. May be called again."""
+        """Abort the requests in progress; may be called again."""
         self._closed.set()
         self._workers.close()
         self._client.close()
@@ -155,37 +156,39 @@ class OpenAIChat:
     # ---- one prompt, in a thread of the workers ----
 
     def _complete(
-        self, prompt: Prompt, given_up: threading.Event, place: int, on_completion: OnCompletion | None
+        self, prompt: Prompt, abandoned: threading.Event, index: int, on_completion: OnCompletion | None
     ) -> Completion:
         start = time.monotonic()
-        completion = replace(self._persist(_encodable(prompt), given_up), seconds=time.monotonic() - start)
+        completion = replace(self._retry(_encodable(prompt), abandoned), seconds=time.monotonic() - start)
         if on_completion is not None:
-            on_completion(place, completion)
+            on_completion(index, completion)
         return completion
 
-    def _persist(self, prompt: Prompt, given_up: threading.Event) -> Completion:
-        """Asks until there is a reply, a refusal, or no patience left."""
-        patience = RetryDelays(self._retries)
+    def _retry(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
+        """Send a prompt until there is a reply, a refusal, or no attempt left."""
+        delays = RetryDelays(self._retries)
         while True:
-            if given_up.is_set() or self._closed.is_set():
+            if abandoned.is_set() or self._closed.is_set():
                 return Completion(failure="unreachable", detail="given up")
             mode: ConstraintMode = self._constraints.mode if prompt.choices else "free"
             fields = {
-                **self._parameters.of(prompt.sampling, more_tokens=JSON_TOKENS if mode == "json_schema" else 0),
+                **self._parameters.request_fields(
+                    prompt.sampling, more_tokens=JSON_TOKENS if mode == "json_schema" else 0
+                ),
                 **constraint_fields(mode, prompt.choices),
             }
-            got = exchange(partial(self._post, prompt, fields), read_body)
-            if isinstance(got, Completion):
-                return self._judged(got, mode, prompt.choices)
-            if got.kind == "fatal":
-                raise self._fatal(got)
-            if got.kind == "refused":
-                if not self._adapted(got, mode, fields):
-                    return Completion(failure="rejected", detail=self._shown(got.cause))
-            elif (pause := patience.pause(got)) is not None:
+            result = exchange(partial(self._post, prompt, fields), read_body)
+            if isinstance(result, Completion):
+                return self._with_choice(result, mode, prompt.choices)
+            if result.kind == "fatal":
+                raise self._fatal(result)
+            if result.kind == "refused":
+                if not self._adapt(result, mode, fields):
+                    return Completion(failure="rejected", detail=self._shown(result.cause))
+            elif (pause := delays.pause(result)) is not None:
                 self._sleep(pause)
             else:
-                return Completion(failure="unreachable", detail=self._shown(got.cause))
+                return Completion(failure="unreachable", detail=self._shown(result.cause))
 
     def _post(self, prompt: Prompt, fields: dict[str, Any]) -> Any:
         return self._client.chat.completions.with_raw_response.create(
@@ -194,81 +197,79 @@ class OpenAIChat:
             extra_body=fields,
         )
 
-    def _judged(self, completion: Completion, mode: ConstraintMode, choices: Sequence[str]) -> Completion:
-        """The completion, its text the choice that was made if the server held the model to them."""
+    def _with_choice(self, completion: Completion, mode: ConstraintMode, choices: Sequence[str]) -> Completion:
+        """Return the completion, with the chosen option as its text if the server constrained the model."""
         if mode == "free" or completion.failure:
             return completion
         choice = chosen_option(mode, completion.text, choices)
         if choice is not None:
-            # an accident, where another reply has shown by now that the server does not
+            # a coincidence if another reply has shown meanwhile that the server does not constrain
             return replace(completion, text=choice, constrained=self._constraints.mode == mode)
-        self._give_up(mode, "its reply was none of them")
+        self._fall_back(mode, "its reply was none of them")
         return completion
 
-    def _adapted(self, trouble: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
-        """Whether the request can be sent again, in another form, after the server refused it."""
-        if trouble.status not in (400, 422):
+    def _adapt(self, failure: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
+        """Adapt to a refusal; return whether the request can be sent again in another form."""
+        if failure.status not in (400, 422):
             return False
-        message = message_of(trouble.error)
-        name = refused_parameter(trouble.error, fields)
+        message = message_of(failure.error)
+        name = refused_parameter(failure.error, fields)
         if mode != "free" and (name == REQUEST_FIELDS[mode] or (name is None and mentions_constraint(mode, message))):
-            self._give_up(mode, message)
+            self._fall_back(mode, message)
             return True
         if name is None:
             return False
         if self._parameters.drop(name):
             limit = self._parameters.limit
             instead = f"{limit} is sent instead" if name == TOKEN_LIMIT_FIELDS[0] and limit else "it is no longer sent"
-            self._note(f"The server at {self.url} does not take {name}: {instead}. It says: {message}")
+            self._note(f"The server at {self.url} does not support {name}: {instead}. Its message: {message}")
         return True
 
-    def _give_up(self, mode: ConstraintMode, reason: str) -> None:
-        if self._constraints.give_up(mode):
+    def _fall_back(self, mode: ConstraintMode, reason: str) -> None:
+        if self._constraints.fall_back(mode):
             now = self._constraints.mode
             instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is tried"
             self._note(
-                f"The server at {self.url} does not hold the model to choices by {REQUEST_FIELDS[mode]}, {instead} from now on. "
-                f"Reason: {reason}"
+                f"The server at {self.url} does not constrain the model to choices by {REQUEST_FIELDS[mode]}, "
+                f"{instead} from now on. Reason: {reason}"
             )
 
-    # ---- what is said of it ----
+    # ---- messages ----
 
     def _first_model(self) -> str:
-        patience = RetryDelays(self._retries)
+        delays = RetryDelays(self._retries)
         while True:
-            got = exchange(self._client.models.with_raw_response.list, _first_listed)
-            if isinstance(got, str):
-                return got
-            pause = patience.pause(got) if got.kind == "passing" else None
+            result = exchange(self._client.models.with_raw_response.list, _first_listed)
+            if isinstance(result, str):
+                return result
+            pause = delays.pause(result) if result.kind == "temporary" else None
             if pause is None:
                 self.close()
-                raise self._fatal(got)
+                raise self._fatal(result)
             self._sleep(pause)
 
-    def _fatal(self, trouble: RequestFailure) -> ModelUnavailable:
-        if trouble.status in (401, 403):
-            advice = f"Put a key that the server takes into the environment variable {self._key_variable}."
-        elif trouble.status == 402 or trouble.status == 429:
-            advice = "The account has no credit left: see the bill, or take another key."
-        elif 300 <= trouble.status < 400:
-            advice = "Check the URL. If the redirect is right, name the server it leads to: --llm URL#NAME (llm.model)."
-        elif trouble.status:
-            advice = f"Check the URL and the model's name; {self.url}/models lists those that the server has."
+    def _fatal(self, failure: RequestFailure) -> ModelUnavailable:
+        if failure.status in (401, 403):
+            hint = f"Set the environment variable {self._key_variable} to a key that the server accepts."
+        elif failure.status in (402, 429):
+            hint = "The account has no credit left: check its billing, or use another key."
+        elif 300 <= failure.status < 400:
+            hint = "Check the URL. If the redirect is right, name the server it leads to: --llm URL#NAME (llm.model)."
+        elif failure.status:
+            hint = f"Check the URL and the model's name; {self.url}/models lists the models of the server."
         else:
-            advice = "Check that the server runs and that the URL is right, or name the model."
-        return self._unavailable(trouble.cause, advice)
+            hint = "Check that the server runs and that the URL is right, or name the model."
+        return self._unavailable(failure.cause, hint)
 
-    def _unavailable(self, cause: str, advice: str) -> ModelUnavailable:
+    def _unavailable(self, cause: str, hint: str) -> ModelUnavailable:
         cause = self._shown(cause).rstrip(".")
-        return ModelUnavailable(
-            f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}. {advice}"
-        )
+        return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}. {hint}")
 
     def _note(self, text: str) -> None:
         self._notes.append(self._shown(text))
 
     def _shown(self, text: str) -> str:
-        """In one line, not too long, without the key."""
+        """Return a text as one line of limited length without the key."""
         return clean(text.replace(self._key, "***") if self._key else text)[:_SHOWN]
 
 
@@ -283,7 +284,7 @@ def _first_listed(body: Any) -> str:
 
 
 def _encodable(prompt: Prompt) -> Prompt:
-    """The prompt as UTF-8 can hold it: half a surrogate pair, as broken data has it, becomes a question mark."""
+    """Return the prompt with half surrogate pairs, found in broken data, replaced by question marks."""
     try:
         "".join([*(message.content for message in prompt.messages), *prompt.choices]).encode()
     except UnicodeEncodeError:

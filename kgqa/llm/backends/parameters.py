@@ -1,4 +1,4 @@
-"""What is sent of a prompt's sampling: a parameter that the server does not take is found out and left off."""
+"""The sampling parameters that a server accepts: one that it refuses is not sent again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kgqa.llm.backends.chat_response import message_of
 from kgqa.llm.client import Sampling
 
 TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
-"""Names of the limit of a reply's tokens, in the order they are tried."""
+"""Fields for the token limit of a reply, in the order in which they are tried."""
 
-# errors that name a parameter and mean the prompt, or a value that is too high
+# errors that name a parameter but mean the prompt, or a value that is too high
 _TOO_MUCH = re.compile(
     r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.IGNORECASE
 )
@@ -27,19 +27,19 @@ _FILLER = (
 )
 _VERBS = r"(?:\W+(?:is|are|was|were|does|do|has|can|this|that|value|currently))*"
 _READ = 4000
-"""Characters of a message that are looked at: it may be a whole page."""
+"""Characters of a message that are read; it may be a whole page."""
 _QUOTED_INPUT = re.compile(r"""['"]?\binput(?:_value)?['"]?\s*[:=]""")
 
 
 class SupportedParameters:
-    """What one server takes. Thread-safe."""
+    """The parameters that one server has not refused. Thread-safe."""
 
     def __init__(self) -> None:
         self._dropped: set[str] = set()
         self._lock = threading.Lock()
 
-    def of(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
-        """The fields of a request, `extra_body` among them; `more_tokens` are added to the limit, if there is one."""
+    def request_fields(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
+        """Return the fields of a request, including `extra_body`; `more_tokens` are added to the token limit."""
         fields: dict[str, Any] = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -52,11 +52,11 @@ class SupportedParameters:
 
     @property
     def limit(self) -> str | None:
-        """The name under which the limit of tokens is sent."""
+        """The field in which the token limit is sent."""
         return next((name for name in TOKEN_LIMIT_FIELDS if name not in self._dropped), None)
 
     def drop(self, name: str) -> bool:
-        """Not sent any more from now on; True where this call did it, False where another thread was first."""
+        """Stop sending a parameter; return False if another thread dropped it before."""
         with self._lock:
             fresh = name not in self._dropped
             self._dropped.add(name)
@@ -64,10 +64,10 @@ class SupportedParameters:
 
 
 def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
-    """Which of the fields sent an error is about: the body of a 400 or 422, its outer `error` taken off or not.
+    """Return which of the fields sent an error is about: the body of a 400 or 422, with or without its outer `error`.
 
-    Servers say it in `param` (OpenAI, vLLM), in the `loc` of a list (FastAPI, Mistral), or only in words. None where
-    it is about something else, such as a prompt that is too long though it speaks of `max_tokens`.
+    Servers name it in `param` (OpenAI, vLLM), in the `loc` of a list (FastAPI, Mistral), or only in the message. None
+    if the error is about something else, such as a prompt that is too long, even if it mentions `max_tokens`.
     """
     if isinstance(error, dict) and isinstance(error.get("error"), dict):
         error = error["error"]
@@ -77,30 +77,29 @@ def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
     for name in _named(error):
         if name in sent:
             return name
-    # an error may repeat the request, and a question may be about the temperature
-    said = _QUOTED_INPUT.split(message, maxsplit=1)[0]
-    found = [(place, name) for name in sent if (place := _complained_of(name, said)) is not None]
+    # an error may repeat the request, and a question may contain the word temperature
+    message = _QUOTED_INPUT.split(message, maxsplit=1)[0]
+    found = [(position, name) for name in sent if (position := _complained_of(name, message)) is not None]
     return min(found)[1] if found else None
 
 
 def _named(error: Any) -> Iterator[str]:
-    """Names in the fields of an error that are there for them."""
+    """Yield the names in those fields of an error that hold parameter names."""
     if not isinstance(error, dict):
         return
     if isinstance(error.get("param"), str):
         yield re.split(r"[.\[]", error["param"].removeprefix("body."))[0]
     for value in (error.get("detail"), error.get("message")):
-        if isinstance(value, dict):
-            value = value.get("detail")
-        for item in value if isinstance(value, list) else ():
-            places = item.get("loc") if isinstance(item, dict) else None
-            places = places if isinstance(places, list) else []
-            names = [place for place in places if isinstance(place, str) and place != "body"]
+        items = value.get("detail") if isinstance(value, dict) else value
+        for item in items if isinstance(items, list) else ():
+            location = item.get("loc") if isinstance(item, dict) else None
+            location = location if isinstance(location, list) else []
+            names = [part for part in location if isinstance(part, str) and part != "body"]
             yield from names[:1]
 
 
 def _complained_of(name: str, message: str) -> int | None:
-    """Where the message names it as what is wrong."""
+    """Return the position at which the message names a parameter as the problem."""
     word = re.escape(name)
     quoted = rf"(?<=['\"`]){word}(?=(?:\.[\w.]+)?['\"`])"
     if re.search(_NOT_TAKEN, message, re.IGNORECASE) and (found := re.search(quoted, message)):

@@ -1,4 +1,4 @@
-"""A language model in this process, on its GPU, by vLLM (checked against 0.32 and 0.33)."""
+"""A language model in this process, on its GPU, by vLLM (tested with 0.32 and 0.33)."""
 
 from __future__ import annotations
 
@@ -21,52 +21,53 @@ from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.words import clean
 
 DEFAULT_MAX_TOKENS = 1024
-"""Of a reply whose sampling names no limit; vLLM's own would be 16."""
+"""Token limit of a reply whose sampling names none; vLLM's default is 16."""
 KWARGS = "chat_template_kwargs"
 _ADVISED = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-"""Parameters that no prompt has, but the makers of a model may give a value."""
-_BROKEN_OFF = ("error", "abort")
+"""Parameters that no prompt sets, but for which a model's authors may advise a value."""
+_ABORTED = ("error", "abort")
 _SHOWN = 300
-"""Characters of what vLLM says that are shown."""
+"""The most characters of a message of vLLM that are shown."""
 _ENVIRONMENT = {
-    "VLLM_NO_USAGE_STATS": "1",  # it would report them to its makers
+    "VLLM_NO_USAGE_STATS": "1",  # no telemetry
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for answers
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would take over locks that other threads hold
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit locks held by other threads
 }
-"""Set before vLLM is imported, where they are not set already."""
+"""Set before vLLM is imported, unless they are set already."""
 
 
 class VLLMChat:
-    """A model in this process. Thread-safe: what all threads ask at about the same time is answered in one batch.
+    """A model in this process. Thread-safe: prompts of all threads that arrive at about the same time are one batch.
 
-    It is loaded, for minutes and into all of the GPU, when it is first asked, so that a run whose replies are all
-    recorded does without. A prompt that vLLM does not take (too long for the model, refused by its chat template)
-    fails by itself, not with its batch. Choices hold from the first token on: a model held to them does not think
-    first, unless the engine is told how to tell (`structured_outputs_config={"reasoning_parser": "qwen3"}`).
+    The model is loaded on its first request, which takes minutes and all of the GPU, so that a run whose replies are
+    all recorded does not load it. A prompt that vLLM does not accept (too long for the model, refused by its chat
+    template) fails alone, without its batch. Choices constrain the reply from the first token on: a constrained model
+    does not reason first, unless the engine knows how to recognise reasoning
+    (`structured_outputs_config={"reasoning_parser": "qwen3"}`).
 
     Attributes:
-        name: the model's, or the folder it is in.
+        name: The model's name, or its folder.
     """
 
     def __init__(self, model: str, *, batch_wait: float = 0.02, seed: int = 0, **engine: Any) -> None:
-        """Nothing is loaded yet, nor looked for.
+        """Prepare the model; nothing is loaded or looked up yet.
 
         Args:
-            model: a name that vLLM knows, or a folder.
-            batch_wait: seconds that a prompt waits for others to be answered along with it, at most.
-            seed: of what is left to chance, for prompts that have no seed of their own.
-            engine: further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
+            model: A name that vLLM knows, or a folder.
+            batch_wait: Seconds that a prompt waits for others of its batch, at most.
+            seed: Seed for prompts that have none of their own.
+            engine: Further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
 
         Raises:
-            SettingsError: an option that would run code which comes with the model.
+            SettingsError: An option would run code that comes with the model.
         """
         if "trust_remote_code" in engine:
             raise SettingsError(
-                "trust_remote_code cannot be set: kgqa runs no code that comes with a model. Use a model that vLLM "
-                "itself knows."
+                "trust_remote_code cannot be set, because kgqa does not run code that comes with a model. Use a model "
+                "that vLLM itself supports."
             )
         self.name = model
-        # left to itself vLLM loads a model of embeddings too, and then rejects each prompt
+        # by default vLLM also loads an embedding model and then rejects every prompt
         self._options = {"seed": seed, "runner": "generate", **engine}
         self._engine: Any = None
         self._broken: ModelUnavailable | None = None
@@ -76,91 +77,97 @@ class VLLMChat:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """What people should know about the model, each once."""
         with self._lock:
             return tuple(self._notes)
 
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
-        """One completion for each prompt, in order; `seconds` are those of the whole batch it was in. All come at once,
-        so that there is nothing to report before.
+        """Return one completion for each prompt, in order; `seconds` is the time of the whole batch.
+
+        All completions arrive at once, so `on_completion` is not called.
 
         Raises:
-            TimeoutError: it is later than `deadline`.
-            ModelUnavailable: vLLM is missing, cannot load the model or has failed for good; or the model was closed.
+            TimeoutError: The deadline has passed.
+            ModelUnavailable: vLLM is missing, cannot load the model or has failed permanently; or the model was closed.
         """
         return self._batcher.complete(prompts, deadline=deadline)
 
     def close(self) -> None:
-        """The GPU is free when a batch under way is done. May be called again."""
+        """Stop the model; the GPU is free when a running batch has ended. May be called again."""
         self._batcher.close()
         self._engine = None
 
-    # ---- in the gatherer's thread ----
+    # ---- in the batcher's thread ----
 
     def _answer(self, prompts: list[Prompt]) -> list[Completion]:
         if self._broken is not None:
-            # another object: those who got the first one may still be adding their traces to it
+            # a new object, because other threads may still be adding tracebacks to the first one
             raise ModelUnavailable(str(self._broken))
         try:
             if self._engine is None:
                 self._engine = _load(self.name, self._options)
-            return self._answered(self._engine, prompts)
+            return self._complete(self._engine, prompts)
         except ModelUnavailable as error:
             self._broken = error
             raise
 
-    def _answered(self, engine: Any, prompts: list[Prompt]) -> list[Completion]:
+    def _complete(self, engine: Any, prompts: list[Prompt]) -> list[Completion]:
         start = time.monotonic()
         groups: dict[str, list[int]] = {}
         for index, prompt in enumerate(prompts):
             groups.setdefault(json.dumps(self._template_kwargs(prompt), sort_keys=True, default=dict), []).append(index)
         completions: dict[int, Completion] = {}
-        # one call of vLLM has one set of arguments for the chat template
+        # all prompts of a call share the arguments of the chat template
         for text, indices in groups.items():
             group = [prompts[index] for index in indices]
-            answered = self._chat(engine, group, json.loads(text))
-            again = [place for place, each in enumerate(answered) if each.failure == "unreachable"]
-            if again:
-                # what the engine broke off for a reason of its own may go well another time
-                for place, each in zip(again, self._chat(engine, [group[place] for place in again], json.loads(text))):
-                    answered[place] = each
-            completions.update(zip(indices, answered))
+            replies = self._chat(engine, group, json.loads(text))
+            aborted = [index for index, each in enumerate(replies) if each.failure == "unreachable"]
+            if aborted:
+                # replies that the engine aborted are requested once more
+                repeated = self._chat(engine, [group[index] for index in aborted], json.loads(text))
+                for index, each in zip(aborted, repeated):
+                    replies[index] = each
+            completions.update(zip(indices, replies))
         seconds = time.monotonic() - start
         return [replace(completions[index], seconds=seconds) for index in range(len(prompts))]
 
     def _chat(self, engine: Any, prompts: Sequence[Prompt], kwargs: dict[str, Any]) -> list[Completion]:
-        """Completions, in order. vLLM takes all of a batch or nothing: where it takes nothing, each half is tried."""
+        """Return completions, in order.
+
+        vLLM accepts all prompts of a batch or none; if it rejects a batch, each half is tried.
+        """
         try:
             outputs = engine.chat(
                 [
                     [{"role": message.role, "content": _encodable(message.content)} for message in prompt.messages]
                     for prompt in prompts
                 ],
-                # made anew for each try: vLLM writes into them
+                # made for each attempt, because vLLM modifies them
                 sampling_params=[_sampling_params(engine, prompt) for prompt in prompts],
                 use_tqdm=False,
                 chat_template_kwargs=kwargs or None,
             )
         except Exception as error:
-            if not _is_about_a_prompt(error):
+            if not _rejects_prompt(error):
                 raise self._failed(error) from error
             if len(prompts) == 1:
-                return [Completion(failure="rejected", detail=_said(error))]
+                return [Completion(failure="rejected", detail=_message(error))]
             half = len(prompts) // 2
             return [*self._chat(engine, prompts[:half], kwargs), *self._chat(engine, prompts[half:], kwargs)]
         if len(outputs) != len(prompts):
-            raise self._failed(RuntimeError(f"{len(prompts)} prompts brought {len(outputs)} replies"))
+            raise self._failed(RuntimeError(f"{len(prompts)} prompts returned {len(outputs)} replies"))
         return [_completion(output, prompt) for output, prompt in zip(outputs, prompts)]
 
     def _template_kwargs(self, prompt: Prompt) -> Mapping[str, Any]:
         extra = prompt.sampling.extra_body
         for name in extra:
             if name != KWARGS:
-                self._note(f"{name} in extra_body is for servers: it has no effect on a model in this process.")
+                self._note(f"{name} in extra_body has no effect on a model in this process, only on a server.")
         kwargs = extra.get(KWARGS) or {}
         if not isinstance(kwargs, Mapping):
-            self._note(f"{KWARGS} in extra_body is no table: it has no effect.")
+            self._note(f"{KWARGS} in extra_body is not a table and has no effect.")
             return {}
         return kwargs
 
@@ -169,11 +176,15 @@ class VLLMChat:
             self._notes[note] = None
 
     def _failed(self, error: Exception) -> ModelUnavailable:
-        return ModelUnavailable(f"vLLM cannot go on with {clean(self.name)}: {_said(error)}. Start again.")
+        return ModelUnavailable(f"vLLM failed with {clean(self.name)}: {_message(error)}. Start the program again.")
 
 
 def _load(model: str, options: Mapping[str, Any]) -> Any:
-    """A `vllm.LLM`. Raises ModelUnavailable."""
+    """Load a `vllm.LLM`.
+
+    Raises:
+        ModelUnavailable: vLLM is missing or cannot load the model.
+    """
     if importlib.util.find_spec("vllm") is None:
         raise ModelUnavailable("A language model in this process needs vLLM and a GPU: pip install 'kgqa[vllm]'")
     for name, value in _ENVIRONMENT.items():
@@ -182,15 +193,15 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
         from vllm import LLM
 
         return LLM(model=model, trust_remote_code=False, **options)
-    except Exception as error:  # of vLLM, torch, the driver, the model's files: anything
+    except Exception as error:  # vLLM, torch and the driver raise many kinds of errors
         raise ModelUnavailable(
-            f"vLLM cannot load {clean(model)}: {_said(error)}. It needs a GPU with room for the model, and a model "
-            "that it knows; what it wrote before this may say more."
+            f"vLLM cannot load {clean(model)}: {_message(error)}. It needs a GPU with room for the model and a model "
+            "that it supports; its output above may explain more."
         ) from error
 
 
 def _sampling_params(engine: Any, prompt: Prompt) -> Any:
-    """How vLLM draws this reply: what the prompt leaves open is as the model's makers advise, as on a server."""
+    """Return vLLM's sampling parameters; values left open are those that the model's authors advise, as on a server."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -208,32 +219,35 @@ def _sampling_params(engine: Any, prompt: Prompt) -> Any:
 
 
 def _completion(output: Any, prompt: Prompt) -> Completion:
-    """Of a `vllm.RequestOutput`."""
-    if not output.outputs or output.outputs[0].finish_reason in _BROKEN_OFF:
-        return Completion(failure="unreachable", detail="vLLM broke the reply off")
-    said = output.outputs[0]
+    """Make a completion of a `vllm.RequestOutput`."""
+    if not output.outputs or output.outputs[0].finish_reason in _ABORTED:
+        return Completion(failure="unreachable", detail="vLLM aborted the reply")
+    reply = output.outputs[0]
     completion = read_reply(
-        said.text,
-        finish_reason=said.finish_reason or "stop",
+        reply.text,
+        finish_reason=reply.finish_reason or "stop",
         prompt_tokens=len(output.prompt_token_ids or ()),
-        completion_tokens=len(said.token_ids),
+        completion_tokens=len(reply.token_ids),
     )
     choice = None if completion.failure else chosen_option("structured_outputs", completion.text, prompt.choices)
     return completion if choice is None else replace(completion, text=choice, constrained=True)
 
 
-def _is_about_a_prompt(error: Exception) -> bool:
-    """Whether another prompt may go well. vLLM's own errors for what a request has wrong were ValueErrors once."""
+def _rejects_prompt(error: Exception) -> bool:
+    """Return whether an error means the prompt, so that another prompt may succeed.
+
+    Older versions of vLLM raise ValueError for a bad request.
+    """
     names = {each.__name__ for each in type(error).__mro__}
     if "ChatTemplateResolutionError" in names:  # the model has no chat template at all
         return False
     return isinstance(error, (ValueError, TemplateError)) or "VLLMClientError" in names
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return clean(str(error))[:_SHOWN].rstrip(".") or type(error).__name__
 
 
 def _encodable(text: str) -> str:
-    """Half a surrogate pair, as broken data has it, becomes a question mark: a tokenizer would not take it."""
+    """Replace half surrogate pairs, found in broken data and rejected by tokenizers, by question marks."""
     return text.encode(errors="replace").decode()

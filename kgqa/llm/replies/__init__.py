@@ -1,1 +1,4 @@
-"""Reads replies of language models; never raises."""
+"""Readers of model replies.
+
+No text makes a reader raise, and a reply that can be read in two ways has no value: an unparsed reply is never yes.
+"""

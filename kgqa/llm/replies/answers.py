@@ -30,55 +30,55 @@ _NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
 
 
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
-    """The answers a reply gives to a question, numbers as text.
+    """Read the answers that a reply gives to a question; numbers become text.
 
-    They are looked for in JSON, then behind a last "Answer:", then in braces (`{a}`, as in Think-on-Graph).
+    They are looked for in JSON, then after a last "Answer:", then in braces (`{a}`, as in Think-on-Graph).
 
     Returns:
-        At most 200 answers of at most 500 characters, each on one line and once; empty where the reply says that
-        there are none. No value where none of the three forms is there. Never raises, whatever the text.
+        At most 200 distinct answers of at most 500 characters, each on one line; empty if the reply says that there
+        are none. No value if none of the three forms occurs. Never raises, whatever the text.
     """
-    items, mended = _items(text)
+    items, repaired = _items(text)
     if items is None:
         return Reading(None, problem='The reply gives no answers in the form {"answers": ["a name"]}.')
-    return _answers((item.text for item in items), mended=mended)
+    return _answers((item.text for item in items), repaired=repaired)
 
 
 def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | str, ...]]:
-    """The answers of a model that is shown a numbered list of `size` entities, or none.
+    """Read the answers of a model that was shown a numbered list of `size` entities, or none.
 
-    A number without quotes is a place in that list and never an answer itself, wherever it stands: `[1]`,
-    `{"answer": 1}`, "Answer: 1". A number in quotes is text: it may answer "how many?". So is a date.
+    An unquoted number is an item of that list and never an answer itself, wherever it occurs: `[1]`, `{"answer": 1}`,
+    "Answer: 1". A quoted number is text, because it may answer "how many?", and so is a date.
 
     Args:
-        text: a reply, of any length and content.
-        size: how many entities were numbered, from 1 on.
+        text: A reply, of any length and content.
+        size: How many entities were numbered, from 1 on.
 
     Returns:
-        Places from 0 to size - 1 and texts as of `read_answers`, each once; empty where the reply says that there are
-        none. Numbers of no entity are left out of a list of places. No value where a number can be neither a place
-        nor left out, or no answers were found. Never raises, whatever the text.
+        Distinct indices from 0 to size - 1, and texts as in `read_answers`; empty if the reply says that there are
+        none. Numbers of no entity are ignored in a list of numbers. No value if a number can be neither an item nor
+        ignored, or if no answers were found. Never raises, whatever the text.
     """
-    items, mended = _items(text)
+    items, repaired = _items(text)
     if items is None:
         example = '[2, 5]} or {"answers": ["a name"]}' if size else '["a name"]}'
         return Reading(None, problem=f'It is not of the form {{"answers": {example}.')
     found: dict[int | str, None] = {}
     left_out: list[int | None] = []
     for item in items[:MAX_ANSWERS]:
-        places = _places(item)
-        if places is None:
+        numbers = _indices_in(item)
+        if numbers is None:
             answer = item.text if item.quoted is None else item.quoted
-            found.update(dict.fromkeys(_answers([answer], mended=False).value or ()))
+            found.update(dict.fromkeys(_answers([answer], repaired=False).value or ()))
             continue
-        known = [place for place in places if place is not None and 1 <= place <= size]
-        left_out += [place for place in places if place not in known]
-        found.update((place - 1, None) for place in known)
-    only_places = bool(found) and all(isinstance(each, int) for each in found)
-    if left_out and (None in left_out or not only_places):
+        known = [number for number in numbers if number is not None and 1 <= number <= size]
+        left_out += [number for number in numbers if number not in known]
+        found.update((number - 1, None) for number in known)
+    only_numbers = bool(found) and all(isinstance(each, int) for each in found)
+    if left_out and (None in left_out or not only_numbers):
         listed = f"Give entities by their numbers, which go from 1 to {size}, and all else" if size else "Give answers"
         return Reading(None, problem=f'{listed} as text in quotes, numbers too: {{"answers": ["a name", "1984"]}}.')
-    return Reading(tuple(found), repaired=mended or bool(left_out) or len(found) < len(items))
+    return Reading(tuple(found), repaired=repaired or bool(left_out) or len(found) < len(items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,18 @@ class _Item:
     """One of the answers in a reply.
 
     Attributes:
-        text: as it stands there, mostly without quotes.
-        quoted: the same without any, where it stands in quotes; else None.
-        place: it begins with a number in brackets.
+        text: As written, mostly without quotes.
+        quoted: The same without quotes if it was quoted; else None.
+        is_number: It begins with a number in brackets.
     """
 
     text: str
     quoted: str | None = None
-    place: bool = False
+    is_number: bool = False
 
 
 def _items(text: str) -> tuple[list[_Item] | None, bool]:
-    """The answers in a reply as they stand there, None where there is no form of them, and whether they were mended."""
+    """Return the answers of a reply as written, None if it has none of the forms, and whether they were repaired."""
     raw = last_part(text)
     for found in reversed(json_values(raw)):
         there, value = find_key(found.value, _ANSWER_KEYS) if has_object(found.value) else (False, None)
@@ -115,9 +115,9 @@ def _items(text: str) -> tuple[list[_Item] | None, bool]:
         if listed and listed[0] is lines[0]:
             texts = [re.sub(r"^(?:[-*\u2022]|\d{1,3}[.)]) ", "", line) for line in listed]
             return [_in_prose(each, each) for each in texts], True
-        said = re.sub(r"[{}\[\]]", "", lines[0]).strip(" *_`")
-        pairs = zip(said.split(";"), lines[0].split(";"), strict=True)
-        return [_in_prose(each.strip(" '\""), as_given) for each, as_given in pairs], True
+        unbracketed = re.sub(r"[{}\[\]]", "", lines[0]).strip(" *_`")
+        pairs = zip(unbracketed.split(";"), lines[0].split(";"), strict=True)
+        return [_in_prose(each.strip(" '\""), written) for each, written in pairs], True
     braced = [each for line in text.split("\n") if (each := _in_braces(line))]
     if braced:
         return [_in_prose(each, each) for each in braced[-1]], True
@@ -125,19 +125,21 @@ def _items(text: str) -> tuple[list[_Item] | None, bool]:
 
 
 def _in_braces(line: str) -> list[str]:
-    """What stands in braces; not the yes or no of a verdict."""
+    """Return the texts in braces, except the yes or no of a verdict."""
     return [each for each in re.findall(r"\{([^{}]{1,600})\}", line) if each.strip().casefold() not in ("yes", "no")]
 
 
-def _in_json(value: Any, mended: str | None) -> Iterator[_Item]:
-    """The answers in a value of JSON; `mended`: the text it was made of, where that was no valid JSON."""
+def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
+    """Yield the answers in a JSON value; `source` is its text if that was not valid JSON."""
     for each in value if isinstance(value, list) else [value]:
         inner = each if isinstance(each, list) else [find_key(each, _NAME_KEYS)[1] if isinstance(each, dict) else each]
         for item in inner:
             if isinstance(item, str):
-                quoted = mended is None or any(f"{mark}{item}{mark}" in mended for mark in "\"'`")
+                quoted = source is None or any(f"{mark}{item}{mark}" in source for mark in "\"'`")
                 parts = re.split(r"[;\n]", item) if item is value else [item]
-                yield from (_Item(part, part if quoted else None, bool(_PLACE.match(part))) for part in parts)
+                yield from (
+                    _Item(part, part if quoted else None, bool(_BRACKETED_NUMBER.match(part))) for part in parts
+                )
             elif isinstance(item, bool):
                 yield _Item(str(item).lower())
             elif isinstance(item, int | float):
@@ -146,21 +148,21 @@ def _in_json(value: Any, mended: str | None) -> Iterator[_Item]:
                 yield _Item("")
 
 
-def _in_prose(text: str, as_given: str) -> _Item:
-    quoted = _QUOTED.fullmatch(as_given)
-    return _Item(text, quoted[2] if quoted else None, bool(_PLACE.match(as_given)))
+def _in_prose(text: str, written: str) -> _Item:
+    quoted = _QUOTED.fullmatch(written)
+    return _Item(text, quoted[2] if quoted else None, bool(_BRACKETED_NUMBER.match(written)))
 
 
 _QUOTED = re.compile(r"""[\s*_]*(["'])([^"']*)\1[\s*_.,!]*""")
-_PLACE = re.compile(r"\W*\[\s*\d{1,5}\s*\]")
+_BRACKETED_NUMBER = re.compile(r"\W*\[\s*\d{1,5}\s*\]")
 _BETWEEN = re.compile(r"[\s,;&|()\[\]{}]+|\b(?:and|or)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan|\d+(?:-|\u2013|\u2014|\.\.+)\d+|to|through")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
-def _places(item: _Item) -> list[int | None] | None:
-    """The numbers that an answer consists of, None for each that cannot be a place in a list; None for text."""
-    if item.place:  # "[2]", or "[2] a name", of which either may be meant
+def _indices_in(item: _Item) -> list[int | None] | None:
+    """Return the numbers that an answer consists of, None for each that cannot be an index; None for text."""
+    if item.is_number:  # "[2]", or "[2] a name", which is ambiguous
         number = re.fullmatch(r"\W*(\d{1,5})\W*", item.text, re.ASCII)
         return [int(number[1]) if number else None]
     if item.quoted is not None:
@@ -172,12 +174,12 @@ def _places(item: _Item) -> list[int | None] | None:
     return [int(token) if re.fullmatch(r"\d{1,9}", token, re.ASCII) else None for token in tokens] or [None]
 
 
-def _answers(texts: Iterable[str], *, mended: bool) -> Reading[tuple[str, ...]]:
+def _answers(texts: Iterable[str], *, repaired: bool) -> Reading[tuple[str, ...]]:
     given = list(texts)
     cleaned = [clean(each[: 4 * MAX_ANSWER_CHARS])[:MAX_ANSWER_CHARS].strip() for each in given]
     kept = tuple(dict.fromkeys(each for each in cleaned if each))[:MAX_ANSWERS]
     if len(kept) == 1 and kept[0].strip(" .").casefold() in _NO_ANSWER:
-        return Reading((), repaired=mended)
+        return Reading((), repaired=repaired)
     return Reading(
-        kept, repaired=mended or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
+        kept, repaired=repaired or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
     )

@@ -1,4 +1,4 @@
-"""How replies name an option and what they say about it: the patterns by which choices are read."""
+"""Patterns for reading choices: how replies name an option and what they say about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 LINE = 300
-"""Characters that are looked at behind a label; a longer text is no option."""
+"""Characters that are read after a label; a longer text is not an option."""
 _NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
 _OPEN, _CLOSE = r"""[\[({<"'`*_ ]{0,12}""", r"""[\])}>"'`*_ ]{0,12}"""
 _CHOOSING = (
@@ -44,14 +44,14 @@ UNDECIDED = re.compile(
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"[.:]? ?\d|\. ?[A-Z]\.")
-"""After an option: "No. 1", "A. R. Rahman"."""
+"""Continues a text that only looks like an option: "No. 1", "A. R. Rahman"."""
 _NOT = r"(?<!or )\b(?:not|non|never|isn't)(?:[^\w.!?;]|_)"  # "B does not. [A]" and "asks it or not\n[YES]" are none
 NOT_BEFORE = re.compile(rf"{_NOT}*$", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 
 
 class Options:
-    """The patterns of a few options, of which none is read as a part of another or of a word."""
+    """The patterns of a few options, none of which is read as part of another option or of a word."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self._named = {_name(option): option for option in options if _name(option)}
@@ -68,15 +68,17 @@ class Options:
         self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.IGNORECASE)
 
     def without_negated(self, text: str) -> str:
-        """Text in which an option with a "not" before it, that is not a part of it, is no option any more."""
+        """Mask options that follow a "not", unless the "not" is part of the option."""
         return self._negated.sub(lambda found: found.group() if self.get(found.group()) else "not ~", text)
 
     def get(self, text: Any) -> str | None:
+        """Return the option that a text names, None if it names none."""
         return self._named.get(_name(text)) if isinstance(text, str) and len(text) <= LINE else None
 
 
 @lru_cache(maxsize=64)
 def known_options(options: tuple[str, ...]) -> Options:
+    """Return the compiled patterns of some options."""
     return Options(options)
 
 

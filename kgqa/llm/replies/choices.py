@@ -1,7 +1,8 @@
-"""Reads which one of a few options a reply decides for. Where it can be read two ways it counts as undecided.
+"""Reads which of a few options a reply decides for; a reply that can be read in two ways is undecided.
 
-What decides, in this order: JSON, labels ("Answer: B"), options alone on a line and clear words ("I choose [B]",
-"[B] is better"), of which the last counts; then markers in prose; then an option that opens the reply ("Yes, ...").
+Decisions are, in this order: JSON, labels ("Answer: B"), options alone on a line and clear words ("I choose [B]",
+"[B] is better"), of which the last one counts; then markers in prose; then an option that opens the reply
+("Yes, ...").
 """
 
 from __future__ import annotations
@@ -58,21 +59,21 @@ _SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 @dataclass(frozen=True, slots=True)
 class _Decision:
     position: int
-    option: str | None  # None: a decision stands here, and cannot be told
-    mended: bool = True
+    option: str | None  # None for a decision that cannot be read
+    repaired: bool = True
 
 
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
-    """Which of the options a reply decides for, as it is written in `options`.
+    """Read which of the options a reply decides for, spelt as in `options`.
 
     Args:
-        text: a reply, of any length and content.
-        options: what can be chosen, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"); told apart without regard to
-            case, and to whether blanks, hyphens or underscores separate their words.
+        text: A reply, of any length and content.
+        options: The options, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"). Case does not matter, nor whether
+            blanks, hyphens or underscores separate their words.
 
     Returns:
-        The option; `repaired` unless it was in brackets, in valid JSON, or the whole reply exactly. No value if none
-        is decided for, or more than one is. Never raises, whatever the text.
+        The option; `repaired` unless it was in brackets, in valid JSON, or exactly the whole reply. No value if the
+        reply decides for no option or for several. Never raises, whatever the text.
     """
     reading = _choice(text, known_options(tuple(options)), keys=_KEYS, labels=_LABELS)
     if reading is not None and reading.value is not None:
@@ -82,10 +83,10 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
 
 
 def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
-    """Whether a reply says yes or no, with the care of `read_choice`. Never raises, whatever the text.
+    """Read whether a reply says yes or no, as carefully as `read_choice`. Never raises, whatever the text.
 
-    What is said of sufficiency (`{"sufficient": true}`, "Answerable: no") goes before an answer in general, which in
-    such replies is often the answer to the question itself.
+    Statements of sufficiency (`{"sufficient": true}`, "Answerable: no") have priority over an answer in general, which
+    in such replies often answers the question itself.
     """
     known = known_options(("YES", "NO"))
     stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
@@ -97,9 +98,9 @@ def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
 def _choice(
     text: str, known: Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
 ) -> Reading[str] | None:
-    """A reading, None if nothing was found.
+    """Read a choice; None if nothing was found.
 
-    only_stated: only JSON and labels count. free: a label may be followed by something else, that is then no decision.
+    only_stated: Only JSON and labels count. free: A label may be followed by something that is not a decision.
     """
     raw = last_part(text).strip()
     exact = known.get(raw)
@@ -115,7 +116,7 @@ def _choice(
         last = max(decisions, key=lambda each: each.position)
         if last.option is None or NOT_BEFORE.search(text[max(0, last.position - 20) : last.position]):
             return Reading(None)
-        return Reading(last.option, last.mended)
+        return Reading(last.option, last.repaired)
     return None if only_stated else _marked(text, known) or _opening(text, known)
 
 
@@ -146,7 +147,7 @@ def _undecided(value: Any) -> bool:
 
 
 def _others_quoted(piece: str, option: str, known: Options) -> bool:
-    """Whether a broken object names another option too: mending it may have dropped that one."""
+    """Return whether a broken object names another option too, which repairing it may have dropped."""
     quoted = re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", piece)
     return any(known.get(each) not in (None, option) for each in quoted)
 
@@ -164,7 +165,7 @@ def _labelled(text: str, known: Options, labels: str, *, free: bool) -> Iterator
         elif not line.rstrip().endswith("?") and label.group(1) != "is":
             marked = _decided(SENTENCE.split(line)[0], known, only=False)
             if marked is not None:
-                yield _Decision(label.start(), marked, mended=False)
+                yield _Decision(label.start(), marked, repaired=False)
             elif line and (
                 not free or UNDECIDED.fullmatch(line) or known.first.match(line) or known.marker.search(line)
             ):
@@ -174,21 +175,21 @@ def _labelled(text: str, known: Options, labels: str, *, free: bool) -> Iterator
 def _alone(text: str, known: Options) -> Iterator[_Decision]:
     at, above = 0, None
     for line in text.split("\n"):
-        said = None
+        option = None
         if len(line) <= LINE and line[-1:] not in (":", "?"):
             first = known.first.match(line)
             if UNDECIDED.fullmatch(line):
                 yield _Decision(at, None)
             elif first and not line[first.end() :].strip(" .,!"):
-                said = known.get(first.group(1))  # two lines that say different things are a list of the options
-                yield _Decision(at, said if above in (None, said) else None, known.marker.search(line) is None)
+                option = known.get(first.group(1))  # two lines with different options are a list of the options
+                yield _Decision(at, option if above in (None, option) else None, known.marker.search(line) is None)
             elif (
                 first
                 and (joined := known.joined.match(line, first.end()))
                 and not line[joined.end() :].strip(" .,!]})*_`\"'")
             ):
                 yield _Decision(at, None)
-        at, above = at + len(line) + 1, said
+        at, above = at + len(line) + 1, option
 
 
 def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
@@ -206,11 +207,11 @@ def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
             and not after.endswith("?")
             and not known.marker.search(before)
         ):
-            yield _Decision(better.start(), known.get(better.group(1)), mended=False)
+            yield _Decision(better.start(), known.get(better.group(1)), repaired=False)
 
 
 def _statement(rest: str, known: Options, position: int) -> _Decision | None:
-    """What text that begins with an option decides; None if it begins with none, or asks."""
+    """Read the decision of a text that begins with an option; None if it begins with none or asks a question."""
     first = known.first.match(rest)
     if first is None:
         return None
@@ -238,7 +239,10 @@ def _statement(rest: str, known: Options, position: int) -> _Decision | None:
 
 
 def _marked(text: str, known: Options) -> Reading[str] | None:
-    """What the last sentence with a marker decides; an empty reading if it does not, None if there are no markers."""
+    """Read the decision of the last sentence with a marker.
+
+    The reading is empty if that sentence does not decide, and None if there are no markers.
+    """
     sentences = [each for each in SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
     if not sentences:
         return None
@@ -247,7 +251,7 @@ def _marked(text: str, known: Options) -> Reading[str] | None:
 
 
 def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
-    """The option that a sentence decides for by its markers; `only`: the reply marks no other."""
+    """Read the option that a sentence decides for by its markers; `only`: the reply marks no other option."""
     markers = list(known.marker.finditer(sentence))
     options = {known.get(each.group(1)) for each in markers}
     if len(options) != 1 or UNSURE.search(sentence):
@@ -263,7 +267,7 @@ def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
 
 
 def _opening(text: str, known: Options) -> Reading[str] | None:
-    """The option that a reply opens with, as in "Yes, the triples say so", if nothing later takes it back."""
+    """Read the option that opens a reply, as in "Yes, the triples say so", if nothing later withdraws it."""
     decision = _statement(text[:LINE], known, 0)
     if decision is None or decision.option is None or BUT.search(text) or UNSURE.search(text):
         return None

@@ -1,4 +1,4 @@
-"""Reads lists of numbers from replies: what is no number of the prompt is left out, never guessed."""
+"""Reads a list of numbered items from a reply; a number that is not in the prompt is ignored, never guessed."""
 
 from __future__ import annotations
 
@@ -55,32 +55,33 @@ _MARKUP = " *_`\"'$.,;!"
 
 
 def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
-    """Which of `size` things a reply selects, best first.
+    """Read which of `size` items a reply selects, best first.
 
     Args:
-        text: a reply, of any length and content, that names them by numbers from 1 on.
-        size: how many there were to select from.
-        k: the most that are wanted; a longer list is cut, a shorter one stands.
+        text: A reply, of any length and content, that names items by numbers from 1 on.
+        size: How many items there were.
+        k: How many are wanted at most; a longer list is cut, a shorter one stands.
 
     Returns:
-        Indices from 0 to size - 1, each once. The last whole list of a reply counts, one on a line of its own or
-        behind a label before one in prose. Empty where the reply says that it selects none. No value if there is no
-        list, or no number in it is one of the prompt's. Never raises, whatever the text.
+        Distinct indices from 0 to size - 1. The last complete list of a reply counts; a list on a line of its own or
+        after a label has priority over one in prose. Empty if the reply says that it selects none. No value if there
+        is no list, or no number in it is one of the prompt's. Never raises, whatever the text.
     """
-    numbers, mended = _list_of(text, k)
+    numbers, repaired = _list_of(text, k)
     if numbers is None:
         return Reading(None, problem=f"The reply has no list of numbers; give one such as [2, 1], at most {k} long.")
     known = [number - 1 for number in dict.fromkeys(numbers) if number is not None and 1 <= number <= size]
     if numbers and not known:
         return Reading(None, problem=f"No number in the reply's list is from 1 to {size}; give a list of such numbers.")
     kept = tuple(known[: max(0, k)])
-    return Reading(kept, repaired=mended or len(kept) < len(numbers))
+    return Reading(kept, repaired=repaired or len(kept) < len(numbers))
 
 
 def _list_of(text: str, k: int) -> tuple[list[int | None] | None, bool]:
-    """The numbers of the list that counts, None for what is no whole number, and whether it was mended."""
+    """Return the numbers of the list that counts, None for each that is not whole, and whether it was repaired."""
     text, objects = without_objects(text)
-    strong, medium = [], []
+    strong: list[tuple[int, list[int | None], bool]] = []
+    medium: list[tuple[int, list[int | None], bool]] = []
     for place, found in objects:
         numbers = _from_json(found.value)
         if numbers is not None:
@@ -91,13 +92,13 @@ def _list_of(text: str, k: int) -> tuple[list[int | None] | None, bool]:
     strong += [(place, numbers, True) for place, numbers in (*_labelled(bare), *_lines(bare))]
     for lists in (strong, medium):
         if lists:
-            _, numbers, mended = max(lists, key=lambda each: each[0])
-            return numbers, mended
+            _, numbers, repaired = max(lists, key=lambda each: each[0])
+            return numbers, repaired
     return _listed(text, k), True
 
 
 def _from_json(value: Any) -> list[int | None] | None:
-    """The numbers in an object under a known key, or in its only list, or in a list of objects."""
+    """Return the numbers in an object under a known key or in its only list, or in a list of objects."""
     if isinstance(value, dict):
         there, inner = find_key(value, _LIST_KEYS)
         if not there:
@@ -111,9 +112,8 @@ def _from_json(value: Any) -> list[int | None] | None:
         if len(value) == 1 and isinstance(value[0], str):
             return [] if _NONE.fullmatch(value[0][:200]) else _numbers(value[0])
     numbers: list[int | None] = []
-    for each in value[:1000]:
-        if isinstance(each, dict):
-            each = find_key(each, INDEX_KEYS)[1]
+    for item in value[:1000]:
+        each = find_key(item, INDEX_KEYS)[1] if isinstance(item, dict) else item
         if isinstance(each, int) and not isinstance(each, bool):
             numbers.append(each)
         else:
@@ -123,14 +123,14 @@ def _from_json(value: Any) -> list[int | None] | None:
 
 
 def _numbers(content: str) -> list[int | None] | None:
-    """The numbers of a text that is a list of numbers, None for each that is not whole; None if it is no list."""
+    """Return the numbers of a text that is a list of numbers, None for each that is not whole; else return None."""
     content = re.sub(r"\([^()\d]{0,200}[^()]{0,200}\)", " ", content) if re.search(r"\d ?\(", content) else content
     if not content.strip() or _PLURAL.match(content):
         return None
     content = _RANGE.sub("?", content)
     numbers: list[int | None] = []
-    for token in re.split(r"[\s,;>&|()\[\]{}]+|\band\b", content):
-        token = token.strip("*_`\"'$#\\.")
+    for part in re.split(r"[\s,;>&|()\[\]{}]+|\band\b", content):
+        token = part.strip("*_`\"'$#\\.")
         if re.fullmatch(r"\d{1,9}", token, re.ASCII):
             numbers.append(int(token))
         elif re.fullmatch(r"\?|[+-]?[\d.]*\d[\d.]*(?:e[+-]?\d+)?%?", token, re.ASCII):
@@ -141,7 +141,7 @@ def _numbers(content: str) -> list[int | None] | None:
 
 
 def _chains(text: str) -> Iterator[tuple[int, list[int | None], bool]]:
-    """Lists in brackets, neighbours taken together, each with whether it stands alone or behind a label."""
+    """Yield lists in brackets, adjacent ones merged, each with whether it stands alone or after a label."""
     chain: list[re.Match[str]] = []
     for bracket in [*_BRACKETS.finditer(text), None]:
         if bracket and (not bracket[1].strip() or _NONE.fullmatch(bracket[1]) or _numbers(bracket[1])):
@@ -182,7 +182,7 @@ def _labelled(text: str) -> Iterator[tuple[int, list[int | None]]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
-    """Lines with nothing but numbers; such lines one after the other are one list."""
+    """Yield lines of only numbers; consecutive ones are one list."""
     at, found = 0, None
     for line in text.split("\n"):
         counted = len(line) > _LINE or re.match(r"\W*\d{1,9}[.)] \S", line)  # "1. path 3" is no list of 1 and 3
@@ -199,10 +199,10 @@ def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
 
 
 def _listed(text: str, k: int) -> list[int | None] | None:
-    """The numbers of list lines at the end of a text, or the only number in brackets.
+    """Return the numbers of list lines at the end of a text, or the only number in brackets.
 
-    "1. [3] ..." and "- path 3" name 3. With "3. some text" the line's number counts, unless the lines are numbered in
-    order from 1 on, which says nothing about what is meant. Lines that walk through more than `k` from 1 on are no
+    "1. [3] ..." and "- path 3" name 3. In "3. some text" the line's number counts, unless the lines are numbered from 1
+    in order, which says nothing about the selection. Lines that enumerate more than `k` items from 1 on are not a
     selection either.
     """
     named: list[int | None] = []

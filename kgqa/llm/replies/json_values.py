@@ -1,4 +1,4 @@
-"""What every reader of replies starts from: the part of a reply that is looked at, and the JSON in it."""
+"""The basis of all readers: the part of a reply that is read, and the JSON values in it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 MAX_READ_CHARS = 20_000
-"""Characters at the end of a reply that are read. What a model wants stands at the end, and time is bounded."""
+"""Characters read at the end of a reply, where models put their decision; this bounds the time."""
 
 OBJECT = "\x01"
-"""Stands in a text where an object stood."""
+"""Replaces an object in a text."""
 
-_MENDED_AT_MOST = 8_000  # json-repair takes seconds for long or deeply nested junk (measured: 1 ms a character)
-_DEPTH_MENDED = 20
-_TRIED = 40
-_NODES = 1_000
+_MAX_REPAIRED_LENGTH = 8_000  # json-repair takes seconds for long or deeply nested junk (measured: 1 ms per character)
+_MAX_REPAIRED_DEPTH = 20
+_MAX_REPAIRS = 40
+_MAX_NODES = 1_000
 
-_WIDE = {0xFF01 + i: 0x21 + i for i in range(94)}  # full-width forms, as Chinese models write them
+_WIDE: dict[int, int | str] = {0xFF01 + i: 0x21 + i for i in range(94)}  # full-width forms, written by Chinese models
 _WIDE |= {0x3010: "[", 0x3011: "]", 0x3001: ",", 0x3002: ". ", 0x2192: ">", 0x2212: "-"}
 _WIDE |= dict.fromkeys((0x201C, 0x201D, 0x201E), '"') | dict.fromkeys((0x2018, 0x2019), "'")
 
 _TAG = re.compile(r"<(/?)(?:final_?)?(?:answer|choice|verdict|output|result|selected)>", re.IGNORECASE)
 _OPENER = re.compile(r"[\[{]")
-_MENDABLE = re.compile(r"""\{\s{0,50}["'`]?\w[^{}\[\]\n]{0,80}?:|\[\s{0,50}(?:["'{\[]|\d)""")
+_REPAIRABLE = re.compile(r"""\{\s{0,50}["'`]?\w[^{}\[\]\n]{0,80}?:|\[\s{0,50}(?:["'{\[]|\d)""")
 _BRACKET = re.compile(r'[\[\]{}]|\\.|"', re.DOTALL)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a key that is given twice, with different values, has the list of them."""
+    """Make an object; a key that occurs twice with different values gets a list of them."""
     values: dict[str, list[Any]] = {}
     for key, value in pairs:
         known = values.setdefault(key, [])
@@ -49,9 +49,9 @@ class Reading(Generic[T]):
     """What was read from a reply.
 
     Attributes:
-        value: what the model said; None if that cannot be told.
-        repaired: something had to be mended or left out to get at the value.
-        problem: with no value one sentence for asking again, what was wrong and what is wanted; else empty.
+        value: What the model replied; None if that cannot be told.
+        repaired: Something was repaired or ignored to read the value.
+        problem: Without a value, one sentence for asking again: what is wrong and what is expected; else empty.
     """
 
     value: T | None
@@ -61,7 +61,7 @@ class Reading(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """An object or array, and where it stands; `repaired`: its text was no valid JSON."""
+    """An object or array and its position; `repaired` if its text was not valid JSON."""
 
     start: int
     end: int
@@ -71,9 +71,9 @@ class JsonValue:
 
 
 def last_part(text: str) -> str:
-    """The end of a reply without the thoughts before it; nothing if the thoughts never end.
+    """Return the end of a reply without the reasoning before it; nothing if the reasoning never ends.
 
-    Any value that is not text counts as an empty reply.
+    A value that is not text counts as an empty reply.
     """
     if not isinstance(text, str):
         return ""
@@ -84,27 +84,27 @@ def last_part(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The end of a reply for reading markers and numbers: ASCII punctuation, single blanks, no empty lines."""
+    """Return the end of a reply with ASCII punctuation, single blanks and no empty lines."""
     text = _TAG.sub(lambda tag: "\n" if tag[1] else "\nAnswer: ", last_part(text).translate(_WIDE))
     text = "\n".join(text.splitlines())
     return re.sub(r"(?: ?\n ?)+", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
 def read_json(text: str) -> tuple[Any | None, bool]:
-    """The last JSON object or array in a reply, in a code fence or not; mended where it is nearly JSON.
+    """Read the last JSON object or array in a reply, in a code fence or not; nearly valid JSON is repaired.
 
     Returns:
-        The value, or None if there is none, and whether it was mended. Never raises, whatever the text.
+        The value, or None if there is none, and whether it was repaired. Never raises, whatever the text.
     """
     found = json_values(last_part(text))
     return (found[-1].value, found[-1].repaired) if found else (None, False)
 
 
 def json_values(text: str) -> list[JsonValue]:
-    """All objects and arrays that stand by themselves in a text, in order. Looks at the whole text."""
+    """Return all separate objects and arrays in the whole text, in order."""
     found: list[JsonValue] = []
     unclosed: list[int] = []
-    at = tried = 0
+    at = repairs = 0
     while opener := _OPENER.search(text, at):
         start = opener.start()
         at = start + 1
@@ -116,27 +116,27 @@ def json_values(text: str) -> list[JsonValue]:
             break
         except ValueError:  # not JSON, or a number of too many digits
             pass
-        if tried >= _TRIED or not _MENDABLE.match(text, start):
+        if repairs >= _MAX_REPAIRS or not _REPAIRABLE.match(text, start):
             continue
-        tried += 1
+        repairs += 1
         end = _closing(text, start)
         if end is None:
             unclosed.append(start)
-        elif (value := _mend(text[start:end])) is not None:
+        elif (value := _repair(text[start:end])) is not None:
             found.append(JsonValue(start, end, text[start:end], value, repaired=True))
             at = end
     return _with_unclosed(text, found, unclosed)
 
 
 def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> list[JsonValue]:
-    """With the first value that was cut off before its end, unless another one follows that is not a part of it."""
+    """Add the first value that was cut off before its end, unless a separate value follows it."""
     alone = [each.start for each in found if text[: each.start].rstrip()[-1:] not in (":", ",", "[")]
     start = next((start for start in unclosed if not any(other > start for other in alone)), None)
     if start is None:
         return found
     end = text.find("```", start)
     end = len(text) if end < 0 else end
-    value = _mend(text[start:end])
+    value = _repair(text[start:end])
     if value is None:
         return found
     return [each for each in found if each.end <= start] + [
@@ -145,7 +145,7 @@ def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> li
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the bracket at `start` is closed; brackets in strings do not count, unless quotes are broken."""
+    """Find the end of the bracket at `start`; brackets in strings are ignored, unless quotes are broken."""
     for quotes in (True, False):
         depth, inside = 0, False
         for mark in _BRACKET.finditer(text, start):
@@ -159,21 +159,21 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _mend(piece: str) -> Any | None:
-    """The value json-repair makes of a piece, None if it is none of the kind that the piece opens with."""
-    if len(piece) > _MENDED_AT_MOST or _depth(piece) > _DEPTH_MENDED:
+def _repair(piece: str) -> Any | None:
+    """Return what json-repair makes of a piece; None if it is not of the kind that the piece opens with."""
+    if len(piece) > _MAX_REPAIRED_LENGTH or _depth(piece) > _MAX_REPAIRED_DEPTH:
         return None
-    from json_repair import repair_json  # waits until a reply is broken
+    from json_repair import repair_json  # imported only when a reply is broken
 
     try:
         value = repair_json(piece, return_objects=True, skip_json_loads=True)
-    except Exception:  # a parser that guesses can fail in any way; the reply is then as good as none
+    except Exception:  # noqa: BLE001  # a parser that guesses can fail in any way; the reply then has no value
         return None
     return value if value and isinstance(value, dict if piece[0] == "{" else list) else None
 
 
 def _depth(piece: str) -> int:
-    """How deep brackets nest, strings and all; a bracket that closes nothing does not count."""
+    """Return how deeply brackets nest, including those in strings; a bracket that closes nothing is ignored."""
     depth = deepest = 0
     for sign in re.findall(r"[\[\]{}()]", piece):
         depth = depth + 1 if sign in "[{(" else max(0, depth - 1)
@@ -182,10 +182,10 @@ def _depth(piece: str) -> int:
 
 
 def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:
-    """The plain text of a reply with `OBJECT` in place of each JSON object, and of each list that has objects.
+    """Return the plain text of a reply with `OBJECT` in place of each JSON object and each list with objects.
 
     Returns:
-        The text, and these values, each with its place in the text.
+        The text, and these values, each with its position in the text.
     """
     raw = last_part(text).replace(OBJECT, " ")
     found = [each for each in json_values(raw) if has_object(each.value)]
@@ -198,17 +198,20 @@ def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:
 
 
 def has_object(value: Any) -> bool:
-    """Whether a value is an object or a list with at least one."""
+    """Return whether a value is an object or a list with an object in it."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
 def key_name(key: Any) -> str:
-    """A key for comparison: `Final_Answer` as `final answer`."""
+    """Normalise a key for comparison: `Final_Answer` becomes `final answer`."""
     return re.sub(r"[\s_-]+", " ", str(key)[:100]).strip().casefold()
 
 
 def find_key(value: Any, names: tuple[str, ...]) -> tuple[bool, Any]:
-    """Whether one of some keys is there, however deep, and its value; earlier names and outer objects first."""
+    """Return whether one of some keys occurs at any depth, and its value.
+
+    Earlier names come first, then outer objects.
+    """
     objects = list(_objects(value))
     for name in names:
         for each in objects:
@@ -219,8 +222,8 @@ def find_key(value: Any, names: tuple[str, ...]) -> tuple[bool, Any]:
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
     queue = [value]
-    for each in queue:  # grows while it is walked: breadth first
+    for each in queue:  # grows during the loop: breadth first
         if isinstance(each, dict):
             yield {key_name(key): inner for key, inner in each.items()}
-        if len(queue) < _NODES and isinstance(each, dict | list):
-            queue.extend(list(each.values() if isinstance(each, dict) else each)[:_NODES])
+        if len(queue) < _MAX_NODES and isinstance(each, dict | list):
+            queue.extend(list(each.values() if isinstance(each, dict) else each)[:_MAX_NODES])

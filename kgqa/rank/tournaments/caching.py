@@ -1,4 +1,4 @@
-"""Remembers a chooser's decisions within one question, and counts what reached it."""
+"""A cache of a chooser's decisions within one question, which also counts the decisions made."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ T = TypeVar("T")
 
 
 class CachingChooser:
-    """A chooser that asks another one nothing twice. One belongs to one question and one thread.
+    """A chooser that never asks another chooser the same thing twice. One belongs to one question and one thread.
 
-    A pair in the other order is the same pair, and a chunk or evidence in another order the same chunk; scores and
-    grouped entities are remembered as they were asked. What leaves no choice (a pair of equals, a chunk of one) is
-    not asked. Replies without use are remembered too.
+    A pair in the other order is the same pair, and a chunk or evidence in another order is the same chunk; scores and
+    grouped entities are cached in the order given. A decision without a choice (a pair of equals, a chunk of one) is
+    not asked. Unusable replies are cached too.
 
     Attributes:
-        calls: decisions that reached the other chooser: pairs, chunks, batches of evidence or of scored candidates.
-        rounds: batches in which they did, which is how often somebody waited.
-        remembered: decisions that did not.
+        calls: Decisions that reached the other chooser: pairs, chunks, batches of evidence or of scored candidates.
+        rounds: Batches of such decisions, which is how often the caller had to wait.
+        cached: Decisions answered from the cache.
     """
 
     def __init__(self, chooser: Chooser) -> None:
         self.name = chooser.name
         self.calls = 0
         self.rounds = 0
-        self.remembered = 0
+        self.cached = 0
         self._chooser = chooser
-        self._known: dict[Hashable, Any] = {}
+        self._decisions: dict[Hashable, Any] = {}
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
         def ask(missing: Sequence[tuple[Candidate, Candidate]]) -> list[dict[Candidate, int]]:
             replies = self._chooser.prefer(question, missing)
-            read = (reply if reply in (1, -1) else 0 for reply in replies)
-            return [{first: reply, second: -reply} for (first, second), reply in _matched(missing, read, 0)]
+            usable = [reply if reply in (1, -1) else 0 for reply in replies]
+            return [{first: reply, second: -reply} for (first, second), reply in _matched(missing, usable, 0)]
 
         keys = [
             None if first == second else ("prefer", question, frozenset((first, second))) for first, second in pairs
         ]
-        found = self._asked(keys, pairs, ask)
+        found = self._decide(keys, pairs, ask)
         return [known[first] if known else 0 for known, (first, _) in zip(found, pairs)]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
@@ -56,7 +56,7 @@ class CachingChooser:
             ]
 
         keys = [None if len(chunk) < 2 else ("pick", question, k, _content(chunk)) for chunk in chunks]
-        found = self._asked(keys, chunks, ask)
+        found = self._decide(keys, chunks, ask)
         return [
             [chunk.index(candidate) for candidate in known] if known is not None else list(range(len(chunk)))
             for known, chunk in zip(found, map(list, chunks))
@@ -72,7 +72,7 @@ class CachingChooser:
 
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
         keys = [None if size < 2 else ("grouped", question, k, tuple(chunk)) for chunk, size in zip(chunks, sizes)]
-        found = self._asked(keys, chunks, ask)
+        found = self._decide(keys, chunks, ask)
         return [list(range(size)) if known is None else list(known) for known, size in zip(found, sizes)]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
@@ -80,40 +80,41 @@ class CachingChooser:
             return np.zeros(0)
         key = ("score", question, batch_size, tuple(candidates))
         batches = -(-len(candidates) // batch_size) if batch_size else 1
-        if key in self._known:
-            self.remembered += batches
+        if key in self._decisions:
+            self.cached += batches
         else:
             self.calls += batches
             self.rounds += 1
-            self._known[key] = self._chooser.score(question, candidates, batch_size=batch_size)
-        return np.array(self._known[key], dtype=np.float64)
+            self._decisions[key] = self._chooser.score(question, candidates, batch_size=batch_size)
+        return np.array(self._decisions[key], dtype=np.float64)
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         def ask(missing: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
             replies = self._chooser.accept(question, missing)
             return [reply for _, reply in _matched(missing, replies, "unparsed")]
 
-        return self._asked([("accept", question, _content(batch)) for batch in batches], batches, ask)
+        return self._decide([("accept", question, _content(batch)) for batch in batches], batches, ask)
 
-    def _asked(
+    def _decide(
         self, keys: Sequence[Hashable | None], items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[Any]]
     ) -> list[Any]:
-        """What is known under each key, None where there is none; what is missing is asked in one batch."""
-        missing = {key: item for key, item in zip(keys, items) if key is not None and key not in self._known}
+        """Return the decision for each key, None for a key that is None; decisions not in the cache are one batch."""
+        missing = {key: item for key, item in zip(keys, items) if key is not None and key not in self._decisions}
         if missing:
             self.calls += len(missing)
             self.rounds += 1
-            self._known.update(zip(missing, ask(list(missing.values())), strict=True))
-        self.remembered += sum(key is not None for key in keys) - len(missing)
-        return [None if key is None else self._known[key] for key in keys]
+            self._decisions.update(zip(missing, ask(list(missing.values())), strict=True))
+        self.cached += sum(key is not None for key in keys) - len(missing)
+        return [None if key is None else self._decisions[key] for key in keys]
 
 
 def _content(chunk: Sequence[Candidate]) -> Hashable:
+    """Return a key for the candidates of a chunk, whatever their order."""
     content = frozenset(chunk)
     return content if len(content) == len(chunk) else tuple(chunk)
 
 
 def _matched(items: Sequence[T], replies: Sequence[Any], nothing: Any) -> list[tuple[T, Any]]:
-    """Each item with its reply: `nothing` where replies are too few, and what is too much left out."""
+    """Pair each item with its reply; `nothing` stands for missing replies, and surplus ones are dropped."""
     replies = list(replies)[: len(items)]
     return list(zip_longest(items, replies, fillvalue=nothing))

@@ -1,4 +1,4 @@
-"""Who decides between candidates: the `Chooser` protocol, and choosers that need no language model."""
+"""The `Chooser` protocol for deciding between candidates, and choosers that need no language model."""
 
 from __future__ import annotations
 
@@ -17,79 +17,82 @@ from kgqa.rank.lexical import bm25
 
 Acceptance = Literal["yes", "no", "unparsed"]
 Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
-"""Question and n candidates to n scores, float64; higher is better, NaN where there is none."""
+"""Maps a question and n candidates to n scores, float64; higher is better, NaN stands for none."""
 TextScorer = Callable[[str, Sequence[str]], np.ndarray]
 """The same for n texts."""
 
 ACCEPT_AT = 1e-6
-_TOGETHER = 2**-53
+_UNIT_53 = 2**-53
 
 
 @dataclass(frozen=True, slots=True)
 class EntityGroup:
-    """Entities that one path reaches, for entity pruning (thesis, section 3.3.1): all texts, as a model reads them."""
+    """Entities that one path reaches, for entity pruning (thesis, section 3.3.1), in the words that a model reads."""
 
     prefix: str
     entities: tuple[str, ...]
 
 
 class Chooser(Protocol):
-    """Makes batches of independent decisions about one question. It may be wrong, and it may not answer.
+    """Makes batches of independent decisions about one question.
 
-    `name` says who decided, for people.
+    It may be wrong, inconsistent, or unable to answer. `name` says who decided, for people.
     """
 
     name: str
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        """For each pair 1 if the first is better, -1 if the second is, 0 for a tie or a reply without use."""
+        """Return for each pair 1 if the first is better, -1 if the second is, 0 for a tie or an unusable reply."""
         ...
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
-        """For each chunk, the indices of its best candidates, best first, at most `k`; empty for no usable reply."""
+        """Return for each chunk the indices of at most `k` best candidates, best first; empty for an unusable reply."""
         ...
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
-        """The same for entities under their paths; indices count through the entities of a chunk's groups in order."""
+        """Pick entities in the same way; an index counts through the entities of a chunk's groups in order."""
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
-        """A score for each candidate, float64 of shape (len(candidates),); higher is better, NaN for no usable reply.
+        """Score candidates, float64 of shape (len(candidates),); higher is better, NaN stands for an unusable reply.
 
-        batch_size: so many, in order, are shown to a model at once; None leaves it to the chooser.
+        `batch_size` candidates are shown to a model at once, in order; None leaves the number to the chooser.
         """
         ...
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """For each batch of evidence, whether it is enough to answer the question."""
+        """Decide for each batch of evidence whether it is enough to answer the question."""
         ...
 
 
 def word_similarity(question: str, texts: Sequence[str]) -> np.ndarray:
-    """BM25 of texts among themselves, from 0 to 1 for the best; shape (len(texts),)."""
+    """Score texts by BM25 among themselves, from 0 to 1 for the best; shape (len(texts),)."""
     scores = bm25(question, texts)
-    return scores / scores.max() if len(scores) and scores.max() > 0 else scores
+    if len(scores) and scores.max() > 0:
+        scores /= scores.max()
+    return scores
 
 
 def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
-    """Cosines of a question's vector and those of texts."""
+    """Return a function that scores texts by the cosine of their vectors and the question's."""
 
     def score(question: str, texts: Sequence[str]) -> np.ndarray:
         if not texts:
             return np.zeros(0)
-        return (encoder.encode(texts) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        cosines: np.ndarray = (encoder.encode(texts) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        return cosines
 
     return score
 
 
 class ScoringChooser:
-    """Decides everything by one score for each candidate: the higher is better, equal scores are ties.
+    """Decides everything by one score per candidate: the higher is better, equal scores are ties.
 
     Args:
-        scorer: scores candidates. A batch is scored in one call, so scores may depend on the company.
-        name: who decides, for people.
-        texts: scores the texts of grouped entities, for which there is no candidate.
-        accept_at: evidence is accepted when its best candidate scores at least this.
+        scorer: Scores candidates. A batch is scored in one call, so a score may depend on the other candidates.
+        name: Who decides, for people.
+        texts: Scores the texts of grouped entities, which are not candidates.
+        accept_at: Evidence is accepted if its best candidate scores at least this.
     """
 
     def __init__(
@@ -104,10 +107,9 @@ class ScoringChooser:
         return np.asarray(self._scorer(question, candidates), dtype=np.float64) if candidates else np.zeros(0)
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        place = {candidate: i for i, candidate in enumerate(dict.fromkeys(each for pair in pairs for each in pair))}
-        scores = self.score(question, list(place))
-        gaps = ((scores[place[first]], scores[place[second]]) for first, second in pairs)
-        return [_sign(first, second) for first, second in gaps]
+        index = {candidate: i for i, candidate in enumerate(dict.fromkeys(each for pair in pairs for each in pair))}
+        scores = self.score(question, list(index))
+        return [_sign(scores[index[first]], scores[index[second]]) for first, second in pairs]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
         scores = self.score(question, [candidate for chunk in chunks for candidate in chunk])
@@ -121,9 +123,9 @@ class ScoringChooser:
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         scores = self.score(question, [candidate for batch in batches for candidate in batch])
-        return [self._verdict(part) for part in _split(scores, [len(batch) for batch in batches])]
+        return [self._acceptance(part) for part in _split(scores, [len(batch) for batch in batches])]
 
-    def _verdict(self, scores: np.ndarray) -> Acceptance:
+    def _acceptance(self, scores: np.ndarray) -> Acceptance:
         known = scores[~np.isnan(scores)]
         if len(scores) and not len(known):
             return "unparsed"
@@ -131,10 +133,10 @@ class ScoringChooser:
 
 
 class OfflineChooser(ScoringChooser):
-    """Ranks by similarity of words: cosine of embeddings, or BM25 where there are none.
+    """Ranks by similarity of words: cosine of embeddings, or BM25 if there are no embeddings.
 
-    The question is given with the mention of its topic left out; a name pulls an embedding away from what is
-    asked about it. BM25 is relative to the batch: its best has 1, and what shares no word with the question 0.
+    The question is given without the mention of its topic, because a name distracts the embedding from what is asked.
+    BM25 is relative to the batch: its best text scores 1, a text that shares no word with the question 0.
     """
 
     def __init__(self, encoder: CachedEncoder | None, *, accept_at: float = ACCEPT_AT) -> None:
@@ -148,15 +150,15 @@ class OfflineChooser(ScoringChooser):
 
 
 class RandomChooser(ScoringChooser):
-    """Chance, to compare with: a number for each candidate and question, the same in whatever order they are asked.
+    """Scores each pair of question and candidate at random, as a baseline; the order of asking makes no difference.
 
-    Accepts any evidence; with `accept_at`, a candidate with the chance 1 - accept_at.
+    Accepts any evidence; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
     """
 
     def __init__(self, seed: int = 0, *, accept_at: float = 0.0) -> None:
         def draw(question: str, content: str) -> float:
             digest = hashlib.blake2b(f"{seed}\0{question}\0{content}".encode("utf-8", "surrogatepass"), digest_size=8)
-            return (int.from_bytes(digest.digest()) >> 11) * _TOGETHER
+            return (int.from_bytes(digest.digest()) >> 11) * _UNIT_53
 
         super().__init__(
             lambda question, candidates: np.array([draw(question, f"{c.words}\0{c.path!r}") for c in candidates]),
@@ -167,7 +169,7 @@ class RandomChooser(ScoringChooser):
 
 
 def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int]:
-    """What can be used of a reply: whole numbers that point into a chunk of `size`, each once, the first `k`."""
+    """Return the usable part of a reply: the first `k` distinct whole numbers from 0 to size - 1."""
     given = () if indices is None else indices
     whole = (int(i) for i in given if isinstance(i, Integral) and not isinstance(i, bool))
     return [i for i in dict.fromkeys(whole) if 0 <= i < size][:k]

@@ -1,6 +1,6 @@
-"""Tournaments: candidates are compared in small groups rather than all at once (thesis, section 3.3).
+"""Listwise tournaments: a chooser picks the best of several candidates at once (thesis, section 3.3.1).
 
-Pure functions over a `Chooser`; every round is one batch of independent decisions. `TOURNAMENTS` has them all.
+Pure functions over a `Chooser`; every round is one batch of independent decisions.
 """
 
 from __future__ import annotations
@@ -26,31 +26,35 @@ def chunked(
     chunk_size: int = 10,
     record: Recorder = record_nothing,
 ) -> list[Candidate]:
-    """Chunked tournament (section 3.3.1): each round keeps the better half of every chunk and regroups the
-    survivors, until they fit one chunk, from which the top `k` are chosen.
+    """Play the chunked tournament (section 3.3.1): each round keeps the better half of every chunk.
+
+    The survivors are dealt into new chunks until they fit one chunk, from which the top `k` are chosen.
 
     Args:
-        candidates: in prefilter order, which breaks ties and stands in for answers that cannot be used.
-        chunk_size: candidates compared at once; where half of them would be fewer than `k`, as many more as it takes.
-        record: called with `kind="match"` and what was decided, once a chunk.
+        question: The question's text.
+        candidates: In prefilter order, which breaks ties and replaces unusable replies.
+        chooser: Picks the best of each chunk.
+        k: How many winners to return.
+        chunk_size: Candidates compared at once; raised to 2 k - 2 so that half of a chunk is never fewer than `k`.
+        record: Called with "match" and the decision, once per chunk.
 
     Returns:
-        At most `k` candidates, best first, all of them from `candidates`.
+        At most `k` of the candidates, best first.
 
     Raises:
-        ValueError: `chunk_size` below 2, or `k` below 1.
+        ValueError: `chunk_size` is below 2, or `k` below 1.
     """
     if chunk_size < 2 or k < 1:
-        raise ValueError("a chunk needs two candidates at least, and a tournament one winner")
+        raise ValueError("chunk_size must be at least 2 and k at least 1")
     pool = list(candidates)
-    size = max(chunk_size, 2 * k - 2)  # so that halving more than this never leaves fewer than k
+    size = max(chunk_size, 2 * k - 2)  # halving a larger pool then never leaves fewer than k
     while len(pool) > size:
         chunks = _dealt(pool, size)
         halves = [math.ceil(len(chunk) * KEEP_SHARE) for chunk in chunks]
         survivors = [
             chosen[:half] for chosen, half in zip(_round(question, chunks, chooser, max(halves), record), halves)
         ]
-        # in the order of their place within their chunk: the winners of all chunks first
+        # the winners of all chunks come first, then all seconds, and so on
         pool = [chunk[place] for place in range(max(halves)) for chunk in survivors if place < len(chunk)]
     return _round(question, [pool], chooser, k, record)[0] if pool else []
 
@@ -58,18 +62,14 @@ def chunked(
 def single(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """No tournament: one decision over the whole pool. Arguments, result and errors as in `pairwise`."""
-    _check(k)
+    """Make one decision over the whole pool; arguments, result and errors as in `pairwise`."""
+    if k < 1:
+        raise ValueError("k must be at least 1")
     return _round(question, [list(candidates)], chooser, k, record)[0] if candidates else []
 
 
-def _check(k: int) -> None:
-    if k < 1:
-        raise ValueError("a tournament needs one winner at least")
-
-
 def _dealt(pool: Sequence[Any], size: int) -> list[list[Any]]:
-    """Deal the pool out like cards, so that the strongest by prefilter do not meet in the first round."""
+    """Deal the pool out like cards, so that the best candidates of the prefilter do not meet in the first round."""
     count = -(-len(pool) // size)
     return [list(pool[start::count]) for start in range(count)]
 
@@ -80,7 +80,7 @@ def _round(
     picked = chooser.pick(question, chunks, k)
     result = []
     for chunk, indices in zip_longest(chunks, picked[: len(chunks)], fillvalue=()):
-        # a reply without use leaves the prefilter order; a shorter list than was asked for stands
+        # an unusable reply leaves the prefilter order; a list shorter than k stands
         chosen = usable_indices(indices, len(chunk), k) or list(range(min(k, len(chunk))))
         result.append([chunk[i] for i in chosen])
         record("match", candidates=[c.words for c in chunk], picked=[chunk[i].words for i in chosen])

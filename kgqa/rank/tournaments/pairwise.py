@@ -1,7 +1,7 @@
 """Tournaments of pairs: merge sort that stops at k (thesis, section 3.3.2), and knockout with repechage.
 
 Pure functions over a `Chooser`. No pair is asked twice, and all matches that can be played at once are one batch.
-A chooser need not be consistent: a > b > c > a still gives k different candidates.
+A chooser may be inconsistent: a > b > c > a still gives k different candidates.
 """
 
 from __future__ import annotations
@@ -13,31 +13,34 @@ from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 
 Recorder = Callable[..., None]
-Match = tuple[int, int]
-# asks for a batch of matches, is sent whether the first of each pair won, and returns candidates, best first
-Play = Generator[list[Match], list[bool], list[int]]
+Pairing = tuple[int, int]
+# yields a batch of matches, receives for each whether the first candidate won, and returns candidates, best first
+Play = Generator[list[Pairing], list[bool], list[int]]
 
 
 def record_nothing(kind: str, /, **detail: Any) -> None:
-    """Notes nothing."""
+    """Ignore an event."""
 
 
 def pairwise(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Merge sort of the pool whose merges end when they have `k` candidates, the better ones; stable.
+    """Merge sort the pool; a merge ends as soon as it has `k` candidates. The sort is stable.
 
-    With k = 3 and n > 1 candidates at most 2n - 3 matches; for n = 30 that is 57, in at most 13 rounds.
+    With k = 3, n > 1 candidates take at most 2n - 3 matches; n = 30 takes 57, in at most 13 rounds.
 
     Args:
-        candidates: in prefilter order, which decides a match that the chooser leaves open.
-        record: called with `kind="match"` and what was decided, once a match.
+        question: The question's text.
+        candidates: In prefilter order, which decides a match that the chooser leaves open.
+        chooser: Decides the matches.
+        k: How many winners to return.
+        record: Called with "match" and the decision, once per match.
 
     Returns:
-        At most `k` candidates, best first, all of them from `candidates`.
+        At most `k` of the candidates, best first.
 
     Raises:
-        ValueError: `k` below 1.
+        ValueError: `k` is below 1.
     """
     return _play(question, candidates, chooser, k, record, _merge_sort)
 
@@ -45,10 +48,10 @@ def pairwise(
 def knockout(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Single elimination; then, for each further place, those who lost to nobody but the placed play again.
+    """Play a single elimination; then, for each further place, those who lost only to placed candidates play again.
 
-    The earlier a candidate stands, the later it meets another early one. With n = 30 and k = 3 at most 38 matches
-    in at most 11 rounds. Arguments, result and errors as in `pairwise`.
+    The earlier a candidate stands, the later it meets another early one. n = 30 and k = 3 take at most 38 matches in at
+    most 11 rounds. Arguments, result and errors as in `pairwise`.
     """
     return _play(question, candidates, chooser, k, record, _eliminate)
 
@@ -61,9 +64,9 @@ def _play(
     record: Recorder,
     system: Callable[[list[int], int], Play],
 ) -> list[Candidate]:
-    """Let a system of play ask its matches of the chooser until it has a result."""
+    """Play the matches of a tournament system until it has a result."""
     if k < 1:
-        raise ValueError("a tournament needs one winner at least")
+        raise ValueError("k must be at least 1")
     playing = system(list(range(len(candidates))), k)
     won: list[bool] | None = None
     while True:
@@ -97,42 +100,45 @@ def _merge_sort(pool: list[int], k: int) -> Play:
     return (merged + left + right)[:k]
 
 
-def _side_by_side(*playing: Play) -> Generator[list[Match], list[bool], list[list[int]]]:
-    """Several plays at once: a batch has the next matches of all that are not at their end."""
+def _side_by_side(*playing: Play) -> Generator[list[Pairing], list[bool], list[list[int]]]:
+    """Run several plays at once; each batch has the next matches of all that have not ended."""
     results: list[list[int]] = [[] for _ in playing]
-    wanted: dict[int, list[Match]] = {}
+    pending: dict[int, list[Pairing]] = {}
 
-    def advance(place: int, won: list[bool] | None) -> None:
+    def advance(number: int, won: list[bool] | None) -> None:
         try:
-            wanted[place] = playing[place].send(won)  # type: ignore[arg-type]  # None starts a generator
+            pending[number] = playing[number].send(won)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
-            wanted.pop(place, None)
-            results[place] = end.value
+            pending.pop(number, None)
+            results[number] = end.value
 
-    for place in range(len(playing)):
-        advance(place, None)
-    while wanted:
-        asked = list(wanted.items())
-        won = iter((yield [pair for _, pairs in asked for pair in pairs]))
-        for place, pairs in asked:
-            advance(place, [next(won) for _ in pairs])
+    for number in range(len(playing)):
+        advance(number, None)
+    while pending:
+        batch = list(pending.items())
+        won = iter((yield [pair for _, pairs in batch for pair in pairs]))
+        for number, pairs in batch:
+            advance(number, [next(won) for _ in pairs])
     return results
 
 
 def _eliminate(pool: list[int], k: int) -> Play:
-    beaten: dict[int, list[int]] = {player: [] for player in pool}  # by whom, in the order of the matches
+    beaten: dict[int, list[int]] = {player: [] for player in pool}  # by each winner, in the order of the matches
     placed: list[int] = []
     contenders = pool
     while contenders and len(placed) < k:
         winner = yield from _bracket(contenders, beaten)
         placed.append(winner)
-        # whom it met last has come furthest: it enters the next bracket as its strongest
+        # its last opponent came furthest, so it enters the next bracket as the strongest
         contenders = beaten[winner][::-1]
     return placed
 
 
-def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Match], list[bool], int]:
-    """Single elimination, strongest first: it meets the weakest, and has a bye where the number is odd."""
+def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pairing], list[bool], int]:
+    """Play a single elimination and return the winner.
+
+    The strongest candidate meets the weakest, and has a bye if the number is odd.
+    """
     while len(contenders) > 1:
         odd = len(contenders) % 2
         half = len(contenders) // 2

@@ -10,7 +10,7 @@ from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
 
-SCORED_AT_ONCE = 5
+DEFAULT_BATCH_SIZE = 5
 
 
 def pointwise(
@@ -19,19 +19,19 @@ def pointwise(
     chooser: Chooser,
     *,
     k: int,
-    batch_size: int = SCORED_AT_ONCE,
+    batch_size: int = DEFAULT_BATCH_SIZE,
     record: Recorder = record_nothing,
 ) -> list[Candidate]:
-    """No comparison: each candidate is given a score, `batch_size` of them at once, and the highest are taken.
+    """Score each candidate, `batch_size` at a time, and take the highest scores.
 
     Equal scores keep the prefilter order; a candidate without a usable score keeps its place. `record` is called once
-    for each batch of scores. Otherwise as in `pairwise`.
+    per batch of scores. Otherwise as in `pairwise`.
 
     Raises:
-        ValueError: `batch_size` or `k` below 1.
+        ValueError: `batch_size` or `k` is below 1.
     """
     if min(k, batch_size) < 1:
-        raise ValueError("a tournament needs one winner at least")
+        raise ValueError("k and batch_size must be at least 1")
     pool = list(candidates)
     if not pool:
         return []

@@ -13,4 +13,4 @@ from kgqa.rank.tournaments.pointwise import pointwise
 TOURNAMENTS: Mapping[str, Callable[..., list[Candidate]]] = MappingProxyType(
     {"chunked": chunked, "pairwise": pairwise, "knockout": knockout, "pointwise": pointwise, "single": single}
 )
-"""By name. Each is called `(question, candidates, chooser, *, k, record=...)`."""
+"""The tournaments by name; each is called as `(question, candidates, chooser, *, k, record=...)`."""

@@ -1,7 +1,7 @@
-"""Asks a chooser the same thing more than once, in other orders, and takes the majority.
+"""A chooser that asks another one several times, in different orders, and takes the majority.
 
-A model favours places in a prompt as well as candidates. Asked in several orders, it favours each candidate about as
-often by its place, and what is left of that is noise.
+A model favours positions in a prompt as well as candidates. Asked in several orders, it favours each candidate about
+equally often by its position, so that only noise remains.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ VOTES = (1, 3)
 class VotingChooser:
     """A chooser that lets another one decide `votes` times; all votes of a round are one batch.
 
-    Pairs: the majority of usable replies, each vote in the other order than the one before; the first order is
-    drawn for each pair, so that with a single vote favouring one place does not favour the earlier candidates.
-    Chunks, also grouped: Borda counts (a first place gives k points) over the chunk as given, backwards, and from
-    its middle on, as many as the median of the usable replies names. Evidence: more than half of all votes, in the
-    same orders. With a single vote chunks and evidence stay in their order. Scores are passed through.
+    Pairs: the majority of usable replies, each vote in the reverse order of the one before. The first order is drawn
+    for each pair, so that with a single vote a preference for one position does not favour the earlier candidates.
+    Chunks, also grouped: Borda counts (a first place is worth k points) over the chunk as given, in reverse, and from
+    its middle on; as many are returned as the median of the usable replies names. Evidence: more than half of all
+    votes, in the same orders. With a single vote chunks and evidence keep their order. Scores are passed through.
 
     Raises:
         ValueError: `votes` is neither 1 nor 3.
@@ -35,50 +35,50 @@ class VotingChooser:
 
     def __init__(self, chooser: Chooser, votes: int = 3) -> None:
         if votes not in VOTES:
-            raise ValueError(f"votes are {' or '.join(map(str, VOTES))}, not {votes}")
+            raise ValueError(f"votes must be {' or '.join(map(str, VOTES))}, not {votes}")
         self.name = chooser.name if votes == 1 else f"{chooser.name}, majority of {votes}"
         self.votes = votes
         self._chooser = chooser
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        turned = [[_drawn(question, *pair) ^ (vote % 2 == 1) for vote in range(self.votes)] for pair in pairs]
-        asked = [
-            (second, first) if turn else (first, second)
-            for (first, second), turns in zip(pairs, turned)
-            for turn in turns
+        swaps = [[_starts_swapped(question, *pair) ^ (vote % 2 == 1) for vote in range(self.votes)] for pair in pairs]
+        ordered = [
+            (second, first) if swapped else (first, second)
+            for (first, second), votes in zip(pairs, swaps)
+            for swapped in votes
         ]
-        replies = list(self._chooser.prefer(question, asked))
-        votes = iter(replies[: len(asked)] + [0] * (len(asked) - len(replies)))
-        sums = [sum(_usable(next(votes)) * (-1 if turn else 1) for turn in turns) for turns in turned]
+        replies = list(self._chooser.prefer(question, ordered))
+        rest = iter(replies[: len(ordered)] + [0] * (len(ordered) - len(replies)))
+        sums = [sum(_usable(next(rest)) * (-1 if swapped else 1) for swapped in votes) for votes in swaps]
         return [(total > 0) - (total < 0) for total in sums]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
         orders = [_orders(len(chunk), self.votes) for chunk in chunks]
-        asked = [[chunk[i] for i in order] for chunk, order in _each(chunks, orders)]
-        return _counted(self._chooser.pick(question, asked, k), orders, k)
+        reordered = [[chunk[i] for i in order] for chunk, order in _each(chunks, orders)]
+        return _counted(self._chooser.pick(question, reordered, k), orders, k)
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
-        turned = [[_turned(chunk, vote) for vote in range(self.votes)] for chunk in chunks]
-        asked = [groups for chunk in turned for groups, _ in chunk]
-        orders = [[order for _, order in chunk] for chunk in turned]
-        return _counted(self._chooser.pick_grouped(question, asked, k), orders, k)
+        reordered = [[_reordered(chunk, vote) for vote in range(self.votes)] for chunk in chunks]
+        flat = [groups for chunk in reordered for groups, _ in chunk]
+        orders = [[order for _, order in chunk] for chunk in reordered]
+        return _counted(self._chooser.pick_grouped(question, flat, k), orders, k)
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         return self._chooser.score(question, candidates, batch_size=batch_size)
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         orders = [_orders(len(batch), self.votes) for batch in batches]
-        asked = [[batch[i] for i in order] for batch, order in _each(batches, orders)]
-        replies = list(self._chooser.accept(question, asked))
+        reordered = [[batch[i] for i in order] for batch, order in _each(batches, orders)]
+        replies = list(self._chooser.accept(question, reordered))
         decided: list[Acceptance] = []
-        for start in range(0, len(asked), self.votes):
+        for start in range(0, len(reordered), self.votes):
             counts = Counter(replies[start : start + self.votes])
             clear: list[Acceptance] = [verdict for verdict in ("yes", "no") if counts[verdict] > self.votes / 2]
             decided.append(clear[0] if clear else "unparsed")
         return decided
 
 
-def _drawn(question: str, first: Candidate, second: Candidate) -> bool:
+def _starts_swapped(question: str, first: Candidate, second: Candidate) -> bool:
     text = f"{question}\0{first!r}\0{second!r}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == 1
 
@@ -88,21 +88,21 @@ def _usable(reply: int) -> int:
 
 
 def _orders(size: int, votes: int) -> list[list[int]]:
-    """As given, backwards, and from the middle on."""
-    as_given = list(range(size))
+    """Return the indices in order, in reverse, and from the middle on: one list per vote."""
+    forward = list(range(size))
     middle = size // 2
-    return [as_given, as_given[::-1], as_given[middle:] + as_given[:middle]][:votes]
+    return [forward, forward[::-1], forward[middle:] + forward[:middle]][:votes]
 
 
-def _turned(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGroup], list[int]]:
-    """Groups and their entities in one of the three orders, and the old index of each entity in the new order."""
+def _reordered(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGroup], list[int]]:
+    """Put groups and their entities into the order of a vote, and return the old index of each entity in it."""
     starts = [0, *accumulate(len(group.entities) for group in groups)]
-    turned, order = [], []
-    for place in _orders(len(groups), 3)[vote]:
-        inner = _orders(len(groups[place].entities), 3)[vote]
-        turned.append(EntityGroup(groups[place].prefix, tuple(groups[place].entities[i] for i in inner)))
-        order += [starts[place] + i for i in inner]
-    return turned, order
+    reordered, order = [], []
+    for number in _orders(len(groups), 3)[vote]:
+        inner = _orders(len(groups[number].entities), 3)[vote]
+        reordered.append(EntityGroup(groups[number].prefix, tuple(groups[number].entities[i] for i in inner)))
+        order += [starts[number] + i for i in inner]
+    return reordered, order
 
 
 def _each(
@@ -112,7 +112,7 @@ def _each(
 
 
 def _counted(replies: Sequence[Sequence[int]], orders: list[list[list[int]]], k: int) -> list[list[int]]:
-    """One list of indices for each chunk out of the replies to all its orders."""
+    """Merge the replies to all orders of each chunk into one list of indices."""
     rest = iter(replies)
     result = []
     for several in orders:

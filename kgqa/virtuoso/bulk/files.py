@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
@@ -67,7 +67,7 @@ def load_files(
         KeyboardInterrupt: Ctrl-C; the group that the server was at is loaded, and `resume` goes on.
     """
     started = time.monotonic()
-    graph = writable_graph(store)
+    graph = target_graph(store)
     jobs = [] if resume else [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
         raise LoadError("There is no file to load.")
@@ -86,7 +86,7 @@ def load_files(
             journal.before = count_triples(server, graph)
             journal.save(server.folder)
         _BulkLoad(server, journal, loaders, progress).run()
-        store.forget()
+        store.invalidate()
         triples = count_triples(server, graph)
         forget(server.folder)
         load_token.forget(server, journal.token)

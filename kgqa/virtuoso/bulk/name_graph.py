@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kgqa.errors import ServerError
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.names.building import build_names_graph
-from kgqa.graph.names.reading import count_names
+from kgqa.graph.names.name_reader import count_names
+from kgqa.graph.names.server.builder import build_names_graph
 from kgqa.graph.names.server.names_graph import NamesFacts, facts_query, is_names_graph, outdated_graphs, read_facts
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
-from kgqa.graph.endpoint.loading import writable_graph
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
@@ -124,7 +124,7 @@ def load_dump(
 def _check_graph(server: Server, graph_iri: str) -> None:
     """Refuse a graph that could not be asked about or belongs to the server, before hours go into it."""
     with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
-        writable_graph(store)
+        target_graph(store)
 
 
 def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool) -> FreebaseJournal:
@@ -216,7 +216,7 @@ class _Load:
             raise LoadError(_nothing_kept(self._dump, self._journal.tally))
         report = self._index()
         with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
-            store.forget()  # what kgqa has kept of the graph is of before
+            store.invalidate()  # what kgqa has kept of the graph is of before
         forget(self._server.folder)
         load_token.forget(self._server, self._journal.token)
         return report

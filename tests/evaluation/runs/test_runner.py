@@ -163,7 +163,7 @@ def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
     return Answer(question, "failed", reason=reason, trace=(Event("failed", 0.0, {"error": error}),))
 
 
-@pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "NoPlace"], ["ModelUnavailable"]])
+@pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "QueueTimeout"], ["ModelUnavailable"]])
 def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run, classes):
     """Its failures are not kept: whoever goes on asks those questions again."""
 
@@ -243,21 +243,23 @@ def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run,
 
     def flaky(question, topics):
         number = int(question.id[1:])
-        return failed(question, "BrokenOff") if number % 33 == 7 and number < 33 * lost else right(question, topics)
+        return (
+            failed(question, "ConnectionLost") if number % 33 == 7 and number < 33 * lost else right(question, topics)
+        )
 
     answers(flaky)
     found = run(questions(100), concurrency=4)
     assert found.progress.complete is whole
     assert len(found.records) == (100 if whole else 100 - lost)
-    assert ("lost to servers (BrokenOff 3)" in found.stop.reason) is not whole
+    assert ("lost to servers (ConnectionLost 3)" in found.stop.reason) is not whole
 
 
 def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
     """The place that it waited for was taken by others: its path is missing, which says nothing of the path."""
-    event = Event("timeout", 0.0, {"error": "NoPlace"})
+    event = Event("timeout", 0.0, {"error": "QueueTimeout"})
     answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
     found = run(questions(3), concurrency=1)
-    assert found.records == [] and "NoPlace 3" in found.stop.reason
+    assert found.records == [] and "QueueTimeout 3" in found.stop.reason
 
 
 def test_errors_of_the_house_are_said_as_they_are(answers, run):

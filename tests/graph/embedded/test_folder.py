@@ -1,4 +1,4 @@
-"""A graph's folder: what its bookkeeping promises, and what it says when something is wrong."""
+"""The graph folder: its records, locks and generations, and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph folders that a stranger wrote: nothing in them is trusted, and nothing outside of them is touched."""
+"""Untrusted graph folders: every value is checked, and nothing outside the folder is changed."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_any_journal(graph, tmp_path_factory, damaged):
 
 
 class TestCache:
-    """What is derived of one folder is never taken for another's, whatever fingerprint that one claims."""
+    """Cached tables of one folder are never used for another, even one with the same fingerprint."""
 
     def names(self, folder: Path, cache: Path, text: str) -> list[str]:
         with open_graph(folder, cache=Cache(cache)) as graph:

@@ -1,4 +1,4 @@
-"""Loads on a disk that is full, or fills up, and with too few open files: said as it is, and nothing is left behind."""
+"""Loads on a full disk and with too few open files: a clear message, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Loads that are killed at each of their writes: what was published answers as before, and the load can be finished or
-thrown away."""
+"""Loads killed at each of their writes: the published graph is unchanged, and the load can be resumed or discarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading: every format, all or nothing, noticed when it was interrupted, and the same when it is resumed."""
+"""Loads: all formats, atomicity, interruption and resumption."""
 
 from __future__ import annotations
 
@@ -506,7 +506,7 @@ class TestInterrupted:
         assert (after.schema, after.settings) == ("rdfs", {"walks": "free"})
 
     def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
-        """The journal stands in the middle of a file: what came before is not fed again, the result is the same."""
+        """A journal in the middle of a file: earlier lines are not loaded again, and the result is the same."""
         script = (
             "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
             "import os\n"
@@ -565,7 +565,7 @@ class TestTwoAtOnce:
         assert load_graph(folder, [numbers]).triples == 50 + 100_001
 
     def test_readers_come_and_go_while_loads_are_published(self, load, python, numbers, tmp_path):
-        """Whoever opens a graph at any moment gets one of its generations, never an error."""
+        """A reader always gets one of the generations, never an error."""
         folder = load(NUMBER[:1])
         script = (
             "import sys; from pathlib import Path; from kgqa.graph.embedded.store import load_graph\n"

@@ -1,4 +1,4 @@
-"""Workers have no network: what no check of the text refused still reaches nobody."""
+"""Workers have no network, even for queries that pass all checks."""
 
 from __future__ import annotations
 

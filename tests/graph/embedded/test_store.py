@@ -1,4 +1,4 @@
-"""The store whose engine runs in processes that can be killed: what it answers, and what it survives."""
+"""The embedded store: results, limits, updates, and killed processes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class TestAnswers:
             open_store("http://127.0.0.1:1/sparql", writable=True)
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
-        """A module of that name in the working folder does not get into the worker."""
+        """The worker imports no module from the working folder."""
         (tmp_path / "json.py").write_text("raise SystemExit('imported')")
         monkeypatch.chdir(tmp_path)
         with EmbeddedStore(folder, workers=1) as store:
@@ -261,7 +261,7 @@ class TestKilledWorker:
         return busy
 
     def test_busy_once(self, store, wait_until):
-        """Something outside ended it: neither the query nor the engine is to blame."""
+        """A worker killed from outside: the query is run again once."""
         store.select(QUICK)
         (worker,) = store.worker_pids()
         os.kill(worker, signal.SIGSTOP)
@@ -362,7 +362,7 @@ class TestThreads:
             store.select(QUICK)
 
     def test_a_worker_of_before_a_load_is_not_asked_after_it(self, opened, tmp_path, wait_until):
-        """A query is still running when the store loads more: the next query sees what was loaded."""
+        """A load while a query runs: the next query sees the new triples."""
         store = opened(LINES, workers=2)
         more = tmp_path / "more.nt"
         more.write_text("<http://e/new> <http://e/p> <http://e/b> .\n")
@@ -438,7 +438,7 @@ class TestParent:
         assert children == ""
 
     def test_ctrl_c_of_the_terminal_reaches_the_parent_only(self, folder, python, wait_until):
-        """The terminal sends it to the whole group: the worker must not die of it with a traceback."""
+        """A terminal sends it to the whole process group: the worker must ignore it."""
         parent = python(PARENT, folder, "read", "wait", SLOW, start_new_session=True)
         worker = int(parent.stdout.readline())
         time.sleep(0.3)
@@ -511,7 +511,7 @@ class TestUpdates:
         ids=["numbers", "other values", "texts"],
     )  # fmt: skip
     def test_the_same_triples_give_the_same_fingerprint_again(self, opened, values):
-        """Something added and taken away again: nothing has changed, however a value is written."""
+        """Adding and removing a triple changes nothing, however its value is written."""
         full = [re.sub(r"xsd:(\w+)", rf"<{XSD}\1>", value) for value in values]
         store = opened([f"<http://e/x> <http://e/v{n}> {value} ." for n, value in enumerate(full)], writable=True)
         before = store.meta

@@ -1,4 +1,4 @@
-"""Result tables: what the engine writes is read back as the terms it holds."""
+"""Results in TSV: the terms that the engine writes are read back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GRAPH = ox.NamedNode("http://e/g")
 
 
 def plain(term) -> Entity | Literal | None:
-    """An engine's term as ours."""
+    """Convert a term of the engine."""
     if term is None:
         return None
     if isinstance(term, ox.NamedNode):
@@ -139,7 +139,7 @@ class TestBroken:
 
     @pytest.mark.parametrize("cut", range(1, 24))
     def test_cut_short(self, cut):
-        """Wherever a row breaks off it is noticed, unless it breaks off between rows."""
+        """A result that ends within a row is an error."""
         whole = b'?x\n<http://e/a>\n"text"@en\n'
         data = whole[:-cut]
         if data.endswith(b"\n") or b"\n" not in data:

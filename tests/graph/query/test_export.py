@@ -1,4 +1,4 @@
-"""The exported query: it finds its answers instead of naming them, and says what it is worth."""
+"""The exported query finds its answers instead of naming them, and is classified."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class TestWritten:
 
     @pytest.mark.parametrize("topic", ["http://e/\u2028odd", "http://e/\u00a0odd"])
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
-        """Such IRIs are valid; the query must come out whole."""
+        """Such IRIs are valid; the query must stay complete."""
         which = path(topic, "http://e/r")
         assert graph.ends(which).values == (Entity("http://e/end"),)
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
@@ -253,7 +253,7 @@ def test_any_literal_that_is_named_is_found(text, language):
 
 
 class TestHubs:
-    """Four layers of forty nodes, each tied to all of the next: two million walks, forty nodes a layer."""
+    """Four layers of forty nodes, each connected to all of the next: two million walks."""
 
     @pytest.fixture(scope="class")
     @staticmethod

@@ -1,4 +1,4 @@
-"""The gold queries on a real Virtuoso: unchanged, as they were published and in standard SPARQL."""
+"""The gold queries on a real Virtuoso, as published and in standard SPARQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = gold.pytestmark
 
 @pytest.fixture(scope="module")
 def store(prepared_folder, tmp_path_factory) -> Iterator[EndpointStore]:
-    """A server with the data and nothing else: these queries name no graph, so they are asked of all there are."""
+    """A server with this data only: the queries name no graph."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("gold") / "server")) as server:
         for graph, files in (("http://e/freebase", gold.FAST_FILES), ("http://e/wikidata", gold.WIKIDATA_FILES)):
             copies = [server.import_folder / f"{graph[9:]}-{file.name}" for file in files]

@@ -1,4 +1,4 @@
-"""Gold queries as they were published, on real data, give the gold answers. Skipped without the data.
+"""Published gold queries return the gold answers on real data. Skipped without the data.
 
 What is checked of a store is in `check_freebase` and `check_wikidata`, which take any store that has the data loaded.
 """
@@ -45,7 +45,7 @@ def questions() -> list[dict]:
 
 
 def wikidata_questions() -> list[dict]:
-    """Those whose gold query gives exactly the gold answers on the slice, says the data."""
+    """Questions whose gold query returns exactly the gold answers on this slice, according to the data."""
     found = [question for file in sorted(WIKIDATA.glob("questions_*.jsonl.gz")) for question in questions_in(file)]
     return [question for question in found if "exact" in (question.get("support"), question.get("path_check"))]
 
@@ -60,13 +60,13 @@ def fast(tmp_path_factory):
 
 
 def answers_of(rows) -> set[str]:
-    """Ids of entities, texts of literals."""
+    """Return ids of entities and texts of literals."""
     values = (row[0] for row in rows if row[0] is not None)
     return {value.iri.removeprefix(NS) if isinstance(value, Entity) else value.value for value in values}
 
 
 def wrong_answers(store: Store, which: list[dict], form: str) -> dict[str, str]:
-    """Questions whose query does not give exactly the gold answers, and why."""
+    """Return the questions whose query does not return exactly the gold answers, with the reason."""
     wrong = {}
     for question in which:
         gold = {answer.get("id") or answer["name"] for answer in question["answers"]}
@@ -85,7 +85,7 @@ def report(wrong: dict[str, str], count: int) -> str:
 
 
 def check_freebase(store: Store, found: list[dict], form: str) -> None:
-    """The gold queries of these questions give exactly the gold answers.
+    """Check that the gold queries return exactly the gold answers.
 
     Args:
         store: one that has `FAST_FILES` loaded.
@@ -101,11 +101,11 @@ NOT_ON_VIRTUOSO = {
     "qald10_test_test_203": "SUM of nothing is unbound, not 0",
     "qald10_test_test_375": "a text compared with a date is false, where the standard has an error",
 }
-"""Questions of Wikidata whose query Virtuoso 7 answers by rules of its own. The data has dates both typed and as text."""
+"""Questions on Wikidata whose query Virtuoso 7 evaluates by rules of its own. The data has typed and plain dates."""
 
 
 def check_wikidata(store: Store, *, exceptions: Collection[str] = ()) -> None:
-    """All gold queries of Wikidata whose check is exact, in each form they have, give exactly the gold answers.
+    """Check that all gold queries on Wikidata, in each of their forms, return exactly the gold answers.
 
     Args:
         store: one that has `WIKIDATA_FILES` loaded, and nothing else of Wikidata: the queries name no graph.
@@ -135,12 +135,12 @@ def test_in_standard_sparql(fast):
 
 
 def of_virtuoso(sparql: str) -> bool:
-    """Written for Virtuoso in ways the standard does not know: OR for ||, a function xsd:datetime."""
+    """Tell whether a query uses Virtuoso's extensions: OR for ||, the function xsd:datetime."""
     return bool(re.search(r"\)\s+(OR|AND)\s|\sOR\s|xsd:datetime\b", sparql))
 
 
 def test_as_published(fast):
-    """Prefixed names with many dots and all."""
+    """Including prefixed names with many dots."""
     found = [question for question in questions() if not of_virtuoso(question["sparql"])]
     assert len(found) == 185
     check_freebase(fast, found, "sparql")

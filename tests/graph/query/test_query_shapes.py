@@ -1,4 +1,4 @@
-"""Rendering by shape gives what running the template gives, for whatever values."""
+"""Rendering by shape gives the same text as running the template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of queries: only typed terms get in, and what comes out is SPARQL."""
+"""Query templates take only typed terms and give valid SPARQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries as tokens: nothing lost, prefixes expanded where they are names, fetching keywords found where they act."""
+"""Tokens of queries: nothing is lost, prefixed names are expanded, keywords that fetch data are found."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PIECES = st.sampled_from(
 
 
 def body(query: str) -> str:
-    """What follows the declarations of DECLARED."""
+    """Return the part after the declarations of DECLARED."""
     return query.rsplit("<http://e/> ", 1)[1]
 
 
@@ -215,7 +215,7 @@ class TestFetching:
         prepareQuery(text)
 
     def test_the_engine_reaches_nowhere(self, opened):
-        """The engine splits text differently from the grammar: whatever it makes of these, nothing is fetched."""
+        """The engine splits text differently from the grammar; it must not fetch anything."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             connected = []
 
@@ -298,7 +298,7 @@ class TestAgainstRdflib:
 
 
 class TestShorter:
-    """Queries for people to read: the same query again, in prefixes."""
+    """Queries with prefixes, for people, mean the same."""
 
     @pytest.mark.parametrize("query", QUERIES)
     def test_says_the_same(self, graph, query):
@@ -394,8 +394,8 @@ def test_a_keyword_inside_a_name_that_cannot_be_resolved(head, name):
 
 
 class TestNothingGetsThrough:
-    """Queries put together from what has hidden SERVICE before; what `prepare_for_engine` accepts is run by the bare engine, which
-    has a network here, against a port that counts who connects."""
+    """Queries built from pieces that have hidden SERVICE before. Accepted ones run in the bare engine, which has a network
+    here, against a port that counts connections."""
 
     HEADS: ClassVar = [
         "",

@@ -1,4 +1,4 @@
-"""An update writes to the graph that was named and to no other, whatever is tried."""
+"""An update can write only to the named graph, whatever its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.endpoint.requests.transport import Access
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.tokens import prepare_for_server
 from kgqa.graph.query.update_guard import check_update
@@ -106,7 +106,7 @@ REFUSED = [
 
 
 def passes(update: str) -> str | None:
-    """What would be sent, None where it is refused: as the store does it."""
+    """Return the text that the store would send, None if it refuses the update."""
     try:
         update = prepare_for_server(update)
         check_update(update, OWN)

@@ -1,4 +1,4 @@
-"""RDF files of a few bytes that would take gigabytes: refused before a parser sees them, and what is honest is read."""
+"""Small RDF files that would take gigabytes of memory are refused before they are parsed; honest ones are read."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_line_of_nul_bytes_is_bounded():
 
 
 def test_the_loading_process_is_limited(tmp_path):
-    """What no limit on files foresees: here a limit that the first block already exceeds."""
+    """The memory limit catches everything else; here the first block exceeds it."""
     big = "".join(f'<http://e/{n}> <http://e/p> "{"x" * 1000}" .\n' for n in range(40_000))
     with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
         load(tmp_path, "big.nt", big, memory=80 << 20)

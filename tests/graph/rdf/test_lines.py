@@ -1,4 +1,4 @@
-"""Lines of RDF, each judged alone: the engine's recovery from a bad line loses the good one after it."""
+"""Lines of RDF, each checked alone: the engine's recovery from a malformed line loses the next one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ C = b'<http://e/a> <http://e/p> "text"@en .\n'
 def read(
     data: bytes, *, quads: bool = False, tag: str = "f00d", strict: bool = False
 ) -> tuple[list[bytes], list[tuple[int, str]]]:
-    """Good lines, and (line number, message) of the bad ones."""
+    """Return the valid lines, and (line number, message) of the malformed ones."""
     bad: list[tuple[int, str]] = []
     format = ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES
     reader = LineReader(tag, format, lambda line, message: bad.append((line, message)))
@@ -197,7 +197,7 @@ class TestLongLines:
 
     @pytest.mark.parametrize("size", [1_500, 50_000])
     def test_cut_in_the_middle_is_never_taken_for_a_shorter_one(self, size):
-        """A literal with its middle dropped is valid again; it must not get into the graph."""
+        """A literal without its middle is valid again; it must not be loaded."""
         text = b"".join(b"%07d " % n for n in range(size // 8))
         good, _ = read(b'<http://e/a> <http://e/p> "' + text + b'" .\n')
         assert good == []

@@ -1,4 +1,4 @@
-"""Lines on their way to a server: all judged first, one graph only, each line known by its number."""
+"""Lines for upload to a server: all checked first, for one graph only, with line numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reading(tmp_path):
 
 
 def sent(source: UploadFiles) -> tuple[list[str], list[int]]:
-    """The lines that may be sent, and their numbers."""
+    """Return the lines to send, and their numbers."""
     blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
     return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
 

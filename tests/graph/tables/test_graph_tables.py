@@ -1,4 +1,4 @@
-"""Tables of a whole graph: made anew when the graph has changed, or when what was kept is not what it should be."""
+"""Tables of a whole graph: computed again when the graph has changed or the cached table is damaged."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.verdict import check_whole
-from kgqa.graph.endpoint.requests.transport import BrokenOff
+from kgqa.graph.endpoint.replies.reply_errors import check_complete
+from kgqa.graph.endpoint.requests.transport import ConnectionLost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -85,9 +85,11 @@ def test_after_a_load(load, tmp_path):
         graph.close()
 
 
-@pytest.mark.parametrize("wrong", ["[]", "7", '{"out": [3]}', '{"leads": []}', '{"http://e/x": {}}', "null", "{"])
+WRONG = ("[]", "7", '{"out": [3]}', '{"leads": []}', '{"http://e/x": {}}', "null", "{")
+
+
 @pytest.mark.parametrize("name", ["relations", "mediators", "inverses", "relation-labels", "types"])
-def test_what_is_kept_wrongly_is_made_anew(opened, tmp_path, name, wrong):
+def test_a_damaged_cached_table_is_computed_again(opened, tmp_path, name):
     store, cache = opened(LINES), Cache(tmp_path / "c")
 
     def all_of(graph):
@@ -96,9 +98,10 @@ def test_what_is_kept_wrongly_is_made_anew(opened, tmp_path, name, wrong):
     right = all_of(KnowledgeGraph(store, SCHEMA, cache=cache))
     (file,) = KnowledgeGraph(store, SCHEMA, cache=cache).tables.folder.glob(f"{name}*.json")
     kept = file.read_text()
-    file.write_text(wrong)
-    assert all_of(KnowledgeGraph(store, SCHEMA, cache=cache)) == right
-    assert json.loads(file.read_text()) == json.loads(kept)
+    for wrong in WRONG:
+        file.write_text(wrong)
+        assert all_of(KnowledgeGraph(store, SCHEMA, cache=cache)) == right, wrong
+        assert json.loads(file.read_text()) == json.loads(kept), wrong
 
 
 def test_types_by_range_and_domain(opened):
@@ -138,7 +141,7 @@ def test_a_text_that_looks_like_one_is_none(opened):
 
 
 class Large:
-    """A store that answers as another does, but for queries over all of a graph that is too large for them."""
+    """A store that refuses queries over the whole graph, as for a graph that is too large."""
 
     def __init__(self, store, *patterns: str, error=StoreTimeout) -> None:
         self.store = store
@@ -277,7 +280,7 @@ class TestTooLarge:
 
 
 class Capped:
-    """A store that answers as another does, but cuts results as Virtuoso does, and says so."""
+    """A store that cuts results at a row cap and reports it, as Virtuoso does."""
 
     def __init__(self, store, cap: int) -> None:
         self.store, self.cap = store, cap
@@ -288,19 +291,19 @@ class Capped:
     def select(self, query, **options):
         rows = self.store.select(query, **options)
         cut = Rows(rows.variables, rows.rows[: self.cap])
-        check_whole(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
+        check_complete(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
         return cut
 
 
 def tables(graph) -> dict:
-    """Everything that is derived from a whole graph."""
+    """All tables of a graph."""
     derived = graph.tables
     names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
     return {name: getattr(derived, name) for name in names} | {"notes": graph.notes}
 
 
 class TestCutShort:
-    """A table that is not whole is asked for in pages, or is an error that names the reason; it is never a short table."""
+    """An incomplete table is read in pages, or is an error with its reason, never a short table."""
 
     SCHEMAS: ClassVar = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
 
@@ -315,7 +318,7 @@ class TestCutShort:
     def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
         monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
         graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
-        with pytest.raises(PartialResult, match=r"The relations .*row cap, 1 rows.*--row-cap"):
+        with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
             graph.prepare()
 
     def test_pages_of_a_graph_that_changes(self, opened):
@@ -377,9 +380,9 @@ def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
 
 
 def test_a_broken_connection_does_not_make_a_graph_large(opened):
-    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=BrokenOff)
+    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
     graph = KnowledgeGraph(store, bundled_schema("wikidata"))
-    with pytest.raises(BrokenOff):
+    with pytest.raises(ConnectionLost):
         graph.prepare()
     store.too_much = re.compile("no such query")
     graph.prepare()

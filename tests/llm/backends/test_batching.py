@@ -159,7 +159,7 @@ def test_an_error_goes_to_everybody_in_the_call_and_to_nobody_else(model, gather
 
 def test_a_call_that_gives_too_few_is_an_error():
     gatherer = RequestBatcher(lambda batch: [], wait=0)
-    with pytest.raises(RuntimeError, match="1 prompts brought 0 completions"):
+    with pytest.raises(RuntimeError, match="1 prompts returned 0 completions"):
         gatherer.complete(prompts("a"))
     gatherer.close()
 

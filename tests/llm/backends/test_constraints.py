@@ -95,17 +95,19 @@ def test_a_choice_with_blanks_around_it():
 def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
     constraints = ConstraintSupport()
     assert constraints.mode == "structured_outputs"
-    assert not constraints.give_up("json_schema")
+    assert not constraints.fall_back("json_schema")
     won: list[bool] = []
-    threads = [threading.Thread(target=lambda: won.append(constraints.give_up("structured_outputs"))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: won.append(constraints.fall_back("structured_outputs"))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(won) == [False] * 7 + [True]
     assert constraints.mode == "json_schema"
-    assert constraints.give_up("json_schema") and constraints.mode == "free"
-    assert not constraints.give_up("free") and constraints.mode == "free"
+    assert constraints.fall_back("json_schema") and constraints.mode == "free"
+    assert not constraints.fall_back("free") and constraints.mode == "free"
     assert ConstraintSupport("json_schema").mode == "json_schema"
 
 

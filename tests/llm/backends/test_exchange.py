@@ -8,14 +8,14 @@ from email.utils import formatdate
 import pytest
 
 from kgqa.llm.backends.exchange import (
-    LONGEST_ASKED,
     LONGEST_PAUSE,
+    LONGEST_REQUESTED,
     RequestFailure,
     RetryDelays,
     retry_after,
 )
 
-TROUBLE = RequestFailure("passing", "busy")
+TROUBLE = RequestFailure("temporary", "busy")
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_patience_ends():
 
 
 @pytest.mark.parametrize(
-    ("asked", "waits"), [(0.0, True), (45.0, True), (LONGEST_ASKED, True), (LONGEST_ASKED + 1, False)]
+    ("asked", "waits"), [(0.0, True), (45.0, True), (LONGEST_REQUESTED, True), (LONGEST_REQUESTED + 1, False)]
 )
 def test_what_a_server_asks_for_is_the_least(asked, waits):
-    pause = RetryDelays(1).pause(RequestFailure("passing", "busy", 429, wait=asked))
+    pause = RetryDelays(1).pause(RequestFailure("temporary", "busy", 429, wait=asked))
     assert (pause is not None) is waits
     assert pause is None or pause >= max(asked, 0.25)

@@ -533,7 +533,7 @@ def test_the_size_of_a_reply(chat, size, failure):
 def test_openai_needs_a_key_and_a_model():
     with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
         OpenAIChat("gpt", key=" ")
-    with pytest.raises(SettingsError, match="name"):
+    with pytest.raises(SettingsError, match="Name one"):
         OpenAIChat(None, key=KEY)
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         OpenAIChat("gpt", key="two words")
@@ -651,6 +651,7 @@ def test_a_client_that_is_forgotten_leaves_no_threads(chat):
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["interrupted", "at its end"])
 def test_a_server_that_hangs_does_not_keep_the_program(how):
     """The user interrupts while a reply is awaited; the main thread ends while another awaits one."""

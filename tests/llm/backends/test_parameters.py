@@ -96,32 +96,32 @@ SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=3, max_tokens=10, extra_bod
 
 
 def test_what_is_sent():
-    assert SupportedParameters().of(SAMPLING) == {
+    assert SupportedParameters().request_fields(SAMPLING) == {
         "temperature": 0.0,
         "top_p": 0.9,
         "seed": 3,
         "max_tokens": 10,
         "min_p": 0.1,
     }
-    assert SupportedParameters().of(Sampling(temperature=None)) == {}
-    assert SupportedParameters().of(Sampling(extra_body={"temperature": 1})) == {"temperature": 1}
-    assert SupportedParameters().of(SAMPLING, more_tokens=5)["max_tokens"] == 15
-    assert "max_tokens" not in SupportedParameters().of(Sampling(), more_tokens=5)
+    assert SupportedParameters().request_fields(Sampling(temperature=None)) == {}
+    assert SupportedParameters().request_fields(Sampling(extra_body={"temperature": 1})) == {"temperature": 1}
+    assert SupportedParameters().request_fields(SAMPLING, more_tokens=5)["max_tokens"] == 15
+    assert "max_tokens" not in SupportedParameters().request_fields(Sampling(), more_tokens=5)
 
 
 def test_what_is_dropped_stays_away():
     parameters = SupportedParameters()
     assert parameters.drop("seed") and not parameters.drop("seed")
     parameters.drop("min_p")
-    assert parameters.of(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 10}
+    assert parameters.request_fields(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 10}
 
 
 def test_the_limit_has_two_names():
     parameters = SupportedParameters()
     parameters.drop("max_tokens")
     assert parameters.limit == "max_completion_tokens"
-    assert parameters.of(SAMPLING)["max_completion_tokens"] == 10
+    assert parameters.request_fields(SAMPLING)["max_completion_tokens"] == 10
     parameters.drop("max_completion_tokens")
     assert parameters.limit is None
-    assert parameters.of(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "seed": 3, "min_p": 0.1}
-    assert parameters.of(Sampling(extra_body={"max_tokens": 7})) == {"temperature": 0.0}
+    assert parameters.request_fields(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "seed": 3, "min_p": 0.1}
+    assert parameters.request_fields(Sampling(extra_body={"max_tokens": 7})) == {"temperature": 0.0}

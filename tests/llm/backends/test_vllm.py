@@ -267,7 +267,7 @@ def test_what_only_a_server_understands_is_noted_once(vllm, model):
     model.complete([prompt("a", extra_body=extra), prompt("b", extra_body=extra)])
     model.complete([prompt("c", extra_body=extra), prompt("d", extra_body={"chat_template_kwargs": "no table"})])
     assert len(model.notes) == 2
-    assert "reasoning_effort" in model.notes[0] and "no table" in model.notes[1]
+    assert "reasoning_effort" in model.notes[0] and "not a table" in model.notes[1]
 
 
 # ---- replies ----
@@ -346,7 +346,7 @@ def test_an_engine_that_fails_is_not_asked_again(vllm, model, error):
 
 def test_replies_that_belong_to_nobody(vllm, model):
     vllm.lost = 1
-    with pytest.raises(ModelUnavailable, match="2 prompts brought 1 replies"):
+    with pytest.raises(ModelUnavailable, match="2 prompts returned 1 replies"):
         model.complete([prompt("a"), prompt("b")])
 
 

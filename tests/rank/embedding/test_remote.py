@@ -242,7 +242,7 @@ def test_vectors_are_kept_and_a_warm_start_sends_nothing(server, tmp_path, monke
     assert vectors == pytest.approx(np.stack([unit("a"), unit("b"), unit("a")]), abs=1e-3)
     assert server.texts == ["?", "a", "b"]
     server.requests.clear()
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPENED", {})  # as in another process
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
     again = open_encoder(cache, url=server.url, model="org/m", query_prompt="query: ")
     assert np.array_equal(again.encode(["b", "a"]), vectors[[1, 0]])
     assert server.requests == []

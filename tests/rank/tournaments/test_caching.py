@@ -18,7 +18,7 @@ A, B, C = POOL[:3]
 
 
 def counts(memo: CachingChooser) -> tuple[int, int, int]:
-    return memo.calls, memo.rounds, memo.remembered
+    return memo.calls, memo.rounds, memo.cached
 
 
 def test_a_pair_in_the_other_order_is_the_same_pair():
@@ -149,7 +149,7 @@ def test_a_tournament_ends_as_without_it_and_again_for_nothing(play, size, k, se
     calls = memo.calls
     assert play("q", pool, memo, k=k) == won
     assert memo.calls == calls
-    assert memo.remembered == calls
+    assert memo.cached == calls
 
 
 def test_a_chooser_that_contradicts_itself_does_not_any_more():

@@ -133,7 +133,7 @@ def test_replies_that_are_missing_leave_a_match_open(play, size, script, said):
 @both
 def test_replies_for_more_matches_than_were_asked_are_left_out(play):
     pool = pool_of(12)
-    chooser = Answering([-1] * 100, lambda given, size: given + [1, 1, 1])
+    chooser = Answering([-1] * 100, lambda given, size: [*given, 1, 1, 1])
     assert play("q", pool, chooser, k=3) == play("q", pool, Answering([-1] * 100), k=3) == pool[::-1][:3]
 
 
@@ -267,7 +267,7 @@ def test_thirty_candidates_cost_57_matches_in_13_rounds_at_worst():
 def test_the_first_round_has_all_merges_of_two():
     chooser = Answering([])
     pairwise("q", pool_of(16), chooser, k=3)
-    assert [len(batch) for batch in chooser.rounds][0] == 8
+    assert next(len(batch) for batch in chooser.rounds) == 8
 
 
 @cache

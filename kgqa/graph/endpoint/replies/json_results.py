@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Query Results JSON, decoded to typed terms: at once where it is small, row by row where it is large."""
+"""SPARQL 1.1 Query Results JSON, decoded to typed terms: small results at once, large ones row by row."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.replies.json_text import CUT, JsonText
-from kgqa.graph.endpoint.replies.value_forms import usual_form
+from kgqa.graph.endpoint.replies.canonical_values import canonical_text
+from kgqa.graph.endpoint.replies.streaming_json import TRUNCATED, JsonStream
 from kgqa.graph.store import Row, Rows
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.words import clean
@@ -17,9 +17,9 @@ AT_ONCE_BYTES = 1 << 20
 
 
 class TermReader:
-    """Makes terms of JSON objects. An entity that comes twice is one object.
+    """Converts JSON objects to terms. Equal entities share one object.
 
-    Virtuoso's names of blank nodes (`nodeID://b1`) may stand in a query, so they are the entity's IRI.
+    Virtuoso's blank nodes (`nodeID://b1`) can be used in queries, so they become IRIs.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class TermReader:
     def __call__(self, term: dict[str, str]) -> Value:
         kind, value = term["type"], term["value"]
         if not value.isascii():
-            value.encode("utf-8")  # half a character, as JSON can escape it, is no text
+            value.encode("utf-8")  # raises for half a surrogate pair, which JSON can escape
         if kind == "uri":
             entity = self._seen.get(value)
             if entity is None:
@@ -37,123 +37,121 @@ class TermReader:
         if kind == "bnode":
             return Entity(value if value.startswith("nodeID://") else "_:" + value.removeprefix("_:"))
         if kind not in ("literal", "typed-literal"):
-            raise ValueError(f"a term of the unknown kind {kind[:40]!r}")
-        language = term.get("xml:lang", "").lower()  # tags that differ in case are the same tag
+            raise ValueError(f"unknown type of term {kind[:40]!r}")
+        language = term.get("xml:lang", "").lower()  # language tags ignore case
         datatype = term.get("datatype") or XSD_STRING
         if not isinstance(datatype, str):
-            raise ValueError("a datatype is no text")
+            raise ValueError("a datatype is not a text")
         if language or datatype in (XSD_STRING, RDF_LANG_STRING):
             return Literal(value, XSD_STRING, language)
-        return Literal(usual_form(value, datatype), datatype)
+        return Literal(canonical_text(value, datatype), datatype)
 
 
 class RowReader:
-    """Makes rows of JSON objects, in the order of the variables in the head."""
+    """Converts JSON objects to rows, in the order of the variables in the head."""
 
-    def __init__(self, head: dict[str, Any], read: TermReader) -> None:
+    def __init__(self, head: dict[str, Any], read_term: TermReader) -> None:
         names = head["vars"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("its variables are no list of names")
+            raise ValueError("its variables are not a list of names")
         self.variables = tuple(names)
         self._names = frozenset(names)
-        self._read = read
+        self._read_term = read_term
 
     def __call__(self, binding: dict[str, Any]) -> Row:
-        read = self._read
+        read_term = self._read_term
         if not self._names.issuperset(binding.keys()):
-            raise ValueError("a row has a variable that the head does not name")
-        return tuple([read(binding[name]) if name in binding else None for name in self.variables])
+            raise ValueError("a row has a variable that the head does not list")
+        return tuple([read_term(binding[name]) if name in binding else None for name in self.variables])
 
 
-def decode_rows(parts: Iterable[bytes], *, max_rows: int) -> Rows:
-    """Decode the table of a SELECT as its bytes come in.
+def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
+    """Decode the table of a SELECT while it arrives.
 
     Raises:
-        DamagedResult: it breaks off. PartialResult: it has more than `max_rows` rows.
-        StoreUnavailable: it is no such table.
+        DamagedResult: it is truncated. PartialResult: it has more than `max_rows` rows.
+        StoreUnavailable: it is not a table.
     """
-    read = TermReader()
-    parts = iter(parts)
+    read_term = TermReader()
+    chunks = iter(chunks)
     data = bytearray()
-    for part in parts:
-        data += part
+    for chunk in chunks:
+        data += chunk
         if len(data) > AT_ONCE_BYTES:
-            return _row_by_row(JsonText(bytes(data), parts), max_rows, read)
-    table = _whole(bytes(data))
+            return _decode_row_by_row(JsonStream(bytes(data), chunks), max_rows, read_term)
+    table = _load_json(bytes(data))
     try:
-        row = RowReader(table["head"], read)
+        read_row = RowReader(table["head"], read_term)
         bindings = table["results"]["bindings"]
         if not isinstance(bindings, list):
-            raise ValueError("its bindings are no list")
-        _within(len(bindings), max_rows)
-        return Rows(row.variables, [row(binding) for binding in bindings])
+            raise ValueError("its bindings are not a list")
+        _check_row_count(len(bindings), max_rows)
+        return Rows(read_row.variables, [read_row(binding) for binding in bindings])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _no_table(error) from error
+        raise _not_a_result(error) from error
 
 
 def decode_boolean(data: bytes) -> bool:
-    """Decode the answer of an ASK. Raises as `decode_rows` does."""
+    """Decode the reply to an ASK. Raises as `decode_rows` does."""
     try:
-        value = _whole(data)["boolean"]
+        value = _load_json(data)["boolean"]
     except (KeyError, TypeError) as error:
-        raise _no_table(error) from error
+        raise _not_a_result(error) from error
     if not isinstance(value, bool):
-        raise _no_table(ValueError("its answer is neither true nor false"))
+        raise _not_a_result(ValueError("its boolean is neither true nor false"))
     return value
 
 
-def _whole(data: bytes) -> Any:
+def _load_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"))
     except RecursionError as error:
-        raise _no_table(ValueError("it is nested too deeply")) from error
+        raise _not_a_result(ValueError("it is nested too deeply")) from error
     except ValueError as error:
         if data.lstrip()[:1] not in (b"{", b"["):
-            what = "something that is no SPARQL result" if data.strip() else "nothing"
-            raise StoreUnavailable(
-                f"The server answered with {what}: is this the address of its SPARQL endpoint?"
-            ) from error
-        raise DamagedResult(CUT.format(str(error)[:100])) from error
+            what = "something other than a SPARQL result" if data.strip() else "an empty reply"
+            raise StoreUnavailable(f"The server sent {what}. Check the address of its SPARQL endpoint.") from error
+        raise DamagedResult(TRUNCATED.format(str(error)[:100])) from error
 
 
-def _within(rows: int, most: int) -> None:
-    if rows > most:
-        raise PartialResult(f"The result has more than {most:,} rows. Ask for less, or use LIMIT.")
+def _check_row_count(rows: int, max_rows: int) -> None:
+    if rows > max_rows:
+        raise PartialResult(f"The result has more than {max_rows:,} rows. Ask for less, or use LIMIT.")
 
 
-def _row_by_row(text: JsonText, max_rows: int, read: TermReader) -> Rows:
-    """As `decode_rows` does it at once, but text and terms are never both whole."""
-    row: RowReader | None = None
+def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -> Rows:
+    """Decode a large table without holding the whole text and all terms at once."""
+    read_row: RowReader | None = None
     rows: list[Row] | None = None
-    waiting: list[dict[str, Any]] = []  # the head may come last
+    bindings: list[dict[str, Any]] = []  # the head may come last
     try:
         for name in text.members():
             if name == "head":
-                row = RowReader(text.value(), read)
+                read_row = RowReader(text.value(), read_term)
             elif name == "results":
                 for inner in text.members():
                     if inner != "bindings":
                         text.value()
                         continue
-                    rows, waiting = [], []
+                    rows, bindings = [], []
                     for binding in text.items():
-                        if row is None:
-                            waiting.append(binding)
+                        if read_row is None:
+                            bindings.append(binding)
                         else:
-                            rows.append(row(binding))
-                        _within(len(rows) + len(waiting), max_rows)
+                            rows.append(read_row(binding))
+                        _check_row_count(len(rows) + len(bindings), max_rows)
             else:
                 text.value()
         text.end()
-        if row is None or rows is None:
-            raise ValueError("it has no head, or no bindings")
-        return Rows(row.variables, rows or [row(binding) for binding in waiting])
+        if read_row is None or rows is None:
+            raise ValueError("it has no head or no bindings")
+        return Rows(read_row.variables, rows or [read_row(binding) for binding in bindings])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _no_table(error) from error
+        raise _not_a_result(error) from error
 
 
-def _no_table(error: Exception) -> StoreUnavailable:
-    said = clean(str(error))[:100]
+def _not_a_result(error: Exception) -> StoreUnavailable:
+    detail = clean(str(error))[:100]
     return StoreUnavailable(
-        f"The server answered with JSON that is no SPARQL result ({said}). See whether this is its SPARQL address."
+        f"The server sent JSON that is not a SPARQL result ({detail}). Check the address of its SPARQL endpoint."
     )

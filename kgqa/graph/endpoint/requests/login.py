@@ -1,4 +1,4 @@
-"""Logging in to an endpoint: the password leaves only as the answer to a challenge of that very address."""
+"""HTTP login to an endpoint: the password is sent only in reply to a challenge from that address."""
 
 from __future__ import annotations
 
@@ -14,48 +14,54 @@ _HASHES = {"md5": hashlib.md5, "sha": hashlib.sha1, "sha-256": hashlib.sha256}
 
 
 class Login:
-    """A user and a password, and how the server wants them (RFC 7617 Basic, RFC 7616 Digest). Thread-safe.
+    """A user and password for HTTP Basic (RFC 7617) or Digest (RFC 7616). Thread-safe.
 
-    The first request to a server goes without; once it has said what it wants, further ones bring it along.
+    The first request is sent without a login; those after the server's challenge carry one.
     """
 
     def __init__(self, url: str, user: str, password: str) -> None:
         if not user.isprintable() or not password.isprintable():
-            raise SettingsError("A user or password of an endpoint has no control characters: see endpoint.user.")
+            raise SettingsError(
+                "The endpoint's login contains control characters. Correct endpoint.user or KGQA_ENDPOINT_PASSWORD."
+            )
         self._url, self._user, self._password = url, user, password
         self._lock = threading.Lock()
         self._scheme = ""
         self._challenge: dict[str, str] = {}
         self._count = 0
 
-    def take(self, challenges: Sequence[str]) -> bool:
-        """Hear the server's WWW-Authenticate headers. False where we have no login, or the server wants none.
+    def accept(self, challenges: Sequence[str]) -> bool:
+        """Choose a scheme from the server's WWW-Authenticate headers.
+
+        Returns:
+            False where there is no user, or no challenge.
 
         Raises:
-            StoreUnavailable: it wants a kind of login that is not known here.
+            StoreUnavailable: the server offers neither Basic nor a supported Digest.
         """
         offers = {scheme.lower(): details for scheme, _, details in (each.partition(" ") for each in challenges)}
         if not self._user or not offers:
             return False
-        digest = _details(offers.get("digest", ""))
-        known = (
+        digest = _parameters(offers.get("digest", ""))
+        supported = (
             digest and digest.get("algorithm", "MD5").lower() in _HASHES and "auth" in _words(digest.get("qop", "auth"))
         )
-        if not known and "basic" not in offers:
+        if not supported and "basic" not in offers:
             raise StoreUnavailable(
-                f"{self._url} wants a login of a kind that is not known here. Let it accept HTTP Basic or Digest with MD5."
+                f"{self._url} asks for a login that kgqa does not support. Enable HTTP Basic, or Digest with MD5 or "
+                "SHA-256, on the server."
             )
         with self._lock:
             if digest.get("nonce") != self._challenge.get("nonce"):
-                self._count = 0  # each of a nonce's counts may be used once
-            self._scheme, self._challenge = "digest" if known else "basic", digest
+                self._count = 0  # counts start anew with each nonce
+            self._scheme, self._challenge = "digest" if supported else "basic", digest
         return True
 
     def header(self, method: str, target: str) -> bytes | None:
-        """The Authorization header of a request, in UTF-8; None as long as the server has not asked for one.
+        """Return the Authorization header of a request, in UTF-8; None before the server's first challenge.
 
         Args:
-            target: the path of the address with its query, as it stands in the request.
+            target: the path of the address with its query string.
         """
         with self._lock:
             if self._scheme != "digest":
@@ -85,7 +91,7 @@ class Login:
         return "Digest " + ", ".join([*quoted, *(f"{name}={value}" for name, value in bare.items())])
 
 
-def _details(text: str) -> dict[str, str]:
+def _parameters(text: str) -> dict[str, str]:
     from urllib.request import parse_http_list, parse_keqv_list
 
     try:

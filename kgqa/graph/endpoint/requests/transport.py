@@ -1,80 +1,58 @@
-"""HTTP to a SPARQL endpoint: SPARQLWrapper words the requests, urllib3 keeps the connections, and what is between them
-waits, logs in, tries again and gives up in time.
+"""HTTP to a SPARQL endpoint, with rate limits, login, retries and deadlines.
 
-SPARQLWrapper by itself opens a connection a request and knows neither 429 nor a limit on the whole of a request.
+SPARQLWrapper builds the requests and urllib3 holds the connections. SPARQLWrapper alone opens a connection per request
+and knows neither HTTP 429 nor a limit on the total time of a request.
 """
 
 from __future__ import annotations
 
-import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from kgqa.errors import DamagedResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.limits import UNKNOWN, ServerLimits, read_limits, refused_limit
+from kgqa.errors import DamagedResult, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.endpoint.replies.verdict import judge, judge_update, may_pass
-from kgqa.graph.endpoint.requests.failures import failure_of, never_sent, turned_away, worth_another_try
-from kgqa.graph.endpoint.requests.gate import Gate, NoPlace
+from kgqa.graph.endpoint.replies.reply_errors import is_transient, reply_error, update_error
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.connection_errors import connection_error, is_retryable, never_sent, overload_error
+from kgqa.graph.endpoint.requests.connections import CHUNK_BYTES, open_pool, read_error_body
+from kgqa.graph.endpoint.requests.deadlines import RequestDeadline, enforced_deadline
+from kgqa.graph.endpoint.requests.limiter import QueueTimeout, RequestLimiter
 from kgqa.graph.endpoint.requests.login import Login
-from kgqa.graph.endpoint.requests.watch import Watch, watched_pools, watching
-from kgqa.graph.endpoint.requests.wording import Request, Requests
+from kgqa.graph.endpoint.requests.request_builder import Request, RequestBuilder
+from kgqa.graph.endpoint.requests.retries import (
+    BUSY_STATUSES,
+    GATEWAY_STATUSES,
+    MAX_FAILURES,
+    UPDATE_BUSY_STATUSES,
+    Backoff,
+    retry_after,
+)
+from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, limit_in_error, read_limits
 from kgqa.graph.query.templates import render
 
-PART_BYTES = 1 << 16
-MAX_ERROR_BYTES = 1 << 16
-IDLE_CONNECTIONS = 32
 LOOPBACK = ("localhost", "::1")
-BUSY = (429, 502, 503)
-BUSY_BEFORE_WORK = (429, 503)
-GONE = (502, 503, 504)
-"""Replies of something in front of a server that is not there."""
-NOT_ITSELF = (401, 403, 404, 429)
-"""Replies that may come from something in front of the server, as those of 500 and more may."""
-MOST_BROKEN = 2
-"""Times a query is sent whose connection breaks or whose answer is damaged: it may be the query that takes the server
-down."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
-FIRST_CONTACT_SECONDS = 2.0
-"""Patience with a server that has not answered yet: its address is more likely wrong than the server away."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """How an endpoint is spoken to.
-
-    `contact` goes into User-Agent. `concurrency` and `rate`: requests at once and a second, None for what its profile
-    says. `connect_seconds` may pass until it takes a connection; `patience` are the seconds to keep trying where nothing
-    answers.
-    """
-
-    user: str = ""
-    password: str = field(default="", repr=False)
-    contact: str = ""
-    concurrency: int | None = None
-    rate: float | None = None
-    connect_seconds: float = 5.0
-    patience: float = 10.0
+FOREIGN_STATUSES = (401, 403, 404, 429)
+"""Statuses that a proxy in front of the server may send, beside those of 500 and more."""
 
 
 @dataclass
 class Reply:
-    """What came back: headers by lower-case name, and the body, still to be read through `parts`."""
+    """The reply to a query: status, headers by lower-case name, and the body, to be read from `chunks`."""
 
     status: int
     headers: dict[str, str]
-    parts: Iterator[bytes]
+    chunks: Iterator[bytes]
 
 
-class BrokenOff(StoreUnavailable):
-    """The connection ended in the middle of an answer. Neither query nor graph is to blame for that, so it must not be
-    taken for a result that is too large: another try may bring all of it.
+class ConnectionLost(StoreUnavailable):
+    """The connection ended in the middle of a reply.
+
+    Neither the query nor the graph is to blame, so this is not a `PartialResult`: another attempt may succeed.
     """
 
 
@@ -82,10 +60,10 @@ class Transport:
     """Sends queries and updates to one endpoint. Thread-safe.
 
     Args:
-        profile: what kind of server it is. detects: whether its first reply may say that it is of another kind.
+        profile: the kind of server. detects: whether the first reply may change that.
 
     Attributes:
-        profile: what kind of server it is taken for by now. limits: what it said of its own limits.
+        profile: the kind of server, as far as known. limits: the server's own limits, as far as known.
     """
 
     def __init__(self, url: str, access: Access, profile: Profile, *, detects: bool = False) -> None:
@@ -95,215 +73,225 @@ class Transport:
         self.limits: ServerLimits = UNKNOWN
         host = urlsplit(url).hostname or ""
         local = host in LOOPBACK or host.startswith("127.")
-        # on one machine packing costs more than it saves
-        self._requests = Requests(url, contact=access.contact, packed=not local)
-        self._pool, self._proxied = _pool(url, local=local)
+        # on one machine compression costs more than it saves
+        self._builder = RequestBuilder(url, contact=access.contact, compressed=not local)
+        self._pool, self._proxied = open_pool(url, local=local)
         self._login = Login(url, access.user, access.password)
-        self._gate = Gate.of(url)
+        self._limiter = RequestLimiter.for_url(url)
         self._detects = detects
-        self._meeting = threading.Lock()
-        self._met = self._answers = False
-        self._replied = 0.0
+        self._detecting = threading.Lock()
+        self._detected = self._has_answered = False
+        self._last_reply = 0.0
         self._closed = threading.Event()
-        self._watches: set[Watch] = set()
+        self._deadlines: set[RequestDeadline] = set()
 
     @property
     def concurrency(self) -> int:
+        """Requests at once."""
         return self.access.concurrency or self.profile.concurrency
 
     @property
-    def has_place(self) -> bool:
-        return self._gate.has_place(self.concurrency)
+    def has_free_slot(self) -> bool:
+        """Whether a request would be sent without waiting for others."""
+        return self._limiter.has_free_slot(self.concurrency)
 
     @property
     def rate(self) -> float:
+        """Requests per second; 0 for no limit."""
         return self.profile.rate if self.access.rate is None else self.access.rate
 
     def close(self) -> None:
-        """End what is under way: whoever waits gets StoreUnavailable."""
+        """Cancel active requests; their callers get StoreUnavailable."""
         self._closed.set()
-        self._gate.wake()
-        for watch in list(self._watches):
-            watch.end()
-        self._pool.clear() if self._proxied else self._pool.close()
+        self._limiter.wake_waiting()
+        for deadline in list(self._deadlines):
+            deadline.cancel()
+        if self._proxied:
+            self._pool.clear()
+        else:
+            self._pool.close()
 
-    def meet(self, seconds: float) -> None:
-        """Find out what kind of server it is and what limits it has, unless that is known. Raises as `query` does."""
-        if self._met:
+    def detect(self, seconds: float) -> None:
+        """Find out the kind of server and its limits, unless they are known. Raises as `query` does."""
+        if self._detected:
             return
-        if not self._meeting.acquire(timeout=seconds):
-            raise NoPlace(f"{self.url} did not say in time what it is. See what keeps it busy.")
-        deadline = time.monotonic() + seconds
+        if not self._detecting.acquire(timeout=seconds):
+            raise QueueTimeout(f"{self.url} did not answer a first query in time. Check what keeps it busy.")
+        at = time.monotonic() + seconds
         try:
-            if not self._met and self._detects:
-                with self._asked(render("any_triple", view=()), asks=True, deadline=deadline) as reply:
-                    found = profile_of(self.url, reply.headers.get("server", ""))
-                    if found.name != "generic" or (reply.status < 500 and reply.status not in NOT_ITSELF):
-                        self.profile, self._detects = found, False
-            if not self._met and self.profile.limits_query:
-                with self._asked(render(self.profile.limits_query), asks=False, deadline=deadline) as reply:
-                    if reply.status == 200:  # otherwise it does not tell everybody
-                        self.limits = read_limits(reply.parts)
-            self._met = not self._detects
+            if not self._detected and self._detects:
+                with self._reply_by(render("any_triple", view=()), asks=True, at=at) as reply:
+                    profile = profile_of(self.url, reply.headers.get("server", ""))
+                    if profile.name != "generic" or (reply.status < 500 and reply.status not in FOREIGN_STATUSES):
+                        self.profile, self._detects = profile, False
+            if not self._detected and self.profile.limits_query:
+                with self._reply_by(render(self.profile.limits_query), asks=False, at=at) as reply:
+                    if reply.status == 200:  # some servers refuse to tell
+                        self.limits = read_limits(reply.chunks)
+            self._detected = not self._detects
         finally:
-            self._meeting.release()
+            self._detecting.release()
 
     @contextmanager
     def query(self, text: str, *, asks: bool, seconds: float) -> Iterator[Reply]:
-        """Send a SELECT or ASK query and give the reply, whatever it says; it has to be read inside.
+        """Send a SELECT or ASK query and yield the reply, of any status; read it inside the block.
 
         Args:
-            seconds: for all of it: waiting for a place, connecting, trying again, reading.
+            asks: whether it is an ASK.
+            seconds: for everything: queueing, connecting, retries, reading.
 
         Raises:
-            StoreTimeout, StoreUnavailable; BrokenOff and DamagedResult while reading.
+            StoreTimeout, StoreUnavailable; ConnectionLost and DamagedResult while reading.
         """
-        deadline = time.monotonic() + seconds
-        self.meet(seconds)
-        with self._asked(text, asks=asks, deadline=deadline) as reply:
+        at = time.monotonic() + seconds
+        self.detect(seconds)
+        with self._reply_by(text, asks=asks, at=at) as reply:
             yield reply
 
     @contextmanager
-    def _asked(self, text: str, *, asks: bool, deadline: float) -> Iterator[Reply]:
-        with self.place(deadline) as watch, self.reply(text, asks=asks, watch=watch) as reply:
+    def _reply_by(self, text: str, *, asks: bool, at: float) -> Iterator[Reply]:
+        with self.slot(at) as deadline, self.reply(text, asks=asks, deadline=deadline) as reply:
             yield reply
 
     @contextmanager
-    def place(self, deadline: float) -> Iterator[Watch]:
-        """Wait for a place among the requests that may be under way; what is sent in the block is ended at `deadline`.
+    def slot(self, at: float) -> Iterator[RequestDeadline]:
+        """Wait for a slot among the requests allowed at once; what is sent in the block ends at the deadline `at`.
 
         Raises:
-            NoPlace, StoreUnavailable.
+            QueueTimeout, StoreUnavailable.
         """
-        with self._gate.place(self.concurrency, deadline, self._closed), watching(deadline) as watch:
-            self._watches.add(watch)
+        with self._limiter.slot(self.concurrency, at, self._closed), enforced_deadline(at) as deadline:
+            self._deadlines.add(deadline)
             try:
-                yield watch
+                yield deadline
             finally:
-                self._watches.discard(watch)
+                self._deadlines.discard(deadline)
 
     @contextmanager
-    def reply(self, text: str, *, asks: bool, watch: Watch) -> Iterator[Reply]:
-        """Send a query from a place, as `query` does."""
+    def reply(self, text: str, *, asks: bool, deadline: RequestDeadline) -> Iterator[Reply]:
+        """Send a query from a slot. Raises as `query` does."""
 
-        def worded() -> Request:
-            left = watch.deadline - time.monotonic()
-            limit = left if self.limits.may_be_told(left, self.profile) else None
-            return self._requests.query(text, asks=asks, profile=self.profile, limit=limit)
+        def build() -> Request:
+            left = deadline.at - time.monotonic()
+            limit = left if self.limits.permit(left, self.profile) else None
+            return self._builder.query(text, asks=asks, profile=self.profile, limit=limit)
 
-        response, said = self._answered(worded, watch, text)
+        response, body = self._send_with_retries(build, deadline, text)
         try:
-            parts = self._parts(response, watch) if response.status == 200 else iter([said])
-            yield Reply(response.status, _lower(response.headers), parts)
+            chunks = self._chunks(response, deadline) if response.status == 200 else iter([body])
+            yield Reply(response.status, _lower(response.headers), chunks)
         finally:
             if not response.closed:
-                response.close()  # what has not been read would be taken for the next reply
+                response.close()  # the next reply on this connection would begin with the unread rest
 
     def update(self, text: str, *, seconds: float) -> None:
-        """Send an update. One that breaks off is not sent again: whether it was carried out is not known.
+        """Send an update. It is not sent again after a lost connection, as it may have been carried out.
 
         Raises:
             StoreTimeout, StoreUnavailable, QueryRejected.
         """
-        deadline = time.monotonic() + seconds
-        self.meet(seconds)
+        at = time.monotonic() + seconds
+        self.detect(seconds)
         url = self.url
         if self.profile.update_path:
             parts = urlsplit(url)
             url = parts._replace(path=parts.path.rpartition("/")[0] + self.profile.update_path).geturl()
-        with self.place(deadline) as watch:
-            response, said = self._answered(lambda: self._requests.update(text, url=url), watch, text, is_update=True)
+        with self.slot(at) as deadline:
+            response, body = self._send_with_retries(
+                lambda: self._builder.update(text, url=url), deadline, text, is_update=True
+            )
             response.close()
-        error = judge_update(response.status, _lower(response.headers), _text(said), self.profile, url, query=text)
+        error = update_error(response.status, _lower(response.headers), _text(body), self.profile, url, query=text)
         if error:
             raise error
 
     def responds(self, seconds: float) -> bool:
-        """Whether the server has replied to anything in the last `seconds`, or does so now to a small query: one try,
-        beside the places of queries. One that answers one query after the other may have no time for it.
+        """Return whether the server replied to anything in the last `seconds`, or replies now to a small query.
+
+        The query is sent once, outside the slots of other queries.
         """
         from http.client import HTTPException
 
         from urllib3.exceptions import HTTPError
 
-        if self._gate.held or (self.concurrency == 1 and not self.has_place):
-            return True  # it wants to be left alone, or takes one request at a time and has one: that one will tell
+        if self._limiter.is_paused or (self.concurrency == 1 and not self.has_free_slot):
+            return True  # it asked for a pause, or its only slot is taken: that request will show
         started = time.monotonic()
-        if self._replied > started - seconds:
+        if self._last_reply > started - seconds:
             return True
-        with watching(started + seconds) as watch:
-            text = render("any_triple", view=())
+        with enforced_deadline(started + seconds) as deadline:
+            request = self._builder.query(render("any_triple", view=()), asks=True, profile=self.profile, limit=None)
             try:
-                response = self._sent(self._requests.query(text, asks=True, profile=self.profile, limit=None), watch)
+                response = self._send(request, deadline)
             except (HTTPError, HTTPException, OSError):
-                return self._replied > started
+                return self._last_reply > started
             response.close()
-            return response.status not in GONE
+            return response.status not in GATEWAY_STATUSES
 
-    # --- one request, as often as it takes
+    # --- one request and its retries
 
-    def _answered(
-        self, worded: Callable[[], Request], watch: Watch, text: str, *, is_update: bool = False
+    def _send_with_retries(
+        self, build: Callable[[], Request], deadline: RequestDeadline, text: str, *, is_update: bool = False
     ) -> tuple[Any, bytes]:
-        """The response, after as many tries as patience allows, and the beginning of what it says if that is no result."""
+        """Send a request until it is answered or patience runs out.
+
+        Returns:
+            The response, and the beginning of its body, empty for a result that is still to be read.
+        """
         from http.client import HTTPException
 
         from urllib3.exceptions import HTTPError
 
-        busy = BUSY_BEFORE_WORK if is_update else BUSY
-        give_up, pause, logged_in = 0.0, FIRST_PAUSE, False
+        busy_statuses = UPDATE_BUSY_STATUSES if is_update else BUSY_STATUSES
+        backoff, logged_in = Backoff(deadline.at), False
         while True:
-            self._gate.turn(self.rate, watch.deadline, self._closed)
+            self._limiter.wait_for_turn(self.rate, deadline.at, self._closed)
+            error: StoreError
             try:
-                response = self._sent(worded(), watch)
-            except (HTTPError, HTTPException, OSError) as error:
-                self._refuse_ended(watch, error)
-                # it may come back with other limits, and told a longer one than its own it would cut results
-                self.limits, self._met = UNKNOWN, False
-                failure = failure_of(error, self.url, is_update=is_update)
-                watch.broken += not never_sent(error)
-                if watch.broken >= MOST_BROKEN or not worth_another_try(error, is_update=is_update):
-                    raise failure from error
+                response = self._send(build(), deadline)
+            except (HTTPError, HTTPException, OSError) as problem:
+                self._check_active(deadline, problem)
+                # it may be restarted with shorter limits than the one we would send, and then cut results silently
+                self.limits, self._detected = UNKNOWN, False
+                error = connection_error(problem, self.url, is_update=is_update)
+                deadline.failures += not never_sent(problem)
+                if deadline.failures >= MAX_FAILURES or not is_retryable(problem, is_update=is_update):
+                    raise error from problem
             else:
-                self._answers = True
-                if response.status not in GONE:
-                    self._replied = time.monotonic()
-                said = b"" if response.status == 200 and not is_update else _beginning(response)
+                self._has_answered = True
+                if response.status not in GATEWAY_STATUSES:
+                    self._last_reply = time.monotonic()
+                body = b"" if response.status == 200 and not is_update else read_error_body(response)
                 if response.status == 401 and not logged_in:
-                    logged_in = self._login.take(response.headers.getlist("WWW-Authenticate"))
+                    logged_in = self._login.accept(response.headers.getlist("WWW-Authenticate"))
                     if logged_in:
                         continue
-                seconds = refused_limit(self.profile, response.status, said)
+                seconds = limit_in_error(self.profile, response.status, body)
                 if seconds is not None and seconds != self.limits.seconds:
                     self.limits = ServerLimits(seconds, self.limits.rows)
                     continue
-                passes = not is_update and may_pass(_text(said), self.profile, query=text)
-                if response.status not in busy and not passes:
-                    return response, said
-                verdict = judge(
-                    response.status, _lower(response.headers), _text(said), self.profile, self.url, query=text
+                transient = not is_update and is_transient(_text(body), self.profile, query=text)
+                if response.status not in busy_statuses and not transient:
+                    return response, body
+                found = reply_error(
+                    response.status, _lower(response.headers), _text(body), self.profile, self.url, query=text
                 )
-                if not isinstance(verdict, StoreUnavailable) and not passes:
-                    return response, said  # QLever says 429 of a query that ran out of time
-                wait = _retry_after(response.headers)
-                failure = verdict if passes and verdict else turned_away(response.status, self.url)
-                if wait:
-                    self._gate.hold_off(wait)  # for all that speak to this server, and so for us
+                if not isinstance(found, StoreUnavailable) and not transient:
+                    return response, body  # QLever sends 429 for a query that ran out of time
+                error = found if transient and found else overload_error(response.status, self.url)
+                if wait := retry_after(response.headers):
+                    self._limiter.pause(wait)
                     continue
-            now = time.monotonic()
-            patience = self.access.patience if self._answers else min(self.access.patience, FIRST_CONTACT_SECONDS)
-            give_up = give_up or now + patience
-            pause_now = pause * random.uniform(0.7, 1.3)
-            if now + pause_now >= min(give_up, watch.deadline):
-                raise failure
-            self._closed.wait(pause_now)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = backoff.next_pause(self.access.patience, answered_before=self._has_answered)
+            if pause is None:
+                raise error
+            self._closed.wait(pause)
 
-    def _sent(self, request: Request, watch: Watch) -> Any:
+    def _send(self, request: Request, deadline: RequestDeadline) -> Any:
         from urllib3 import Timeout
 
         login = self._login.header(request.method, request.target)
-        left = max(0.001, watch.deadline - time.monotonic())
+        left = max(0.001, deadline.at - time.monotonic())
         return self._pool.urlopen(
             request.method,
             request.url if self._proxied else request.target,
@@ -315,75 +303,40 @@ class Transport:
             preload_content=False,
         )
 
-    def _parts(self, response: Any, watch: Watch) -> Iterator[bytes]:
-        """The body as it comes. What arrives after the deadline is not trusted even if it looks whole: a server that
-        was told the deadline may have cut it.
+    def _chunks(self, response: Any, deadline: RequestDeadline) -> Iterator[bytes]:
+        """Read the body as it arrives.
+
+        What arrives after the deadline is refused even if it looks complete: a server that knew the deadline may have
+        cut it.
         """
         from urllib3.exceptions import DecodeError, HTTPError
 
         try:
             while True:
-                part = response.read1(PART_BYTES)
-                self._refuse_ended(watch)
-                if not part:
+                chunk = response.read1(CHUNK_BYTES)
+                self._check_active(deadline)
+                if not chunk:
                     return
-                yield part
+                yield chunk
         except DecodeError as error:
-            raise DamagedResult("The server's answer cannot be unpacked: it is damaged. Try again.") from error
+            raise DamagedResult("The server's reply is damaged: it cannot be decompressed. Try again.") from error
         except HTTPError as error:
-            self._refuse_ended(watch, error)
-            watch.broken += 1
-            raise BrokenOff(
-                f"The connection to {self.url} broke off in the middle of an answer. Nothing of it is used. Try again."
+            self._check_active(deadline, error)
+            deadline.failures += 1
+            raise ConnectionLost(
+                f"The connection to {self.url} was lost in the middle of a reply, which is not used. Try again."
             ) from error
 
-    def _refuse_ended(self, watch: Watch, error: Exception | None = None) -> None:
-        """Where it is we who end a connection, say so."""
+    def _check_active(self, deadline: RequestDeadline, error: Exception | None = None) -> None:
+        """Raise where it was we who ended the connection: closed, or past the deadline."""
         from urllib3.exceptions import ReadTimeoutError
 
         if self._closed.is_set():
             raise StoreUnavailable(f"The connection to {self.url} has been closed.") from error
-        if watch.late or isinstance(error, ReadTimeoutError):
+        if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
-                f"The server at {self.url} did not answer in time. Ask for less, or give it more: graph.timeout."
+                f"The server at {self.url} did not answer in time. Ask for less, or raise graph.timeout."
             ) from error
-
-
-def _pool(url: str, *, local: bool) -> tuple[Any, bool]:
-    """The pool of connections, or what stands for it where a proxy is on the way, and whether that is so."""
-    from urllib.request import getproxies, proxy_bypass
-
-    from urllib3 import PoolManager, ProxyManager
-
-    parts = urlsplit(url)
-    options = {"maxsize": IDLE_CONNECTIONS, "block": False}
-    proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-    manager = ProxyManager(proxy, proxy_headers=_proxy_login(proxy), **options) if proxy else PoolManager(**options)
-    manager.pool_classes_by_scheme = watched_pools()
-    return (manager, True) if proxy else (manager.connection_from_url(url), False)
-
-
-def _proxy_login(proxy: str) -> dict[str, str]:
-    from urllib3.util import make_headers
-
-    parts = urlsplit(proxy)
-    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return make_headers(proxy_basic_auth=pair) if parts.username else {}
-
-
-def _beginning(response: Any) -> bytes:
-    """As much of the body as comes, at most MAX_ERROR_BYTES: it is there to be quoted."""
-    from urllib3.exceptions import HTTPError
-
-    data = b""
-    try:
-        while len(data) < MAX_ERROR_BYTES and (part := response.read1(PART_BYTES)):
-            data += part
-    except HTTPError:
-        pass
-    if not response.closed:
-        response.close()
-    return data[:MAX_ERROR_BYTES]
 
 
 def _lower(headers: Any) -> dict[str, str]:
@@ -392,16 +345,3 @@ def _lower(headers: Any) -> dict[str, str]:
 
 def _text(body: bytes) -> str:
     return body.decode("utf-8", "replace")
-
-
-def _retry_after(headers: Any) -> float:
-    """Seconds, from a number or a date (RFC 9110, section 10.2.3); 0 where there is none that is understood."""
-    from email.utils import parsedate_to_datetime
-
-    value = headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]+", value):
-        return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return 0.0

@@ -1,68 +1,66 @@
-"""The words of a graph of names: in how many names each stands, and which words begin in one way."""
+"""The words of a graph of names: the number of names that contain each, and words by prefix."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
 
-from kgqa.graph.names.memory import Remembered
-from kgqa.graph.names.server.hits import Select
-from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, beginning_node, count_of
-from kgqa.graph.names.text import MAX_TOKENS, NameTokens, key_number
+from kgqa.graph.names.lru_cache import LRUCache
+from kgqa.graph.names.server.name_hits import Select
+from kgqa.graph.names.server.name_tokens import MAX_TOKENS, NameTokens, key_number
+from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, count_of, prefix_node
 from kgqa.model import Entity, Literal
 
 WORD_BATCH = 50
 LIST_BATCH = 20
 MAX_WORDS = 100_000
-MAX_LISTED = 1_000_000
-LONGEST_LISTED = max(LISTED_WORDS)
+MAX_LISTED_WORDS = 1_000_000
+MAX_PREFIX_LENGTH = max(LISTED_WORDS)
 MAX_WILDCARD_WORDS = 800
-"""Virtuoso refuses wildcards that stand for more than 1,000 words."""
-MAX_BEGUN = MAX_TOKENS - 10
+"""Virtuoso rejects wildcards that match more than 1,000 words."""
+MAX_PREFIX_TOKENS = MAX_TOKENS - 10
 
 
 class Vocabulary:
-    """Asks one graph of names. Thread-safe."""
+    """Looks up the words of one graph of names. Thread-safe."""
 
     def __init__(self, select: Select, graph: Entity) -> None:
         self._select = select
         self._graph = graph
-        self._frequencies: Remembered[str, int] = Remembered(MAX_WORDS)
-        self._lists: Remembered[str, dict[str, int]] = Remembered(MAX_LISTED, size=lambda words: 1 + len(words))
+        self._frequencies: LRUCache[str, int] = LRUCache(MAX_WORDS)
+        self._lists: LRUCache[str, dict[str, int]] = LRUCache(MAX_LISTED_WORDS, size=lambda words: 1 + len(words))
 
-    def asking(self, select: Select) -> Vocabulary:
-        """The same, and what it remembers, with another way to run queries."""
+    def with_select(self, select: Select) -> Vocabulary:
+        """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select = select
         return bound
 
     def close(self) -> None:
+        """Empty the caches."""
         self._frequencies.clear()
         self._lists.clear()
 
     def frequencies(self, words: Iterable[str]) -> dict[str, int]:
-        """In how many names each of these words stands, 0 for none."""
-        return self._frequencies.with_all(words, self._count)
+        """Return the number of names that contain each of these words."""
+        return self._frequencies.get_or_find(words, self._count)
 
-    def words_from(self, beginning: str) -> dict[str, int]:
-        """The listed words that begin so and their numbers of names, most frequent first."""
-        listed = self._listed(beginning)
-        return {word: names for word, names in listed.items() if word.startswith(beginning)}
+    def words_with_prefix(self, prefix: str) -> dict[str, int]:
+        """Return the listed words with this prefix and their numbers of names, most frequent first."""
+        return {word: names for word, names in self._list_of(prefix).items() if word.startswith(prefix)}
 
-    def tokens_from(self, beginning: str, tokens: NameTokens) -> list[str]:
-        """Tokens and wildcards that stand for all words that begin so, or, where those are very many, for the most
-        frequent ones.
-        """
-        words = list(self.words_from(beginning))
-        start = beginning[:LONGEST_LISTED]
-        complete = len(self._listed(beginning)) < LISTED_WORDS[len(start)]
-        if complete and len(words) <= MAX_BEGUN:
+    def prefix_tokens(self, prefix: str, tokens: NameTokens) -> list[str]:
+        """Return tokens and wildcards for all words with this prefix; for the most frequent ones of very many."""
+        words = list(self.words_with_prefix(prefix))
+        start = prefix[:MAX_PREFIX_LENGTH]
+        complete = len(self._list_of(prefix)) < LISTED_WORDS[len(start)]
+        if complete and len(words) <= MAX_PREFIX_TOKENS:
             return [tokens.word(word) for word in words]
         if not complete:
-            # few enough for one wildcard, if the beginning is longer than those of lists
-            longer = len(beginning) > LONGEST_LISTED
-            return [tokens.words_from(beginning)] if longer else [tokens.word(word) for word in words[:MAX_BEGUN]]
-        return _wildcards(beginning, words, tokens)[:MAX_BEGUN]
+            # few enough for one wildcard, if the prefix is longer than those of the lists
+            longer = len(prefix) > MAX_PREFIX_LENGTH
+            return [tokens.word_prefix(prefix)] if longer else [tokens.word(word) for word in words[:MAX_PREFIX_TOKENS]]
+        return _wildcards(prefix, words, tokens)[:MAX_PREFIX_TOKENS]
 
     def _count(self, words: list[str]) -> dict[str, int]:
         numbers = {key_number(word): word for word in words}
@@ -75,23 +73,23 @@ class Vocabulary:
                     found[numbers[int(word.value)]] = count_of(count.iri)
         return found
 
-    def look_ahead(self, words: Iterable[str]) -> None:
-        """Fetch the lists in which words like these stand, all at once: whoever counts words asks for those next."""
-        self._listed_all([word[: 4 if len(word) > 5 else 3] for word in words if len(word) > 3])
+    def prefetch(self, words: Iterable[str]) -> None:
+        """Fetch the lists of words similar to these in one query, as they are needed after the words are counted."""
+        self._lists_of([word[: 4 if len(word) > 5 else 3] for word in words if len(word) > 3])
 
-    def _listed(self, beginning: str) -> dict[str, int]:
-        start = beginning[:LONGEST_LISTED]
-        return self._listed_all([start])[start]
+    def _list_of(self, prefix: str) -> dict[str, int]:
+        start = prefix[:MAX_PREFIX_LENGTH]
+        return self._lists_of([start])[start]
 
-    def _listed_all(self, starts: Iterable[str]) -> dict[str, dict[str, int]]:
-        return self._lists.with_all(starts, self._list)
+    def _lists_of(self, starts: Iterable[str]) -> dict[str, dict[str, int]]:
+        return self._lists.get_or_find(starts, self._fetch_lists)
 
-    def _list(self, starts: list[str]) -> dict[str, dict[str, int]]:
-        nodes = {beginning_node(start): start for start in starts if start}
+    def _fetch_lists(self, starts: list[str]) -> dict[str, dict[str, int]]:
+        nodes = {prefix_node(start): start for start in starts if start}
         found: dict[str, dict[str, int]] = {start: {} for start in starts}
-        asked = [Entity(node) for node in nodes]
-        for place in range(0, len(asked), LIST_BATCH):
-            batch = asked[place : place + LIST_BATCH]
+        entities = [Entity(node) for node in nodes]
+        for first in range(0, len(entities), LIST_BATCH):
+            batch = entities[first : first + LIST_BATCH]
             for node, text in self._select("lists", graph=self._graph, predicate=Entity(WORDS), beginnings=batch):
                 if isinstance(node, Entity) and isinstance(text, Literal):
                     parts = text.value.split()
@@ -100,14 +98,14 @@ class Vocabulary:
         return found
 
 
-def _wildcards(beginning: str, words: Sequence[str], tokens: NameTokens) -> list[str]:
-    """Wildcards for these words, each for no more than MAX_WILDCARD_WORDS; those of most words first."""
+def _wildcards(prefix: str, words: Sequence[str], tokens: NameTokens) -> list[str]:
+    """Return wildcards for these words, each for at most MAX_WILDCARD_WORDS; those for most words first."""
     if len(words) <= MAX_WILDCARD_WORDS:
-        return [tokens.words_from(beginning)]
+        return [tokens.word_prefix(prefix)]
     groups: dict[str, list[str]] = {}
     for word in words:
-        groups.setdefault(word[: len(beginning) + 1], []).append(word)
-    found = [tokens.word(beginning)] if groups.pop(beginning, None) else []
+        groups.setdefault(word[: len(prefix) + 1], []).append(word)
+    found = [tokens.word(prefix)] if groups.pop(prefix, None) else []
     for longer, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         found += [tokens.word(group[0])] if len(group) == 1 else _wildcards(longer, group, tokens)
     return found

@@ -1,0 +1,46 @@
+"""Canonical texts of literals, as the embedded engine writes them.
+
+Virtuoso writes booleans as 1 and 0, large doubles as 1e+10, the year 44 BC as -044; unchanged, one value would be a
+different answer in each store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_SHORT_YEAR = re.compile(r"-([0-9]{1,3})(?![0-9])")
+
+
+def _boolean(text: str) -> str:
+    return {"1": "true", "0": "false"}.get(text, text)
+
+
+def _number(text: str) -> str:
+    if not _NUMBER.fullmatch(text):
+        return text  # NaN, INF, or malformed
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        return "INF" if number > 0 else "-INF"
+    return format(Decimal(repr(number)).normalize(), "f")
+
+
+def _year(text: str) -> str:
+    match = _SHORT_YEAR.match(text)
+    return f"-{match[1]:0>4}{text[match.end() :]}" if match else text
+
+
+_CANONICAL: dict[str, Callable[[str], str]] = {
+    _XSD + "boolean": _boolean,
+    **dict.fromkeys((_XSD + "double", _XSD + "float"), _number),
+    **dict.fromkeys((_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime"), _year),
+}
+
+
+def canonical_text(text: str, datatype: str) -> str:
+    """Rewrite a literal of this datatype as the embedded engine writes it; leave other texts unchanged."""
+    canonical = _CANONICAL.get(datatype)
+    return canonical(text) if canonical else text

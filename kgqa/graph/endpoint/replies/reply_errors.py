@@ -1,0 +1,214 @@
+"""Classifies the replies of a SPARQL server: a complete result, or the error to raise.
+
+Servers cut results with status 200 and announce it, if at all, in a header (Virtuoso's row cap, and its "anytime"
+timeout, which makes counts wrong too) or after the rows they have already sent (QLever, Blazegraph).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from kgqa.errors import (
+    LoginRefused,
+    PartialResult,
+    QueryRejected,
+    RowCapMet,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+)
+from kgqa.graph.endpoint.profiles import Profile, ReplySigns, reply_signs
+from kgqa.graph.query.tokens import tokens
+from kgqa.graph.store import Rows
+from kgqa.words import clean
+
+RAISE_CAP = (
+    "Ask for less, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in "
+    "virtuoso.ini)."
+)
+ASK_FOR_LESS = "Ask for less, use LIMIT, or raise the server's own limits."
+LOGIN = "Check endpoint.user and KGQA_ENDPOINT_PASSWORD."
+QUOTED_CHARS = 300
+_JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
+_AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+_AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
+
+
+def reply_error(
+    status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
+) -> StoreError | None:
+    """Return the error that a reply's status and headers mean, None for a result.
+
+    Args:
+        headers: by lower-case name. body: its beginning, where the status is not 200.
+        query: the query sent; servers repeat it in their errors, and its words are not theirs.
+    """
+    if reply_signs(profile).timeout_headers & headers.keys():
+        return StoreTimeout(
+            "The server ended the query at its time limit and sent an incomplete result, which is not used. "
+            "Ask for less."
+        )
+    if status == 206:
+        return PartialResult(f"The server sent only a part of the result (HTTP 206). {ASK_FOR_LESS}")
+    if status != 200:
+        if status == 500 and _begins_as_result(body):
+            # Virtuoso ran out of time while sending, and sent the rows it had
+            return StoreTimeout("The server ran out of time while sending the result (HTTP 500). Ask for less.")
+        return _status_error(status, headers, error_text(body, query), reply_signs(profile), url)
+    content_type = _content_type(headers)
+    if content_type and content_type not in _JSON_TYPES:
+        what = "a web page" if "html" in content_type else clean(content_type)[:60]
+        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result. Check the address of its SPARQL endpoint.")
+    return None
+
+
+def is_transient(body: str, profile: Profile, *, query: str) -> bool:
+    """Return whether an error is a conflict with another transaction, so that the same query may succeed later."""
+    text = error_text(body, query).lower()
+    return any(sign in text for sign in reply_signs(profile).retry_texts)
+
+
+def update_error(
+    status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
+) -> StoreError | None:
+    """Return the error that the reply to an update means, None for success. Arguments as for `reply_error`."""
+    timed_out = reply_signs(profile).timeout_headers & headers.keys()
+    if status in (200, 201, 202, 204) and "html" not in _content_type(headers) and not timed_out:
+        return None
+    return reply_error(status, headers, body, profile, url, query=query)
+
+
+def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
+    """Return the error for an incomplete body: a timeout if its last bytes announce one, else `error`."""
+    text = tail.decode("utf-8", "replace").lower()
+    if any(sign in text for sign in reply_signs(profile).timeout_texts):
+        return StoreTimeout("The server ran out of time while sending the result, which is not used. Ask for less.")
+    return error
+
+
+def _status_error(status: int, headers: Mapping[str, str], text: str, signs: ReplySigns, url: str) -> StoreError:
+    quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
+    lower = text.lower()
+    if status in (408, 504) or any(sign in lower for sign in signs.timeout_texts):
+        return StoreTimeout(f"The server ran out of time on this query (HTTP {status}).{quoted}")
+    if status in (401, 403):
+        return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted} {LOGIN}", status=status)
+    if any(sign in lower for sign in signs.denied_texts):
+        return LoginRefused(
+            f"{url} denies this user the right to do that (HTTP {status}).{quoted} {LOGIN} To write, a Virtuoso user "
+            "needs the right SPARQL_UPDATE.",
+            status=status,
+        )
+    if 300 <= status < 400:
+        location = clean(headers.get("location", ""))[:200]
+        return StoreUnavailable(
+            f"{url} has moved (HTTP {status}){' to ' + location if location else ''}. Use the new address."
+        )
+    if status in (404, 405, 410):
+        return StoreUnavailable(f"No SPARQL endpoint at {url} (HTTP {status}). The path of Virtuoso's is /sparql.")
+    if status in (406, 415):
+        return StoreUnavailable(
+            f"{url} sends no results as JSON, or accepts no forms (HTTP {status}).{quoted} Use another server."
+        )
+    if status in (429, 502, 503):
+        return StoreUnavailable(f"{url} cannot answer now (HTTP {status}).{quoted} Try again later.")
+    if status in (413, 414):
+        return QueryRejected(f"The query is too long for the server (HTTP {status}). Ask for less at once.")
+    if "html" in _content_type(headers) and status != 400:
+        return StoreUnavailable(
+            f"{url} sent an error page (HTTP {status}).{quoted} Check the address of its SPARQL endpoint."
+        )
+    if 200 <= status < 300:
+        return StoreUnavailable(f"{url} sent no result (HTTP {status}). Check the address of its SPARQL endpoint.")
+    return QueryRejected(f"The server rejects the query (HTTP {status}).{quoted}")
+
+
+def error_text(body: str, query: str) -> str:
+    """Extract a server's error message, in one line, without the query it repeats."""
+    if body.lstrip()[:1] == "{":
+        try:
+            fields = json.loads(body)
+            body = str(fields.get("exception") or fields.get("message") or fields.get("error") or "")
+        except (ValueError, RecursionError, AttributeError):
+            pass
+    if query:
+        body = body.replace(query, "")
+    # Virtuoso repeats it at the end, with other white space
+    return clean(re.sub(r"<[^>]*>", " ", body.partition("SPARQL query:")[0]))
+
+
+def _begins_as_result(body: str) -> bool:
+    return body.lstrip()[:1] == "{" and '"bindings"' in body
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def check_complete(
+    rows: Rows, query: str, profile: Profile, caps: Iterable[int], headers: Mapping[str, str] | None = None
+) -> None:
+    """Check that a table sent with status 200 was not cut.
+
+    Args:
+        caps: known row caps of the server, in addition to those of its profile. headers: those of the reply.
+
+    Raises:
+        RowCapMet: exactly as many rows as a cap, and not because of the query's LIMIT; or a header announces the cap.
+        StoreTimeout: no row for an aggregate over everything, which always has one.
+    """
+    count = len(rows)
+    announced = (
+        [headers[name].strip() for name in reply_signs(profile).truncation_headers & headers.keys()] if headers else []
+    )
+    known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
+    if ((count and count in known) or announced) and not outer_limit(query) == count:
+        raise RowCapMet(
+            f"The server cut the result at its row cap of {count:,} rows. {RAISE_CAP}",
+            variables=rows.variables,
+            cap=count,
+        )
+    if count == 0 and is_total_aggregate(query):
+        raise StoreTimeout("The server sent no row for a count: it ran out of time. Ask for less.")
+
+
+def outer_limit(query: str) -> int | None:
+    """Return the LIMIT of the outermost query, None where it has none."""
+    depth, limit, after_limit = 0, None, False
+    for token in tokens(query):
+        if token.kind in ("space", "comment"):
+            continue
+        depth += {"{": 1, "}": -1}.get(token.text, 0) if token.kind == "mark" else 0
+        if after_limit and token.text.isdecimal():
+            limit = int(token.text)
+        after_limit = depth == 0 and token.kind == "word" and token.text.upper() == "LIMIT"
+    return limit
+
+
+def is_total_aggregate(query: str) -> bool:
+    """Return whether the outermost query selects only aggregates, without GROUP BY and HAVING, and so has one row."""
+    if not _AGGREGATE_CALL.search(query):  # a shortcut: reading all tokens takes longer than many queries
+        return False
+    braces, brackets, in_selection, has_selection, aggregates = 0, 0, False, False, False
+    for token in tokens(query):
+        if token.kind == "mark":
+            braces += {"{": 1, "}": -1}.get(token.text, 0)
+            brackets += {"(": 1, ")": -1}.get(token.text, 0)
+        if braces:
+            in_selection = False
+            continue
+        word = token.text.upper() if token.kind == "word" else ""
+        if word in ("GROUP", "HAVING"):
+            return False
+        if word == "SELECT" and not has_selection:
+            in_selection = has_selection = True
+        elif word in ("WHERE", "FROM"):
+            in_selection = False
+            has_selection = True
+        elif in_selection:
+            if token.kind == "variable" and not brackets:
+                return False  # Virtuoso treats it as GROUP BY
+            aggregates = aggregates or word in _AGGREGATES
+    return aggregates

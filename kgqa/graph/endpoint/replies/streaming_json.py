@@ -1,0 +1,136 @@
+"""JSON read value by value as it arrives; text that has been read is dropped."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kgqa.errors import DamagedResult, PartialResult
+
+TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or ask for less."
+MAX_VALUE_CHARS = 16 << 20
+"""The longest value, such as a row, that is read into memory."""
+_SPACE = " \t\r\n"
+_SPACES = re.compile(r"[ \t\r\n]*+")
+_decode_at = json.JSONDecoder().raw_decode
+
+
+class JsonStream:
+    """A reader of JSON text. Each method continues where the last one stopped.
+
+    Raises:
+        DamagedResult: the text is truncated or not JSON. PartialResult: a value is too long.
+        ValueError: the next value is of another type than requested.
+    """
+
+    def __init__(self, data: bytes, chunks: Iterator[bytes]) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._chunks = chunks
+        self._at = 0
+        self._text = self._decode(data, final=False)
+
+    def members(self) -> Iterator[str]:
+        """Yield the names of an object's members; read the value of each before the next."""
+        if self._next_character() != "{":
+            raise ValueError("an object was expected")
+        self._at += 1
+        if self._next_character() == "}":
+            self._at += 1
+            return
+        while True:
+            name = self.value()
+            if not isinstance(name, str) or self._next_character() != ":":
+                raise DamagedResult(TRUNCATED.format("a name was expected"))
+            self._at += 1
+            yield name
+            if not self._has_next("}"):
+                return
+
+    def items(self) -> Iterator[Any]:
+        """Yield the values of a list."""
+        if self._next_character() != "[":
+            raise ValueError("a list was expected")
+        self._at += 1
+        if self._next_character() == "]":
+            self._at += 1
+            return
+        while True:
+            yield self.value()
+            if not self._has_next("]"):
+                return
+
+    def value(self) -> Any:
+        """Read the next value whole."""
+        self._next_character()
+        more = True
+        while True:
+            try:
+                found, end = _decode_at(self._text, self._at)
+                if not (more and isinstance(found, (int, float)) and self._may_continue(end)):
+                    self._at = end
+                    return found
+            except RecursionError as error:
+                raise ValueError("it is nested too deeply") from error
+            except ValueError:
+                pass  # incomplete so far
+            length = len(self._text) - self._at
+            if length >= MAX_VALUE_CHARS:
+                raise PartialResult(f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Ask for less.")
+            if not more:
+                raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
+            # decoded again only when twice as long: otherwise a long value would be decoded once per packet
+            more = self._fill(min(2 * length, MAX_VALUE_CHARS))
+
+    def _may_continue(self, end: int) -> bool:
+        """Return whether a number that ends here may have more digits in the next chunk."""
+        return not self._text[end:].strip("0123456789+-.eE")
+
+    def end(self) -> None:
+        """Check that only white space follows."""
+        while True:
+            if self._text[self._at :].strip(_SPACE):
+                raise DamagedResult(TRUNCATED.format("text follows its end"))
+            self._at = len(self._text)
+            if not self._fill(1):
+                return
+
+    def _has_next(self, closing: str) -> bool:
+        character = self._next_character()
+        if character not in (",", closing):
+            raise DamagedResult(TRUNCATED.format(f"a comma or {closing} was expected"))
+        self._at += 1
+        return character == ","
+
+    def _next_character(self) -> str:
+        """Return the next character that is not white space, without consuming it."""
+        while True:
+            spaces = _SPACES.match(self._text, self._at)
+            assert spaces is not None
+            self._at = spaces.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._fill(1):
+                raise DamagedResult(TRUNCATED.format("its end is missing"))
+
+    def _fill(self, length: int) -> bool:
+        """Read until `length` characters are ahead, at least one more than now. Return False at the end of the text."""
+        pieces = [self._text[self._at :]]
+        have, self._at = len(pieces[0]), 0
+        wanted = max(length, have + 1)
+        ended = False
+        while have < wanted and not ended:
+            chunk = next(self._chunks, None)
+            ended = chunk is None
+            pieces.append(self._decode(chunk or b"", final=ended))
+            have += len(pieces[-1])
+        self._text = "".join(pieces)
+        return not ended
+
+    def _decode(self, data: bytes, *, final: bool) -> str:
+        try:
+            return self._decoder.decode(data, final)
+        except UnicodeDecodeError as error:
+            raise DamagedResult(TRUNCATED.format("it is not UTF-8")) from error

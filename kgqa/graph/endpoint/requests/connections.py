@@ -1,0 +1,98 @@
+"""Connections to an endpoint: pools of urllib3, through a proxy where one is set, with deadlines that cut them."""
+
+from __future__ import annotations
+
+import socket
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kgqa.graph.endpoint.requests.deadlines import current_deadline
+
+MAX_IDLE = 32
+CHUNK_BYTES = 1 << 16
+MAX_ERROR_BYTES = 1 << 16
+# Virtuoso sends the next part of a result of 45 kB or more only when the last part was acknowledged, which Linux delays
+# by 40 ms unless told not to
+_QUICK_ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
+
+
+def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
+    """Open the connection pool for an address.
+
+    Args:
+        local: whether the server is on this machine, so that proxies do not apply.
+
+    Returns:
+        The pool, and whether it goes through a proxy: then it is a `ProxyManager`, which takes whole addresses.
+    """
+    from urllib.request import getproxies, proxy_bypass
+
+    from urllib3 import PoolManager, ProxyManager
+
+    parts = urlsplit(url)
+    options: dict[str, Any] = {"maxsize": MAX_IDLE, "block": False}
+    proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    manager = ProxyManager(proxy, proxy_headers=_proxy_login(proxy), **options) if proxy else PoolManager(**options)
+    manager.pool_classes_by_scheme = _pool_classes()
+    return (manager, True) if proxy else (manager.connection_from_url(url), False)
+
+
+def read_error_body(response: Any) -> bytes:
+    """Read at most MAX_ERROR_BYTES of a body, to quote it, and close the response."""
+    from urllib3.exceptions import HTTPError
+
+    data = b""
+    try:
+        while len(data) < MAX_ERROR_BYTES and (chunk := response.read1(CHUNK_BYTES)):
+            data += chunk
+    except HTTPError:
+        pass
+    if not response.closed:
+        response.close()
+    return data[:MAX_ERROR_BYTES]
+
+
+def _proxy_login(proxy: str) -> dict[str, str]:
+    from urllib3.util import make_headers
+
+    parts = urlsplit(proxy)
+    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return dict(make_headers(proxy_basic_auth=login)) if parts.username else {}
+
+
+@lru_cache(maxsize=1)
+def _pool_classes() -> dict[str, Any]:
+    """Create the pool classes, by scheme, whose connections are attached to the deadline of the request they serve."""
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+    class Connection(HTTPConnection):
+        def getresponse(self) -> Any:
+            deadline = current_deadline()
+            # TLS within the TLS of a proxy wraps the socket
+            connection: Any = getattr(self.sock, "socket", self.sock)
+            if deadline is not None:
+                deadline.attach(connection)
+            if _QUICK_ACKNOWLEDGE is not None:
+                connection.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGE, 1)
+            return super().getresponse()
+
+    class TlsConnection(Connection, HTTPSConnection):
+        pass
+
+    class DetachingPool:
+        def _put_conn(self, connection: Any) -> None:
+            # from here on another request may use it
+            deadline = current_deadline()
+            if deadline is not None:
+                deadline.attach(None)
+            super()._put_conn(connection)  # type: ignore[misc]
+
+    class Pool(DetachingPool, HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    class TlsPool(DetachingPool, HTTPSConnectionPool):
+        ConnectionCls = TlsConnection
+
+    return {"http": Pool, "https": TlsPool}

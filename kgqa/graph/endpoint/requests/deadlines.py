@@ -1,0 +1,111 @@
+"""Deadlines of requests, enforced by cutting the connection.
+
+A socket timeout limits the silence between two packets, so a server that sends a byte per second never reaches it.
+One background thread therefore watches all active requests and shuts down the sockets of those past their deadline;
+the thread that reads from such a socket then sees the stream end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+CHECK_INTERVAL_SECONDS = 0.1
+_current = threading.local()
+
+
+class RequestDeadline:
+    """The deadline of one active request, and the socket to cut when it passes.
+
+    Attributes:
+        at: the deadline, in seconds of `time.monotonic`. seconds: the time the request had in all.
+        failures: how often its connection broke, or its reply arrived damaged.
+    """
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.seconds = at - time.monotonic()
+        self.failures = 0
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._cancelled = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the deadline is over."""
+        return time.monotonic() >= self.at
+
+    def attach(self, connection: socket.socket | None) -> None:
+        """Set the socket on which the reply arrives; None detaches it."""
+        with self._lock:
+            self._socket = connection
+            if self._cancelled:
+                self._cut()
+
+    def cancel(self) -> None:
+        """Cut the connection, now or as soon as there is one. May be called from any thread."""
+        with self._lock:
+            self._cancelled = True
+            self._cut()
+
+    def _cut(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # already closed
+                # not the method of a TLS socket, which would remove the encryption while another thread reads
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _DeadlineThread:
+    """A daemon thread that cancels requests past their deadline."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._active: set[RequestDeadline] = set()
+        self._started = False
+
+    def add(self, deadline: RequestDeadline) -> None:
+        with self._changed:
+            self._active.add(deadline)
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._run, daemon=True, name="kgqa-deadlines").start()
+            elif len(self._active) == 1:
+                self._changed.notify()
+
+    def remove(self, deadline: RequestDeadline) -> None:
+        with self._changed:
+            self._active.discard(deadline)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._active:
+                    self._changed.wait()
+                passed = [deadline for deadline in self._active if deadline.passed]
+            for deadline in passed:
+                deadline.cancel()
+            time.sleep(CHECK_INTERVAL_SECONDS)
+
+
+_thread = _DeadlineThread()
+
+
+@contextmanager
+def enforced_deadline(at: float) -> Iterator[RequestDeadline]:
+    """Enforce a deadline on the requests that this thread sends in the block. `at`: seconds of `time.monotonic`."""
+    deadline = _current.deadline = RequestDeadline(at)
+    _thread.add(deadline)
+    try:
+        yield deadline
+    finally:
+        _current.deadline = None
+        _thread.remove(deadline)
+
+
+def current_deadline() -> RequestDeadline | None:
+    """Return the deadline enforced in this thread, None outside `enforced_deadline`."""
+    return getattr(_current, "deadline", None)

@@ -1,0 +1,69 @@
+"""A server's own limits on queries: seconds and rows.
+
+They matter because of Virtuoso. When a time limit is sent with a query, Virtuoso returns at that limit the rows it has,
+with status 200 and, unless the query aggregates, without any sign (measured: 8 rows of many thousand). The limit that
+applies is the shorter of the one sent and its own. So a reply that arrives before the limit we sent is complete only if
+the server's own limit is known to be no shorter. A query sent without a limit ends at the server's own limit with an
+error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kgqa.errors import PartialResult, StoreUnavailable
+from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.replies.json_results import decode_rows
+from kgqa.model import Literal, Value
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """Seconds per query and rows per result; None for unknown, `math.inf` for no limit."""
+
+    seconds: float | None = None
+    rows: float | None = None
+
+    def permit(self, seconds: float, profile: Profile) -> bool:
+        """Return whether a time limit of so many seconds may be sent with a query."""
+        if not (profile.timeout_parameter or profile.timeout_header):
+            return False
+        if self.seconds is None:
+            return not profile.truncates_on_timeout
+        return max(seconds, profile.min_timeout) <= self.seconds
+
+
+UNKNOWN = ServerLimits()
+
+
+def read_limits(chunks: Iterable[bytes]) -> ServerLimits:
+    """Read the reply to a profile's `limits_query`: one row of seconds and rows, unbound or 0 for no limit.
+
+    Returns:
+        UNKNOWN where the reply is anything else.
+    """
+    try:
+        (row,) = decode_rows(chunks, max_rows=1)
+        seconds, rows = (_limit(value) for value in row)
+    except (PartialResult, StoreUnavailable, ValueError):
+        return UNKNOWN
+    return ServerLimits(seconds, rows)
+
+
+def limit_in_error(profile: Profile, status: int, body: bytes) -> float | None:
+    """Return the server's own limit in seconds, as named in its refusal of a longer one; None in any other error."""
+    if not profile.limit_error or status < 400:
+        return None
+    match = re.search(profile.limit_error, body.decode("utf-8", "replace"))
+    return float(match["seconds"]) if match else None
+
+
+def _limit(value: Value | None) -> float | None:
+    if not isinstance(value, Literal):
+        return math.inf
+    if not re.fullmatch(r"[0-9]{1,15}", value.value.strip()):
+        return None
+    return float(value.value) or math.inf

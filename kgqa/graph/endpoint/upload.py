@@ -1,0 +1,294 @@
+"""Uploads RDF files to a server by SPARQL updates: works with every server, but slowly.
+
+All files are checked before the first triple is sent. After a lost connection the triples sent so far stay in the
+graph; loading the same files again adds only the missing ones.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pyoxigraph as ox
+
+from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
+from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
+from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
+from kgqa.model import Entity, Literal
+from kgqa.words import clean
+
+BATCH_TRIPLES = 1_000
+BATCH_BYTES = 200_000
+"""Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
+UPDATE_SECONDS = 120.0
+MAX_REJECTED = 100
+"""Rejected lines that are skipped before the upload stops: then something else is wrong."""
+COUNT_SECONDS = 600.0
+MAX_GRAPHS = 10_000
+DEFAULT_GRAPH = "urn:kgqa:graph"
+
+
+class UpdatableStore(Store, Protocol):
+    """A store that takes updates over HTTP, as `EndpointStore` does."""
+
+    @property
+    def url(self) -> str:
+        """The address of the endpoint."""
+        ...
+
+    @property
+    def writable(self) -> str | None:
+        """The graph that `update` may write to, None for none."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """The kind of server."""
+        ...
+
+    def invalidate(self) -> None:
+        """Forget the fingerprint and everything cached under it."""
+        ...
+
+
+def choose_target_graph(store: UpdatableStore) -> str:
+    """Choose the graph to load into if none is named: the server's only user graph, else `DEFAULT_GRAPH`.
+
+    Raises:
+        LoadError: there are several. Also raises what `select` raises.
+    """
+    try:
+        found = user_graphs(store)
+    except (StoreTimeout, PartialResult) as error:
+        raise LoadError(
+            f"Listing the graphs of {store.url} took too long. Name the graph to load into: --graph-iri IRI."
+        ) from error
+    if len(found) > 1:
+        names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
+        raise LoadError(f"{store.url} has several graphs. Name the one to load into: --graph-iri IRI. Graphs: {names}")
+    return found[0] if found else DEFAULT_GRAPH
+
+
+def target_graph(store: UpdatableStore) -> str:
+    """Return the graph that the store may write to.
+
+    Raises:
+        LoadError: none is named, it is not an IRI, or it is a system graph of the server.
+    """
+    graph = store.writable
+    if not graph:
+        raise LoadError(f"{store.url} is open for reading only. Name the graph to write to: --graph-iri IRI.")
+    try:
+        render_term(Entity(graph))
+    except InvalidTerm as error:
+        raise LoadError(
+            f"{clean(graph)[:200]} is not an IRI. Name the graph as in --graph-iri http://example.org/mine"
+        ) from error
+    if graph in store.profile.system_graphs:
+        raise LoadError(f"<{graph}> is a system graph of the server. Name another: --graph-iri IRI")
+    return graph
+
+
+def check_updates(store: UpdatableStore, graph: str) -> None:
+    """Check that the server takes updates, with one that changes nothing.
+
+    Raises:
+        QueryRejected, StoreUnavailable, StoreTimeout: it does not; the message gives the reason.
+    """
+    subject, relation, value = (Entity(uuid.uuid4().urn) for _ in range(3))
+    update = render("doctor_update", graph=Entity(graph), subject=subject, relation=relation, object=value)
+    try:
+        store.update(update)
+    except QueryRejected as error:
+        raise QueryRejected(
+            f"{store.url} rejects updates, so nothing can be loaded. Check that the server allows them for this user "
+            f"(endpoint.user). {error}"
+        ) from error
+
+
+def count_triples(store: UpdatableStore, graph: str) -> int | None:
+    """Count the triples of a graph; None where counting took too long."""
+    try:
+        query = render("count_triples", view=(Entity(graph),))
+        return single_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
+    except (StoreTimeout, PartialResult):
+        return None
+
+
+def _count_before(store: UpdatableStore, graph: str) -> int | None:
+    """Count the triples of a graph before the upload, without querying a graph that does not exist.
+
+    After such a query Virtuoso's planner takes the graph for empty, even after the upload: counting a million triples
+    then takes minutes.
+    """
+    try:
+        rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)
+        if len(rows) < MAX_GRAPHS and not any(row[0] == Entity(graph) for row in rows):
+            return 0
+    except (StoreTimeout, PartialResult):
+        pass
+    return count_triples(store, graph)
+
+
+def load_by_updates(
+    store: UpdatableStore,
+    files: Iterable[str | Path],
+    *,
+    on_error: OnError = "fail",
+    progress: Callable[[Progress], None] | None = None,
+    format: str | None = None,
+) -> LoadReport:
+    """Add the triples of RDF files to the store's writable graph, by updates of about a thousand triples.
+
+    Args:
+        on_error: `fail` at a line that is malformed or that the server rejects, or `skip` and count it.
+        format: the file extension of the format, where the names of the files lack it.
+
+    Returns:
+        A report on the writable graph; `added` and `triples` are None where counting took too long.
+
+    Raises:
+        LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was sent.
+        StoreError, KeyboardInterrupt: interrupted; the message says how much was sent.
+    """
+    started = time.monotonic()
+    jobs = [file_job(Path(file), format) for file in files]
+    if not jobs:
+        raise LoadError("No file to load. Name at least one.")
+    graph = target_graph(store)
+    check_updates(store, graph)
+    malformed = MalformedLines(on_error)
+    with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
+        source = UploadFiles(
+            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
+        )
+        try:
+            source.check()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("Nothing was loaded.") from None
+        before = _count_before(store, graph)
+        _Uploader(store, graph, source, progress).upload_all()
+    if progress:
+        progress(Progress("", 0, 0, source.lines, "finishing"))
+    store.invalidate()
+    after = count_triples(store, graph)
+    return LoadReport(
+        files=len(jobs),
+        lines=source.lines,
+        added=None if before is None or after is None else after - before,
+        triples=after,
+        malformed=malformed.count,
+        examples=tuple(malformed.examples),
+        fingerprint=store.fingerprint,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+class _Uploader:
+    """Sends the lines of all files and tracks the progress."""
+
+    def __init__(
+        self, store: UpdatableStore, graph: str, source: UploadFiles, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._store = store
+        self._graph = Entity(graph)
+        self._source = source
+        self._progress = progress
+        self._lines = 0
+        self._rejected = 0
+
+    def upload_all(self) -> None:
+        for number, job in enumerate(self._source.jobs):
+            sent = 0
+            try:
+                for block in self._source.blocks(number):
+                    for start, batch in split_batches(block.lines):
+                        self._send(batch, start, block, job)
+                    self._lines += block.end - sent
+                    sent = block.end
+                    if self._progress:
+                        self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
+            except (StoreError, KeyboardInterrupt) as error:
+                raise type(error)(f"{error} {self._progress_text(job, sent)}".lstrip()) from error
+
+    def _progress_text(self, job: FileJob, sent: int) -> str:
+        lines = f"the first {sent:,} lines of {job.name}" if sent else f"perhaps a few lines of {job.name}"
+        before = self._lines - sent
+        also = f" and {before:,} lines of the files before it" if before else ""
+        return f"Loaded into <{self._graph.iri}> so far: {lines}{also}. Load the same files again to add the rest."
+
+    def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
+        """Send one update. After a rejection, find the line by bisection, as the server names only the update."""
+        try:
+            triples = [to_triple(quad) for quad in parse_lines(lines)]
+            self._store.update(render("insert_triples", graph=self._graph, triples=triples), timeout=UPDATE_SECONDS)
+        except (QueryRejected, StoreUnavailable) as error:
+            if not self._is_rejection(error):
+                raise
+            if len(lines) > 1:
+                half = len(lines) // 2
+                self._send(lines[:half], start, block, job)
+                self._send(lines[half:], start + half, block, job)
+                return
+            self._rejected += 1
+            number = block.numbers()[start]
+            if self._source.malformed.on_error == "fail":
+                hint = "Correct the line, or skip such lines: --on-error skip."
+                raise QueryRejected(f"{job.name}, line {number}: {error} {hint}") from error
+            if self._rejected > MAX_REJECTED:
+                raise QueryRejected(
+                    f"{error} The server rejected {MAX_REJECTED} lines before this one. Check the files and the server."
+                ) from error
+            self._source.malformed.add(job.name, number, str(error))
+
+    def _is_rejection(self, error: StoreError) -> bool:
+        """Return whether an update failed because of its triples; some servers call that an internal error."""
+        if isinstance(error, StoreUnavailable):
+            try:
+                check_updates(self._store, self._graph.iri)
+            except StoreError:
+                return False
+        return True
+
+
+def parse_lines(lines: list[bytes]) -> Iterable[ox.Quad]:
+    """Parse canonical N-Triples."""
+    return ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)
+
+
+def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
+    """Convert a triple of pyoxigraph to terms of kgqa."""
+    subject, value = quad.subject, quad.object
+    assert not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple)
+    end: Entity | Literal
+    if not isinstance(value, ox.Literal):
+        end = Entity(value.value)
+    elif value.language:
+        end = Literal(value.value, language=value.language)
+    else:
+        end = Literal(value.value, value.datatype.value)
+    return Entity(subject.value), Entity(quad.predicate.value), end
+
+
+def split_batches(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Split lines into batches of at most BATCH_TRIPLES and BATCH_BYTES; a longer line is a batch of its own.
+
+    Yields:
+        The index of the first line, and the lines.
+    """
+    start = size = 0
+    for index, line in enumerate(lines):
+        if index > start and (index - start == BATCH_TRIPLES or size + len(line) > BATCH_BYTES):
+            yield start, lines[start:index]
+            start, size = index, 0
+        size += len(line)
+    if lines:
+        yield start, lines[start:]

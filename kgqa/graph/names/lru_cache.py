@@ -1,0 +1,64 @@
+"""A cache of the most recently used values, so that questions that share words query a server once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class LRUCache(Generic[K, V]):
+    """Keeps the most recently used values. Thread-safe.
+
+    Args:
+        max_size: the size of all values together.
+        size: returns the size of a value; None counts each value as 1.
+    """
+
+    def __init__(self, max_size: int, *, size: Callable[[V], int] | None = None) -> None:
+        self._max_size = max_size
+        self._size = size or (lambda value: 1)
+        self._total = 0
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get_many(self, keys: Iterable[K]) -> dict[K, V]:
+        """Return the values of those keys that are cached."""
+        found = {}
+        with self._lock:
+            for key in keys:
+                if key in self._values:
+                    self._values.move_to_end(key)
+                    found[key] = self._values[key]
+        return found
+
+    def put_many(self, values: dict[K, V]) -> None:
+        """Add values, and drop the least recently used ones that exceed the size."""
+        with self._lock:
+            for key, value in values.items():
+                if key in self._values:
+                    self._total -= self._size(self._values.pop(key))
+                self._values[key] = value
+                self._total += self._size(value)
+            while self._total > self._max_size and self._values:
+                self._total -= self._size(self._values.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+            self._total = 0
+
+    def get_or_find(self, keys: Iterable[K], find: Callable[[list[K]], dict[K, V]]) -> dict[K, V]:
+        """Return the values of all keys; `find` gets the keys that are not cached, and its values are added."""
+        wanted = list(dict.fromkeys(keys))
+        found = self.get_many(wanted)
+        if missing := [key for key in wanted if key not in found]:
+            new = find(missing)
+            self.put_many(new)
+            found |= new
+        return found

@@ -1,0 +1,130 @@
+"""Reads all names of a graph, from a server page by page."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from kgqa.errors import PartialResult
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import Row, Store, single_count
+from kgqa.model import Entity, Literal
+from kgqa.schema import Schema
+from kgqa.words import local_words
+
+Name = tuple[str, str, str]
+"""The IRI of an entity, one of its names, and its kind: `label`, `alias`, or `iri` for the readable end of an IRI."""
+PAGE_ROWS = 200_000
+MIN_PAGE_ROWS = 500
+DEFAULT_SECONDS = 600.0
+MAX_ROWS = 50_000_000
+Limit = Callable[[], float | None]
+"""Returns the seconds the next query may take; raises BudgetExhausted when a question has no time left."""
+
+
+class IndexedGraph(Protocol):
+    """A graph whose names are indexed."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def view(self) -> tuple[Entity, ...]: ...
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that keeps the index between processes; None to keep it in memory."""
+        ...
+
+
+def no_question() -> float:
+    """Return the limit of a query that belongs to no question, in seconds."""
+    return DEFAULT_SECONDS
+
+
+def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> Iterator[Name]:
+    """Read all names of a graph, kind by kind; of a graph without names, the readable ends of its IRIs.
+
+    Args:
+        limit: of each query.
+
+    Raises:
+        PartialResult: a server cuts even small pages, or its pages are incomplete together.
+        StoreTimeout, StoreUnavailable.
+    """
+    found = False
+    for kind, predicate in name_predicates(schema):
+        for subject, name in _pairs(store, view, Entity(predicate), limit):
+            if isinstance(subject, Entity) and isinstance(name, Literal):
+                found = True
+                yield subject.iri, name.value, kind
+    if not found:
+        query = render("all_nodes", view=view)
+        for (node,) in store.select(query, timeout=limit(), max_rows=MAX_ROWS, fresh=True):
+            if isinstance(node, Entity) and not node.iri.startswith("_:"):
+                yield node.iri, local_words(node.iri), "iri"
+
+
+def name_predicates(schema: Schema) -> list[tuple[str, str]]:
+    """Return the kind and the IRI of each predicate of names."""
+    return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
+
+
+def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> int:
+    """Count the triples that give names. `limit`: of each query. Raises as `Store.select` does."""
+    return sum(_count(store, view, Entity(predicate), limit) for _, predicate in name_predicates(schema))
+
+
+def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
+    if isinstance(store, EndpointStore):
+        yield from _pages(store, view, predicate, limit)
+    else:
+        query = render("predicate_pairs", view=view, predicate=predicate)
+        yield from store.select(query, timeout=limit(), max_rows=MAX_ROWS)
+
+
+def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
+    """Read all pairs in pages, unsorted, as sorting them is too much for a server.
+
+    The order may differ between pages, so distinct rows are counted: the pages are complete if they have as many as the
+    graph.
+    """
+    total = _count(store, view, predicate, limit)
+    size, offset = PAGE_ROWS, 0
+    seen = array("q")
+    while offset < total:
+        try:
+            query = render("names_page", view=view, predicate=predicate, limit=size, offset=offset)
+            rows = store.select(query, timeout=limit(), fresh=True)
+        except PartialResult:
+            if size <= MIN_PAGE_ROWS:
+                raise
+            size = max(size // 2, MIN_PAGE_ROWS)
+            continue
+        if not len(rows):
+            break
+        offset += len(rows)
+        seen.extend(map(hash, rows))
+        yield from rows
+    if _count_distinct(seen) != total:
+        raise PartialResult(
+            f"The server sent {_count_distinct(seen):,} of {total:,} names. If the graph is being changed, try again "
+            "when that is done."
+        )
+
+
+def _count_distinct(numbers: array[int]) -> int:
+    import numpy as np
+
+    return len(np.unique(np.frombuffer(numbers, dtype=np.int64))) if numbers else 0
+
+
+def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
+    query = render("names_count", view=view, predicate=predicate)
+    return single_count(store.select(query, timeout=limit(), fresh=True))

@@ -1,0 +1,123 @@
+"""The tokens under which names stand in a server's full-text index.
+
+They make the server's own rules for splitting words, accents, stop words and wildcards irrelevant. A normalised name
+becomes a line of tokens of a-z and 0-9: one per word, one for its initials, one for its length. Each begins with a mark
+of its graph of names: a server has one index for all graphs, which it searches first only if the query leaves the graph
+open. Other spellings are compared as a whole, so they become numbers, which are smaller than texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgqa.errors import InvalidTerm
+from kgqa.graph.names.spellings import initials_of
+from kgqa.model import Literal
+
+PLAIN = frozenset("abcdefghijklmnoprstuvwxyz0123456789")
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+MAX_CODE_LENGTH = 55
+"""Longer codes are shortened: Virtuoso neither indexes words of more than 65 letters nor searches for them."""
+SHORTENED_LENGTH = 39
+MAX_LENGTH = 9
+"""Names with this many words or more have the same length token."""
+MAX_TOKENS = 100
+MARK_LETTERS = 6
+_TOKEN = re.compile(r"k[a-z0-9]{7,64}\*?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class NameTokens:
+    """Creates the tokens of one graph of names, which begin with its mark of seven letters or digits."""
+
+    mark: str
+
+    @classmethod
+    def of(cls, graph: str) -> NameTokens:
+        """Return the tokens of the graph of names with this IRI."""
+        number = int.from_bytes(hashlib.blake2b(graph.encode(), digest_size=8).digest(), "big")
+        return cls("k" + _in_digits(number % 36**MARK_LETTERS, MARK_LETTERS))
+
+    def word(self, word: str) -> str:
+        """Return the token of a word."""
+        return f"{self.mark}w{_shortened(encode(word))}"
+
+    def word_prefix(self, prefix: str) -> str:
+        """Return the wildcard for words with this prefix, of which SHORTENED_LENGTH coded letters count."""
+        return f"{self.mark}w{encode(prefix)[:SHORTENED_LENGTH]}*"
+
+    def initials(self, initials: str) -> str:
+        """Return the token of initials."""
+        return f"{self.mark}i{len(initials)}{encode(initials)}"
+
+    def initials_prefix(self, prefix: str, length: int) -> str:
+        """Return the wildcard for initials of `length` letters with this prefix."""
+        return f"{self.mark}i{length}{encode(prefix)}*"
+
+    def initials_length(self, text: str) -> int:
+        """Return the number of initials in a text made by `text`, 0 for none."""
+        start = f"{self.mark}i"
+        return next((int(token[len(start)]) for token in text.split() if token.startswith(start)), 0)
+
+    def length(self, words: int) -> str:
+        """Return the token of a number of words."""
+        return f"{self.mark}l{min(words, MAX_LENGTH)}"
+
+    def text(self, norm: str) -> str:
+        """Return the tokens of a normalised name as one text, which differs for different names."""
+        words = norm.split()
+        tokens = [self.word(word) for word in words]
+        if initials := initials_of(norm):
+            tokens.append(self.initials(initials))
+        return " ".join([*tokens, self.length(len(words))])
+
+    def words_of(self, text: str) -> list[str]:
+        """Return the tokens of words in a text made by `text`."""
+        return [token for token in text.split() if token.startswith(f"{self.mark}w")]
+
+
+def encode(text: str) -> str:
+    """Encode a text in a-z and 0-9, letter by letter, so that prefixes stay prefixes."""
+    return "".join(char if char in PLAIN else _code(char) for char in text)
+
+
+def _code(char: str) -> str:
+    # q and two digits for most alphabets, qy and three for Chinese and Japanese, qz and four for the rest
+    number = ord(char)
+    if number < 34 * 36:
+        return "q" + _in_digits(number, 2)
+    return "qy" + _in_digits(number, 3) if number < 36**3 else "qz" + _in_digits(number, 4)
+
+
+def _in_digits(number: int, count: int) -> str:
+    digits = ""
+    for _ in range(count):
+        number, digit = divmod(number, 36)
+        digits = DIGITS[digit] + digits
+    return digits
+
+
+def _shortened(code: str) -> str:
+    if len(code) <= MAX_CODE_LENGTH:
+        return code
+    return code[:SHORTENED_LENGTH] + hashlib.blake2b(code.encode(), digest_size=8).hexdigest()
+
+
+def key_number(key: str) -> int:
+    """Hash a word or spelling to a number of 60 bits. Matches are checked against the names, as hashes may collide."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") >> 4
+
+
+def pattern(*groups: Sequence[str]) -> Literal:
+    """Build a search pattern for texts with at least one token of each group.
+
+    Raises:
+        InvalidTerm: a token is malformed, a group is empty, or there are more than MAX_TOKENS.
+    """
+    tokens = [token for group in groups for token in group]
+    if not (groups and all(groups)) or len(tokens) > MAX_TOKENS or not all(map(_TOKEN.match, tokens)):
+        raise InvalidTerm("A full-text pattern may contain only tokens of normalised words.")
+    return Literal(" AND ".join("(" + " OR ".join(f'"{token}"' for token in group) + ")" for group in groups))

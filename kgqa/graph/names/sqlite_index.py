@@ -1,0 +1,298 @@
+"""An index of names in SQLite, with its full-text search (FTS5).
+
+It is built from the label and alias predicates of the schema, and cached by the fingerprint of the graph. A graph on a
+server may have its index there, see `server_names`; both return the same matches in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kgqa.errors import StoreTimeout
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, no_question, read_names
+from kgqa.graph.names.spellings import spellings
+from kgqa.model import Entity
+from kgqa.trace import BudgetExhausted
+from kgqa.words import clean, normalise
+
+VERSION = 3
+ATTEMPTS = 2
+BATCH = 500
+MAX_SEARCH_WORDS = 32
+LAST_CHARACTER = "\U0010ffff"
+CHECK_STEPS = 1_000
+"""Instructions of SQLite, some dozens of microseconds, between two checks of the time limit."""
+
+
+class SqliteNames:
+    """An index of names in a SQLite file or in memory, see `Names`.
+
+    Attributes:
+        note: why the index could not be cached, and what to do; empty if it was.
+    """
+
+    note = ""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self.count: int = connection.execute("SELECT COUNT(*) FROM names").fetchone()[0]
+        self.labelled: int = connection.execute(
+            "SELECT COUNT(DISTINCT iri) FROM names WHERE kind = 'label'"
+        ).fetchone()[0]
+        self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
+
+    @classmethod
+    def open(cls, graph: IndexedGraph, *, limit: Limit = no_question) -> SqliteNames:
+        """Open the index of a graph from the cache, or build it; in memory if the cache cannot be written.
+
+        Args:
+            limit: of each query, and of building the index.
+
+        Raises:
+            StoreError: the names cannot be read. BudgetExhausted: the question that needs the index has no time left.
+        """
+        folder = graph.folder
+        file = folder / f"names-{VERSION}.sqlite" if folder else None
+        if file and file.is_file():
+            try:
+                return cls(_read_only(file))
+            except sqlite3.Error:
+                _remove(file)  # damaged
+        problem: Exception | None = None
+        # the second time if another process has cleared the cache
+        for _ in range(ATTEMPTS):
+            if file is None or not _can_write(file):
+                break
+            try:
+                return cls._build(graph, limit, file)
+            except (sqlite3.Error, OSError) as error:
+                problem = error
+                if file.parent.is_dir():
+                    break
+        index = cls._build(graph, limit, None)
+        if problem:
+            index.note = (
+                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so it "
+                "is rebuilt each time. Free space there, or set cache.folder to another folder."
+            )
+        return index
+
+    @classmethod
+    def _build(cls, graph: IndexedGraph, limit: Limit, file: Path | None) -> SqliteNames:
+        names = read_names(graph.store, graph.schema, graph.view, limit=limit)
+        if file is None:
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            connection.execute("PRAGMA temp_store=MEMORY")
+        else:
+            temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+            _remove(temporary)
+            connection = sqlite3.connect(temporary, check_same_thread=False)
+        try:
+            with _time_limit(connection, limit, graph.store.location):
+                _fill_tables(connection, names)
+            if file is not None:
+                # where the cache was cleared meanwhile, the open file stays readable
+                with suppress(FileNotFoundError):
+                    os.replace(temporary, file)
+            return cls(connection)
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            if file is not None:
+                _remove(temporary)
+
+    def within(self, limit: Limit) -> SqliteNames:
+        return self
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
+        found: dict[str, dict[str, NameMatch]] = {}
+        with self._lock:
+            for start in range(0, len(texts), BATCH):
+                batch = list(texts[start : start + BATCH])
+                placeholders = ",".join("?" * len(batch))
+                rows = self._connection.execute(
+                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({placeholders}) "
+                    "ORDER BY kind = 'alias', iri, name",
+                    batch,
+                )
+                for norm, iri, name, kind in rows:
+                    found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
+        return {norm: list(matches.values())[:MAX_NAMESAKES] for norm, matches in found.items()}
+
+    def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
+        found: dict[str, dict[str, LooseMatch]] = {}
+        with self._lock:
+            for start in range(0, len(texts), BATCH):
+                batch = list(texts[start : start + BATCH])
+                placeholders = ",".join("?" * len(batch))
+                rows = self._connection.execute(
+                    "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+                    f"WHERE k.key IN ({placeholders}) ORDER BY n.kind = 'alias', n.iri, n.name",
+                    batch,
+                )
+                for key, how, iri, name, kind in rows:
+                    match = LooseMatch(NameMatch(Entity(iri), name, kind, False), how)
+                    found.setdefault(key, {}).setdefault(iri, match)
+        return {key: list(matches.values())[:MAX_NAMESAKES] for key, matches in found.items()}
+
+    def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
+                "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
+                (prefix, prefix + LAST_CHARACTER, limit),
+            ).fetchall()
+        return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        wanted = list(dict.fromkeys(words))[:BATCH]
+        with self._lock:
+            placeholders = ",".join("?" * len(wanted))
+            rows = self._connection.execute(f"SELECT word, names FROM words WHERE word IN ({placeholders})", wanted)
+            return dict(rows.fetchall())
+
+    def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",
+                (prefix, prefix + LAST_CHARACTER, limit),
+            )
+            return dict(rows.fetchall())
+
+    def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
+        if not words:
+            return []
+        query = " OR ".join(f'"{word}"' for word in words[:MAX_SEARCH_WORDS])
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
+                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+                (query, limit),
+            ).fetchall()
+        return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        found: dict[Entity, list[str]] = {entity: [] for entity in entities}
+        wanted = [entity.iri for entity in found]
+        with self._lock:
+            for start in range(0, len(wanted), BATCH):
+                batch = wanted[start : start + BATCH]
+                rows = self._connection.execute(
+                    f"SELECT iri, name FROM names WHERE iri IN ({','.join('?' * len(batch))}) "
+                    "ORDER BY kind = 'alias', name",
+                    batch,
+                )
+                for iri, name in rows:
+                    if name not in found[Entity(iri)]:
+                        found[Entity(iri)].append(name)
+        return found
+
+    def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
+        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        if not words:
+            return []
+        quoted = [f'"{word}"' for word in words]
+        for query in (" ".join([*quoted[:-1], quoted[-1] + "*"]), " OR ".join(quoted)):
+            with self._lock:
+                rows = self._connection.execute(
+                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same "
+                    "FROM search JOIN names n ON n.rowid = search.rowid "
+                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+                    (" ".join(words), query, 10 * limit),
+                ).fetchall()
+            if rows:
+                break
+        best: dict[str, NameMatch] = {}
+        for iri, name, kind, same in rows:
+            best.setdefault(iri, NameMatch(Entity(iri), name, kind, bool(same)))
+        return list(best.values())[:limit]
+
+
+def _can_write(file: Path) -> bool:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(file.parent, os.W_OK)
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Iterator[None]:
+    """Interrupt the building of an index when the question that waits for it has no time left."""
+    exhausted: list[BudgetExhausted] = []
+
+    def check() -> int:
+        try:
+            limit()
+        except BudgetExhausted as error:
+            exhausted.append(error)
+        return len(exhausted)
+
+    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(place)}"
+    connection.set_progress_handler(check, CHECK_STEPS)
+    try:
+        yield
+    except (BudgetExhausted, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.OperationalError) and not exhausted:
+            raise
+        reason = exhausted[0] if exhausted else error
+        raise BudgetExhausted(f"{reason}, while the index of names was being built. {advice}") from error
+    except StoreTimeout as error:
+        raise StoreTimeout(f"The names of {place} could not be read in time. {error} {advice}") from error
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
+    # split only at blanks, whatever characters the normalised words have
+    connection.executescript(
+        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
+        "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');"
+    )
+
+    def rows() -> Iterator[tuple[str, str, str, str, int]]:
+        for iri, name, kind in names:
+            norm = normalise(name)
+            if norm:
+                yield iri, name, kind, norm, norm.count(" ") + 1
+
+    connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", rows())
+    connection.executescript(
+        "CREATE INDEX by_norm ON names(norm); CREATE INDEX by_iri ON names(iri);"
+        "INSERT INTO search(rowid, norm) SELECT rowid, norm FROM names;"
+        "CREATE TABLE keys (key TEXT, name INTEGER, how TEXT);"
+        "CREATE TABLE words (word TEXT PRIMARY KEY, names INTEGER) WITHOUT ROWID;"
+        "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'search', 'row');"
+        "INSERT INTO words SELECT term, doc FROM temp.vocabulary; DROP TABLE temp.vocabulary;"
+    )
+    keys = (
+        (key, number, how)
+        for number, name in connection.execute("SELECT rowid, name FROM names")
+        for key, how in spellings(name).items()
+    )
+    connection.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
+    connection.executescript("CREATE INDEX by_key ON keys(key);")
+    connection.commit()

@@ -1,0 +1,241 @@
+"""The decoder of JSON results: at once and row by row are the same, and nothing broken is taken for a whole table."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
+from kgqa.graph.endpoint.replies import json_results
+from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
+from kgqa.graph.endpoint.replies.streaming_json import MAX_VALUE_CHARS
+from kgqa.model import Entity, Literal
+from kgqa.testing.sparql_server import table_bytes
+
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+SMALL = table_bytes(
+    ["a", "b"], [(Entity("http://e/ä"), Literal('x\n"}]', language="en")), (None, Literal("3", INTEGER))]
+)
+
+
+def decoded(*parts: bytes, max_rows: int = 1000):
+    return decode_rows(parts, max_rows=max_rows)
+
+
+def row_by_row(parts, **options):
+    """As large tables are read, whatever the size of this one."""
+    usual, json_results.AT_ONCE_BYTES = json_results.AT_ONCE_BYTES, -1
+    try:
+        return decode_rows(parts, **{"max_rows": 1000, **options})
+    finally:
+        json_results.AT_ONCE_BYTES = usual
+
+
+def outcome(call, *args, **options):
+    try:
+        return call(*args, **options)
+    except KgqaError as error:
+        return type(error)
+
+
+BOTH = pytest.mark.parametrize(
+    "read", [lambda *parts: decoded(*parts), lambda *parts: row_by_row(parts)], ids=["at once", "row by row"]
+)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+terms = st.one_of(
+    st.builds(lambda tail: Entity("http://e/" + tail), st.text("abcäß漢😀_.-", max_size=8)),
+    st.builds(lambda label: Entity(f"_:b{label}"), st.integers(0, 9)),
+    st.builds(Literal, texts),
+    st.builds(lambda text, language: Literal(text, language=language), texts, st.sampled_from(["en", "de-at"])),
+    st.builds(lambda number: Literal(str(number), INTEGER), st.integers()),
+)
+tables = st.integers(0, 4).flatmap(
+    lambda width: st.tuples(
+        st.just(["x", "bindings", "results", "head"][:width]),
+        st.lists(st.tuples(*[st.none() | terms] * width), max_size=8),
+    )
+)
+
+
+@BOTH
+@given(table=tables)
+def test_what_is_written_comes_back(read, table):
+    variables, rows = table
+    found = read(table_bytes(variables, rows))
+    assert (found.variables, found.rows) == (tuple(variables), rows)
+
+
+@given(table=tables, data=st.data())
+def test_both_ways_are_the_same_however_the_bytes_come(table, data):
+    body = table_bytes(*table)
+    if data.draw(st.booleans()):  # as servers write it: with line breaks, escapes, and more in it than is asked for
+        found = json.loads(body)
+        found["head"]["link"] = []
+        found["results"] = {"distinct": False, "ordered": True, **found["results"], "more": {"a": [1.5e3, None]}}
+        order = data.draw(st.permutations(["head", "results", "meta"]))
+        found["meta"] = {"query-time-ms": 12}
+        body = json.dumps({name: found[name] for name in order}, indent=data.draw(st.sampled_from([None, 1]))).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
+    parts = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)])]
+    assert row_by_row(parts) == decoded(body)
+
+
+@given(table=tables, data=st.data())
+def test_damage_is_judged_the_same_and_is_never_another_table(table, data):
+    body = bytearray(table_bytes(*table))
+    place = data.draw(st.integers(0, len(body) - 1))
+    body[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    at_once, bit_by_bit = outcome(decoded, bytes(body)), outcome(row_by_row, [bytes(body)])
+    if not (isinstance(at_once, type) and isinstance(bit_by_bit, type)):
+        assert at_once == bit_by_bit
+
+
+@BOTH
+def test_a_table_that_is_cut_anywhere_is_an_error(read):
+    assert len(read(SMALL)) == 2
+    for length in range(len(SMALL)):
+        with pytest.raises((PartialResult, StoreUnavailable)):
+            read(SMALL[:length])
+
+
+def test_an_answer_that_is_cut_anywhere_is_an_error():
+    body = b'{"head": {}, "boolean": true}'
+    assert decode_boolean(body) is True
+    for length in range(len(body)):
+        with pytest.raises((PartialResult, StoreUnavailable)):
+            decode_boolean(body[:length])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"  \n ",
+        b"<html></html>",
+        b"Virtuoso 37000 Error",
+        b"\x00\xff\xfe\x80 binary",
+        bytes(range(256)) * 4,
+        b"[]",
+        b"null",
+        b"{}",
+        b'"text"',
+        b'{"head": {"vars": ["x"]}}',
+        b'{"results": {"bindings": []}}',
+        b'{"head": {}, "results": {"bindings": []}}',
+        b'{"head": {"vars": "xy"}, "results": {"bindings": []}}',
+        b'{"head": {"vars": [1]}, "results": {"bindings": []}}',
+        b'{"head": [], "results": {"bindings": []}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": {}}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [[]]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": ["x"]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [null]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"y": {"type": "uri", "value": "http://e/"}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": null}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri"}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": 3}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "triple", "value": {}}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": 3, "value": "a"}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "a", "datatype": 3}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "\\ud800"}}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": []}} {"more": 1}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": []}}\nOperation timed out.',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [],}}',
+        b'{"head": {"vars": ["x"]} "results": {"bindings": []}}',
+    ],
+)
+def test_what_is_no_table_is_an_error(read, body):
+    with pytest.raises((PartialResult, StoreUnavailable)) as caught:
+        read(body)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+
+
+@BOTH
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_deep_nesting_is_an_error(read, opening):
+    with pytest.raises((PartialResult, StoreUnavailable)):
+        read(b'{"head": ' + opening * 100_000)
+    with pytest.raises((PartialResult, StoreUnavailable)):
+        decode_boolean(opening * 100_000)
+
+
+@BOTH
+def test_the_row_cap_holds(read):
+    body = table_bytes(["x"], [(Literal(str(n)),) for n in range(1000)])
+    assert len(read(body)) == 1000
+    with pytest.raises(PartialResult, match="more than 1,000 rows"):
+        read(table_bytes(["x"], [(Literal(str(n)),) for n in range(1001)]))
+
+
+def test_a_number_over_the_border_of_two_parts_stays_one():
+    body = b'{"n": 123456, "head": {"vars": []}, "results": {"n": -1.5e10, "bindings": [{}]}}'
+    for place in range(1, len(body)):
+        assert len(row_by_row([body[:place], body[place:]])) == 1
+
+
+def test_a_byte_order_mark_is_no_damage():
+    assert decoded(b"\xef\xbb\xbf" + SMALL) == row_by_row([b"\xef\xbb\xbf" + SMALL]) == decoded(SMALL)
+
+
+def test_large_tables_are_read_with_little_memory():
+    def parts(rows):
+        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": ['
+        block = b'{"x": {"type": "literal", "value": "%s"}},' % (b"x" * 5000)
+        for _ in range(rows):
+            yield block
+        yield block.rstrip(b",") + b"]}}"
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(PartialResult):
+            decode_rows(parts(1_000_000), max_rows=2000)  # 5 GB that are never made
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 30 << 20  # the rows themselves have 10 MB
+
+
+def test_a_row_without_end_is_given_up():
+    def parts():
+        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
+        while True:
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(PartialResult, match=f"{MAX_VALUE_CHARS:,} characters"):
+        decode_rows(parts(), max_rows=10)
+
+
+def test_a_long_value_is_not_read_once_a_packet():
+    value = "abcdefgh" * (1 << 20)
+    body = table_bytes(["x"], [(Literal(value),)])
+    parts = [body[place : place + 4096] for place in range(0, len(body), 4096)]
+    assert row_by_row(parts).rows == [(Literal(value),)]
+
+
+def test_virtuosos_ways():
+    body = b"""{ "head": { "link": [], "vars": ["n", "b", "s"] }, "results": { "distinct": false, "ordered": true, "bindings": [
+    { "n": { "type": "typed-literal", "datatype": "http://www.w3.org/2001/XMLSchema#integer", "value": "7" },
+      "b": { "type": "bnode", "value": "nodeID://b10001" },
+      "s": { "type": "literal", "xml:lang": "en-GB", "value": "x" }} ] } }"""
+    assert decoded(body).rows == [(Literal("7", INTEGER), Entity("nodeID://b10001"), Literal("x", language="en-gb"))]
+    other = body.replace(b"nodeID://b10001", b"b10001")
+    assert decoded(other).rows[0][1] == Entity("_:b10001")
+
+
+def test_an_entity_that_comes_twice_is_one_object():
+    (first,), (second,) = decoded(table_bytes(["x"], [(Entity("http://e/1"),)] * 2)).rows
+    assert first is second
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"boolean": "true"}', b'{"boolean": 1}', b"[]", b"true", b'{"boolean": true']
+)
+def test_what_is_no_answer_is_an_error(body):
+    with pytest.raises((PartialResult, StoreUnavailable)):
+        decode_boolean(body)

@@ -1,0 +1,109 @@
+"""Logging in: as RFC 7617 and RFC 7616 have it, and nothing of the password anywhere else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from kgqa.errors import SettingsError, StoreUnavailable
+from kgqa.graph.endpoint.requests.login import Login
+
+URL = "http://e/sparql-auth"
+PASSWORD = "Circle of Life"
+
+
+def login(user="Mufasa", password=PASSWORD):
+    return Login(URL, user, password)
+
+
+def fields(header):
+    return {
+        name: quoted or bare for name, quoted, bare in re.findall(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^",]+))', header)
+    }
+
+
+def test_nothing_is_sent_before_the_server_asks():
+    assert login().header("GET", "/sparql") is None
+
+
+@pytest.mark.parametrize("challenges", [[], ['Bearer realm="x"']])
+def test_without_a_user_nobody_logs_in(challenges):
+    assert login(user="").accept(['Basic realm="x"', *challenges]) is False
+
+
+def test_basic():
+    mine = login(password="pä:ss")
+    assert mine.accept(['basic realm="SPARQL"'])
+    assert mine.header("GET", "/").decode() == "Basic " + base64.b64encode("Mufasa:pä:ss".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "hash_of"), [("MD5", hashlib.md5), ("SHA-256", hashlib.sha256), ("", hashlib.md5)]
+)
+def test_digest_as_in_the_standard(algorithm, hash_of):
+    mine = login()
+    offered = f'Digest realm="http-auth@example.org", nonce="7ypf/xlj9X", opaque="FQhe/qaU9" {", algorithm=" + algorithm if algorithm else ""}, qop="auth, auth-int"'
+    assert mine.accept(["Basic realm=x", offered])
+    for count in (1, 2):
+        found = fields(mine.header("GET", "/dir/index.html?query=a").decode())
+
+        def hashed(*parts):
+            return hash_of(":".join(parts).encode()).hexdigest()
+
+        who, what = hashed("Mufasa", "http-auth@example.org", PASSWORD), hashed("GET", "/dir/index.html?query=a")
+        assert found["nc"] == f"{count:08x}" and found["qop"] == "auth" and found["opaque"] == "FQhe/qaU9"
+        assert found["response"] == hashed(who, "7ypf/xlj9X", found["nc"], found["cnonce"], "auth", what)
+        assert found["uri"] == "/dir/index.html?query=a" and found["username"] == "Mufasa"
+    assert mine.accept([offered.replace("7ypf", "new")])
+    assert fields(mine.header("POST", "/").decode())["nc"] == "00000001"
+
+
+def test_digest_of_rfc_2069_has_no_count():
+    mine = login()
+    assert mine.accept(['Digest realm="r", nonce="n"'])
+    found = fields(mine.header("POST", "/x").decode())
+    assert "nc" not in found and len(found["response"]) == 32
+
+
+def test_a_name_with_quotes_stays_one_value():
+    mine = login(user='a" , realm="b\\')
+    assert mine.accept(['Digest realm="r", nonce="n"'])
+    assert mine.header("GET", "/").decode().startswith('Digest username="a\\" , realm=\\"b\\\\", realm="r"')
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Bearer realm="x"',
+        "Negotiate",
+        'Digest realm="r", nonce="n", algorithm=SHA-512',
+        'Digest nonce="n", qop="auth-int"',
+    ],
+)
+def test_a_kind_that_is_not_known_is_an_error_without_the_password(challenge):
+    with pytest.raises(StoreUnavailable, match="Basic, or Digest") as caught:
+        login().accept([challenge])
+    assert PASSWORD not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_basic_is_taken_where_the_digest_is_not_known():
+    mine = login()
+    assert mine.accept(['Digest realm="r", nonce="n", algorithm=SHA-512', 'Basic realm="r"'])
+    assert mine.header("GET", "/").decode().startswith("Basic ")
+
+
+def test_nothing_shows_the_password():
+    assert PASSWORD not in repr(login())
+
+
+def test_a_name_of_any_letters():
+    mine = Login("http://e/", "Łukasz", "p")
+    assert mine.accept(['Digest realm="r", nonce="n"'])
+    assert b'username="\xc5\x81ukasz"' in mine.header("GET", "/")
+    for user, password in (("a\nb", "p"), ("a", "p\r\nX: y")):
+        with pytest.raises(SettingsError, match="control characters"):
+            Login("http://e/", user, password)

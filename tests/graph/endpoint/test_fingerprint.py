@@ -1,0 +1,177 @@
+"""The fingerprint of a graph on a server: the same for the same counts, another after a change, never a reason to hang."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+
+import pytest
+
+from kgqa.errors import StoreUnavailable
+from kgqa.graph.endpoint import fingerprint
+from kgqa.graph.endpoint.fingerprint import detection_predicates
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.model import Literal
+from kgqa.testing.sparql_server import Sent, SparqlServer, table
+
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+LATE = Sent(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
+
+
+def number(value: int, **options) -> Sent:
+    return table(["n"], [[Literal(str(value), INTEGER)]], **options)
+
+
+@pytest.fixture
+def graph_of():
+    """`graph_of(answer, ...) -> (store, server)`: counts are answered by a function of the query."""
+    with contextlib.ExitStack() as opened:
+
+        def graph_of(answer, **options):
+            server = opened.enter_context(SparqlServer(lambda request: answer(request.query)))
+            options = {"profile": "generic", "access": Access(patience=0.2), **options}
+            return opened.enter_context(EndpointStore(server.url, **options)), server
+
+        yield graph_of
+
+
+def is_total(query: str) -> bool:
+    return "?predicate" in query
+
+
+def test_it_is_made_of_counts_and_measured_once(graph_of):
+    store, server = graph_of(lambda query: number(1000 if is_total(query) else 3))
+    assert store.fingerprint.startswith("remote-") and len(store.fingerprint) == 32
+    assert store.triples == 1000
+    assert len(server.requests) == 1 + len(detection_predicates())
+    assert all("COUNT(*)" in query for query in server.queries)
+
+
+def test_it_is_that_of_the_graph_and_not_of_the_server(graph_of):
+    def answer(query):
+        return number(1000 if is_total(query) else 3)
+
+    fingerprints = {graph_of(answer, graphs=["http://e/b", "http://e/a"])[0].fingerprint for _ in range(2)}
+    fingerprints.add(graph_of(answer, graphs=["http://e/a", "http://e/b"])[0].fingerprint)
+    assert len(fingerprints) == 1
+    fingerprints.add(graph_of(answer, graphs=["http://e/a"])[0].fingerprint)
+    fingerprints.add(graph_of(answer)[0].fingerprint)
+    fingerprints.add(graph_of(lambda query: number(1001 if is_total(query) else 3))[0].fingerprint)
+    fingerprints.add(graph_of(lambda query: number(1000 if is_total(query) else 4))[0].fingerprint)
+    assert len(fingerprints) == 5
+
+
+def test_of_a_graph_too_large_to_count_the_telling_relations_are_enough(graph_of):
+    store, _ = graph_of(lambda query: LATE if is_total(query) else number(3))
+    other, _ = graph_of(lambda query: LATE if is_total(query) else number(4))
+    assert store.fingerprint and store.triples is None
+    assert other.fingerprint and other.fingerprint != store.fingerprint
+
+
+@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
+def test_a_graph_is_large_where_a_count_that_stops_gets_so_far(graph_of, counted, large):
+    """Late alone is no sign of size, and relations that no bundled schema knows tell nothing."""
+
+    def answer(query):
+        if "LIMIT 20000000" in query:
+            return LATE if counted is None else number(counted)
+        return LATE if is_total(query) else number(0)
+
+    store, server = graph_of(answer)
+    assert store.large is large and store.large is large
+    assert sum("LIMIT 20000000" in query for query in server.queries) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [LATE, Sent(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
+)
+def test_where_nothing_is_known_there_is_none(graph_of, answer):
+    store, _ = graph_of(lambda query: answer)
+    assert store.fingerprint == ""
+
+
+def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
+    down = True
+    store, _ = graph_of(lambda query: Sent(503) if down else number(3))
+    with pytest.raises(StoreUnavailable):
+        store.fingerprint
+    down = False
+    assert store.fingerprint
+
+
+def test_counts_that_took_long_are_kept_for_a_while(graph_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.2)
+    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+
+        def answer(query):
+            return number(7, seconds=0.3 if is_total(query) else 0.0)
+
+        store, server = graph_of(answer, cache=cache)
+        first = store.fingerprint
+        again = EndpointStore(server.url, profile="generic", cache=cache)
+        requests = len(server.requests)
+        assert again.fingerprint == first and len(server.requests) == requests
+        again.invalidate()
+        assert again.fingerprint == first and len(server.requests) > requests
+        for kept in ("nonsense", json.dumps([1]), json.dumps({"other": 1})):
+            again.save_fact("counts", kept)
+            again.set_graphs(())
+            assert again.fingerprint == first
+
+
+def test_quick_counts_are_made_anew_by_each_run(graph_of, tmp_path):
+    triples = 5
+    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+        store, server = graph_of(lambda query: number(triples), cache=cache)
+        first = store.fingerprint
+        triples = 6
+        assert store.fingerprint == first  # of a run it stays the same
+        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint != first
+
+
+def test_counting_ends_in_time_altogether(graph_of, monkeypatch):
+    monkeypatch.setattr(fingerprint, "COUNT_SECONDS", 0.2)
+    monkeypatch.setattr(fingerprint, "ALL_COUNTS_SECONDS", 0.5)
+    store, server = graph_of(lambda query: number(7, seconds=5))
+    started = time.monotonic()
+    assert store.fingerprint == ""
+    assert time.monotonic() - started < 1.5 and len(server.requests) <= 4
+
+
+def test_threads_measure_once_and_wait_no_longer_than_their_query_may_take(graph_of, tmp_path):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def answer(query):
+        if "COUNT" not in query:
+            return table(["x"], [])
+        begun.set()
+        go_on.wait(5)
+        return number(7)
+
+    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+        store, server = graph_of(answer, cache=cache)
+        measuring = threading.Thread(target=lambda: store.fingerprint)
+        measuring.start()
+        assert begun.wait(5)
+        started = time.monotonic()
+        with contextlib.suppress(Exception):
+            store.select("SELECT ?x WHERE { ?x ?p ?o }", timeout=0.3)
+        assert time.monotonic() - started < 1
+        go_on.set()
+        measuring.join(5)
+        assert store.fingerprint
+        assert sum("COUNT" in query for query in server.queries) == 1 + len(detection_predicates())
+
+
+def test_a_server_that_said_nothing_is_asked_again(graph_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)
+    silent = True
+    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+        store, server = graph_of(lambda query: LATE if silent else number(7), cache=cache)
+        assert store.fingerprint == ""
+        silent = False
+        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint

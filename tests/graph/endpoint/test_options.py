@@ -1,0 +1,138 @@
+"""How the settings reach the endpoint store."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.errors import PartialResult, SettingsError
+from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
+from kgqa.model import Entity, Literal
+from kgqa.settings import resolve
+from kgqa.testing.sparql_server import SparqlServer, table, truth
+
+TABLE = table(["x"], [[Entity("http://e/1")]])
+QUERY = "SELECT ?x WHERE { ?x ?p ?o }"
+
+
+@pytest.fixture
+def server():
+    with SparqlServer(TABLE) as server:
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty working folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_without_settings_the_profile_decides(home):
+    options = EndpointOptions.of(resolve())
+    assert options == EndpointOptions()
+    assert options.access.concurrency is None and options.access.rate is None
+
+
+def test_settings_and_the_password_of_the_environment_arrive(home, monkeypatch):
+    for name, value in {
+        "ENDPOINT_PROFILE": "qlever", "ENDPOINT_CONCURRENCY": "3", "ENDPOINT_RATE": "2.5", "ENDPOINT_CONTACT": "a@e.org",
+        "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim", "ENDPOINT_CONNECT_TIMEOUT": "1", "ENDPOINT_PATIENCE": "0",
+        "ENDPOINT_ROW_CAP": "10000", "ENDPOINT_CACHE": "off", "ENDPOINT_CACHE_DAYS": "1", "ENDPOINT_CACHE_GB": "0.5",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"KGQA_{name}", value)
+    options = EndpointOptions.of(resolve())
+    access = options.access
+    assert (access.user, access.password, access.contact) == ("u", "geheim", "a@e.org")
+    assert (access.concurrency, access.rate, access.connect_seconds, access.patience) == (3, 2.5, 1.0, 0.0)
+    assert (options.profile, options.row_cap, options.caches) == ("qlever", 10_000, False)
+    assert (options.cache_days, options.cache_bytes) == (1.0, 1 << 29)
+    assert "geheim" not in repr(options)
+
+
+def test_a_file_in_the_working_folder_gets_no_password_sent_anywhere(home, monkeypatch):
+    (home / "kgqa.toml").write_text('[graph]\npath = "http://evil.example/sparql"\n')
+    assert EndpointOptions.of(resolve()).access.password == ""
+    monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
+    with pytest.raises(SettingsError, match="evil.example.*--graph") as caught:
+        EndpointOptions.of(resolve())
+    assert "geheim" not in str(caught.value)
+    monkeypatch.setenv("KGQA_GRAPH_PATH", "http://mine.example/sparql")
+    assert EndpointOptions.of(resolve()).access.password == "geheim"
+
+
+def test_a_password_in_an_address_is_not_shown(home, monkeypatch):
+    (home / "kgqa.toml").write_text('[graph]\npath = "http://bob:hunter2@evil.example/sparql"\n')
+    monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
+    with pytest.raises(SettingsError) as caught:
+        EndpointOptions.of(resolve())
+    assert "hunter2" not in str(caught.value) and "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "fits"), [(100, True), (101, False)])
+def test_many_named_graphs_are_named_by_the_user(tmp_path, count, fits):
+    def script(request):
+        if "?graph" not in request.query:
+            return truth(False) if request.query.startswith("ASK") else table(["x"], [])
+        most = int(request.query.split("LIMIT")[1])
+        return table(["graph"], [[Entity(f"http://e/{number}")] for number in range(count)][:most])
+
+    with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
+        if fits:
+            assert len(user_graphs(store)) == count
+        else:
+            with pytest.raises(PartialResult, match="--graph-iri"):
+                user_graphs(store)
+
+
+def opened_twice(server, tmp_path, **options) -> int:
+    """Requests of the same query in two runs."""
+    for _ in range(2):
+        cache = Cache(tmp_path / "cache")
+        with EndpointOptions(profile="generic", **options).open(server.url, cache=cache, timeout=5) as store:
+            store.select(QUERY)
+    return sum(query == QUERY for query in server.queries)
+
+
+def counts(request):
+    return (
+        table(["n"], [[Literal("7", "http://www.w3.org/2001/XMLSchema#integer")]])
+        if "COUNT" in request.query
+        else TABLE
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({}, 1),
+        ({"caches": False}, 2),
+        ({"cache_days": 0}, 2),
+        ({"cache_bytes": 0}, 2),
+        ({"cache_days": 1, "cache_bytes": 1 << 20}, 1),
+    ],
+)
+def test_results_are_kept_unless_that_is_not_wanted(tmp_path, options, asked):
+    with SparqlServer(counts) as server:
+        assert opened_twice(server, tmp_path, **options) == asked
+
+
+def test_a_cache_without_room_keeps_nothing(tmp_path):
+    with SparqlServer(counts) as server:
+        for _ in range(2):
+            cache = Cache(tmp_path / "cache", limit_bytes=0)
+            with EndpointOptions(profile="generic").open(server.url, cache=cache, timeout=5) as store:
+                store.select(QUERY)
+        assert server.queries == [QUERY, QUERY]
+
+
+def test_all_files_of_the_results_are_one_entry_of_the_cache(tmp_path, server):
+    cache = Cache(tmp_path / "cache")
+    with EndpointOptions(profile="generic").open(server.url, cache=cache, timeout=5, writable="http://e/g") as store:
+        assert store.writable == "http://e/g"
+        store.select(QUERY, fresh=True)
+        assert [(entry.kind, entry.name) for entry in cache.entries()] == [("results", "endpoints")]

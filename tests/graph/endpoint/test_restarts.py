@@ -1,0 +1,134 @@
+"""Questions are asked by many threads while their server is stopped, started and killed: each ends in an answer, which is
+that of a quiet day, or in a failure that says what happened; none hangs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import threading
+import time
+from importlib.resources import files
+
+import pytest
+
+from kgqa.errors import StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.methods.ask import ask, open_resources
+from kgqa.model import Answer, Question
+from kgqa.settings import resolve
+from tests.conftest import SOAK
+from tests.virtuoso_server import copied, running_server
+
+GRAPH = "http://e/demo"
+THREADS, SECONDS = 16, 120 if SOAK else 30
+LONGEST = 40.0
+"""Seconds a question may take: its time is 20 s, and it may wait for a last query and a restart."""
+SLOW = f"SELECT (COUNT(*) AS ?n) FROM <{GRAPH}> WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"
+
+
+@pytest.fixture(scope="module")
+def server(prepared_folder, tmp_path_factory):
+    """A server of one's own with the demo graph in it, that may be stopped and killed."""
+    folder = copied(prepared_folder, tmp_path_factory.mktemp("restarts") / "server")
+    with running_server(folder, query_seconds=30) as server:
+        file = server.import_folder / "graph.nt"
+        file.write_bytes((files("kgqa.demo") / "graph.nt").read_bytes())
+        assert server.load([file], GRAPH)[0].error is None
+        yield server
+
+
+def kill(server) -> None:
+    os.kill(server.status().pid, signal.SIGKILL)
+
+
+def outcome(answer: Answer) -> tuple:
+    found = sorted((str(named.value), named.name) for named in answer.answers)
+    return answer.status, found, answer.sparql
+
+
+def test_questions_outlive_restarts(server, tmp_path):
+    settings = resolve(
+        {
+            "graph.path": server.url,
+            "graph.iri": GRAPH,
+            "graph.timeout": 10.0,
+            "budget.seconds": 20.0,
+            "endpoint.cache": "off",  # every question asks the server
+            "rank.embeddings": "off",
+            "cache.folder": str(tmp_path / "cache"),
+        }
+    )
+    lines = (files("kgqa.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [Question(json.loads(line)["question"]) for line in lines[:: 1 if SOAK else 6]]
+    with open_resources(settings=settings) as resources:
+        quiet = {question.text: outcome(ask(question, resources=resources)) for question in questions}
+        assert sum(status == "answered" for status, *_ in quiet.values()) > len(questions) / 2
+
+        over, numbers = threading.Event(), itertools.count()
+        ended: list[tuple[str, tuple, str, float]] = []
+
+        def work() -> None:
+            while not over.is_set():
+                question = questions[next(numbers) % len(questions)]
+                started = time.monotonic()
+                answer = ask(question, resources=resources)
+                ended.append((question.text, outcome(answer), answer.reason or "", time.monotonic() - started))
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        finish = time.monotonic() + SECONDS
+        while time.monotonic() < finish:
+            for end in (server.stop, lambda: kill(server)):
+                time.sleep(1.5)
+                end()
+                time.sleep(0.5)
+                server.start()
+        time.sleep(1)
+        over.set()
+        for thread in threads:
+            thread.join(LONGEST)
+        assert not any(thread.is_alive() for thread in threads)
+
+        again = {question.text: outcome(ask(question, resources=resources)) for question in questions}
+    assert again == quiet
+    assert max(seconds for *_, seconds in ended) < LONGEST
+    failures = [(status, reason) for _, (status, *_), reason, _ in ended if status in ("failed", "budget_exhausted")]
+    assert all(reason for _, reason in failures)
+    assert [
+        (text, found)
+        for text, found, *_ in ended
+        if found[0] not in ("failed", "budget_exhausted") and found != quiet[text]
+    ] == []
+    assert len(ended) - len(failures) > THREADS
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"] if SOAK else ["kill"])
+def test_a_server_that_ends_in_the_middle_of_a_query_is_an_error(server, end):
+    problems: list[StoreError] = []
+    with EndpointStore(server.url, graphs=[GRAPH], access=Access(patience=1.0)) as store:
+        store.profile
+
+        def work() -> None:
+            try:
+                store.select(SLOW, timeout=25)
+            except StoreError as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        started = time.monotonic()
+        server.stop() if end == "stop" else kill(server)
+        for thread in threads:
+            thread.join(30)
+        assert time.monotonic() - started < 20
+        assert len(problems) == 3 and all(isinstance(error, (StoreUnavailable, StoreTimeout)) for error in problems)
+        with pytest.raises(StoreUnavailable, match="Nothing answers .* whether the server is running"):
+            store.ask(f"ASK FROM <{GRAPH}> WHERE {{ ?s ?p ?o }}")
+        server.start()
+        assert store.ask(f"ASK FROM <{GRAPH}> WHERE {{ ?s ?p ?o }}")

@@ -1,0 +1,240 @@
+"""Results on disk: found again while the graph is the same, by several processes, through damage and sudden ends."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES, RecordingStream
+from kgqa.graph.endpoint.result_cache import FLUSH_RESULTS, GraphResults, ResultCache
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "results" / "results.sqlite"
+
+
+@pytest.fixture
+def opened(file):
+    caches: list[ResultCache] = []
+
+    def opened(**options) -> ResultCache:
+        caches.append(ResultCache(file, **options))
+        return caches[-1]
+
+    yield opened
+    for cache in caches:
+        cache.close()
+
+
+def in_file(file) -> int:
+    with sqlite3.connect(file) as connection:
+        return connection.execute("SELECT COUNT(*) FROM results").fetchone()[0]
+
+
+def test_what_is_put_is_found_at_once_and_after_closing(opened):
+    cache = opened()
+    cache.put(b"k", b"body" * 100)
+    assert cache.get(b"k") == b"body" * 100 and cache.get(b"other") is None
+    cache.put(b"k", b"newer")
+    cache.close()
+    cache.close()
+    assert cache.get(b"k") is None  # closed
+    assert opened().get(b"k") == b"newer"
+
+
+def test_an_old_result_is_not_used(opened, monkeypatch):
+    cache = opened(days=1)
+    cache.put(b"k", b"body")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 86_300)
+    assert cache.get(b"k") == b"body"
+    cache.close()
+    monkeypatch.setattr(time, "time", lambda: now + 86_500)
+    assert opened(days=1).get(b"k") is None
+
+
+def test_facts_have_an_age_of_their_own(opened):
+    cache = opened()
+    cache.put_fact(b"f", "text")
+    assert opened().fact(b"f", max_age=60) == "text"
+    assert cache.fact(b"f", max_age=0) is None
+    cache.put_fact(b"f", None)
+    assert cache.fact(b"f", max_age=60) is None
+
+
+def noise(number: int, length: int = 20_000) -> bytes:
+    """Bytes that cannot be packed."""
+    import random
+
+    return random.Random(number).randbytes(length)
+
+
+def test_the_oldest_go_when_it_grows_over_its_limit(opened, file, monkeypatch):
+    cache, now = opened(limit_bytes=1_000_000), time.time()
+    for number in range(200):
+        monkeypatch.setattr(time, "time", lambda number=number: now + number)
+        cache.put(b"%d" % number, noise(number))
+    cache.close()
+    cache = opened(limit_bytes=1_000_000)
+    kept = [number for number in range(200) if cache.get(b"%d" % number)]
+    assert kept == list(range(200 - len(kept), 200)) and 30 <= len(kept) <= 50
+    assert file.stat().st_size < 1_500_000
+
+
+def test_a_smaller_limit_makes_the_file_smaller(opened, file):
+    cache = opened()
+    for number in range(100):
+        cache.put(b"%d" % number, noise(number))
+    cache.close()
+    opened(limit_bytes=200_000).close()
+    assert file.stat().st_size < 400_000
+
+
+def test_very_long_results_are_not_kept(opened):
+    cache = opened(limit_bytes=100_000)
+    cache.put(b"k", b"x" * 10_001)
+    assert cache.get(b"k") is None
+    cache = opened(limit_bytes=0)
+    cache.put(b"k", b"x")
+    assert cache.get(b"k") is None
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "empty", "folder", "no permission"])
+def test_a_damaged_file_costs_results_and_nothing_else(opened, file, damage, tmp_path):
+    cache = opened()
+    for number in range(200):
+        cache.put(b"%d" % number, noise(number, 2000))
+    cache.close()
+    data = file.read_bytes()
+    if damage == "garbage":
+        file.write_bytes(b"not a database at all" * 1000)
+    elif damage == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "holes":
+        file.write_bytes(data[:8192] + b"\xff" * (len(data) - 16384) + data[-8192:])
+    elif damage == "empty":
+        file.write_bytes(b"")
+    elif damage == "folder":
+        file.unlink()
+        file.mkdir()
+    else:
+        file.unlink()
+        file.parent.rmdir()
+        file.parent.write_text("a file where the folder should be")
+    cache = opened()
+    for number in range(200):
+        assert cache.get(b"%d" % number) in (None, noise(number, 2000))
+    cache.put(b"new", b"body")
+    cache.close()
+    again = opened()
+    again.get(b"0")
+    again.put(b"new", b"body")
+    assert again.get(b"new") == (None if damage in ("folder", "no permission") else b"body")
+
+
+def test_another_process_that_writes_keeps_nobody_waiting(opened, file):
+    cache = opened()
+    cache.put(b"before", b"body")
+    cache.close()
+    cache = opened()
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    for number in range(2 * FLUSH_RESULTS):
+        cache.put(b"%d" % number, b"body")
+        assert cache.get(b"before") == b"body"
+    cache.put_fact(b"f", "text")
+    assert time.monotonic() - started < 5
+    other.execute("ROLLBACK")
+    other.close()
+    cache.close()
+    assert in_file(file) == 2 * FLUSH_RESULTS + 1  # what could not be written waited
+
+
+def test_threads_share_one(opened, file):
+    cache = opened()
+
+    def work(name: int) -> None:
+        for number in range(100):
+            cache.put(b"%d/%d" % (name, number), noise(number, 100))
+            assert cache.get(b"%d/%d" % (name, number)) == noise(number, 100)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cache.close()
+    assert in_file(file) == 800
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES, RecordingStream
+from kgqa.graph.endpoint.result_cache import ResultCache
+cache = ResultCache(Path(sys.argv[1]))
+print("open", flush=True)
+for number in range(int(sys.argv[3])):
+    cache.put(f"{sys.argv[2]}/{number}".encode(), f"{sys.argv[2]} {number} ".encode() * 200)
+    if sys.argv[4] == "slowly":
+        import time; time.sleep(0.001)
+cache.close()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_two_processes_at_once(python, opened, file):
+    writers = [python(WRITER, file, name, 2000, "fast") for name in ("a", "b")]
+    for writer in writers:
+        assert [writer.stdout.readline().strip() for _ in range(2)] == ["open", "done"], writer.stderr.read()
+    cache = opened()
+    for name in ("a", "b"):
+        found = [cache.get(f"{name}/{number}".encode()) for number in range(2000)]
+        assert all(body == f"{name} {number} ".encode() * 200 for number, body in enumerate(found))
+
+
+def test_kill_9_in_the_middle_leaves_whole_results(python, opened, file):
+    writer = python(WRITER, file, "a", 1_000_000, "slowly")
+    assert writer.stdout.readline().strip() == "open"
+    time.sleep(0.5)
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    cache = opened()
+    found = [cache.get(f"a/{number}".encode()) for number in range(5000)]
+    kept = [body for body in found if body is not None]
+    assert kept and kept == [f"a {number} ".encode() * 200 for number in range(len(kept))]
+    cache.put(b"new", b"body")
+    assert cache.get(b"new") == b"body"
+
+
+def test_results_belong_to_a_graph_an_endpoint_and_a_user(opened):
+    cache = opened()
+    mine = GraphResults(cache, "http://e/sparql", "remote-1")
+    mine.put("ASK {}", b"body")
+    assert GraphResults(cache, "http://e/sparql", "remote-1").get("ASK {}") == b"body"
+    assert mine.get("ASK { }") is None
+    for other in [
+        GraphResults(cache, "http://e/sparql", "remote-2"),
+        GraphResults(cache, "http://f/sparql", "remote-1"),
+        GraphResults(cache, "http://e/sparql", "remote-1", user="root"),
+    ]:
+        assert other.get("ASK {}") is None
+
+
+def test_only_a_body_that_was_read_to_its_end_is_kept():
+    heard = RecordingStream([b"a" * 20_000, b"b" * 3], record=True)
+    parts = iter(heard)
+    next(parts)
+    assert heard.body is None
+    assert list(parts) == [b"bbb"] and heard.body == b"a" * 20_000 + b"bbb"
+    assert heard.tail.endswith(b"abbb")
+    assert list(forgetful := RecordingStream([b"a"], record=False)) == [b"a"] and forgetful.body is None
+    long = RecordingStream([b"x" * (MAX_BODY_BYTES - 5), b"y" * 4, b"z" * 4, b""], record=True)
+    assert sum(map(len, long)) == MAX_BODY_BYTES + 3 and long.body is None

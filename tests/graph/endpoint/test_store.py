@@ -1,0 +1,404 @@
+"""The endpoint store on a scripted server: whatever a server does, a result is whole or an error. What a real Virtuoso
+does stands in test_endpoint_virtuoso.py."""
+
+from __future__ import annotations
+
+import logging
+import time
+import tracemalloc
+
+import pytest
+
+from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.transport import ConnectionLost
+from kgqa.graph.endpoint.store import EndpointStore, check_address
+from kgqa.graph.query.templates import render
+from kgqa.model import Entity, Literal
+from kgqa.testing import sparql_faults as faults
+from kgqa.testing.sparql_server import Sent, table, table_bytes, truth
+from tests.graph import scripted
+from tests.graph.scripted import ASK, QUERY, TABLE, asked_queries, counting, number
+
+serve, store_of, cache = scripted.serve, scripted.store_of, scripted.cache
+
+COUNT = "SELECT (COUNT(*) AS ?x) WHERE { ?s ?p ?o }"
+BODY = TABLE.body
+TRUE = truth(True)
+
+
+# --- a short answer is an error
+
+FAULTS = {
+    "anytime": (faults.virtuoso_timeout(BODY), StoreTimeout, "time limit"),
+    "anytime while sending": (faults.virtuoso_timeout_while_sending(BODY), StoreTimeout, "while sending"),
+    "row cap": (faults.virtuoso_row_cap(BODY, 50), PartialResult, "row cap of 50 rows"),
+    "transaction timed out": (faults.virtuoso_error("S1T00", "SR171: Transaction timed out"), StoreTimeout, "S1T00"),
+    "too costly": (faults.virtuoso_error("42000", "The estimated execution time 900 (sec) exceeds the limit of 400 (sec)."), StoreTimeout, "estimated"),
+    "syntax": (faults.virtuoso_error("37000", "SP030: SPARQL compiler, line 1: syntax error", status=400), QueryRejected, "SP030"),
+    "qlever": (faults.qlever_timeout, StoreTimeout, "Operation timed out"),
+    "qlever while sending": (faults.qlever_timeout_while_sending(BODY), StoreTimeout, "while sending"),
+    "blazegraph": (faults.blazegraph_timeout, StoreTimeout, "TimeoutException"),
+    "blazegraph while sending": (faults.blazegraph_timeout_while_sending(BODY), StoreTimeout, "while sending"),
+    "206": (Sent(206, BODY), PartialResult, "206"),
+    "cut json": (Sent(body=BODY[:-10]), PartialResult, "truncated or damaged"),
+    "cut json, chunked": (faults.pieces(BODY[:40], BODY[40:-10]), PartialResult, "truncated or damaged"),
+    "cut json, closed": (faults.pieces(BODY[:-10], framing="close"), PartialResult, "truncated or damaged"),
+    "cut body": (Sent(body=BODY[:-10], missing=10), StoreUnavailable, "lost in the middle of a reply"),
+    "cut chunks": (Sent(body=lambda: iter([BODY[:40]]), framing="chunked", missing=1), StoreUnavailable, "lost in the middle of a reply"),
+    "cut gzip": (faults.zipped(BODY * 50, missing=30), PartialResult, "."),
+    "no gzip": (Sent(body=BODY, headers=(("Content-Encoding", "gzip"),)), PartialResult, "cannot be decompressed"),
+    "web page": (faults.web_page(), StoreUnavailable, "a web page"),
+    "web page as json": (Sent(body=b"<!DOCTYPE html><html></html>"), StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
+    "nothing": (Sent(body=b""), StoreUnavailable, "an empty reply"),
+    "no content": (Sent(204), StoreUnavailable, "no result"),
+    "garbage": (Sent(body=bytes(range(256)) * 100), StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
+    "garbage inside": (Sent(body=BODY[:60] + bytes(range(256))), StoreError, "."),
+    "deep": (Sent(body=b'{"head": ' + b"[" * 100_000), StoreUnavailable, "too deeply"),
+    "other json": (Sent(body=b'{"error": "x"}', content_type="application/json"), StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
+    "an answer for a table": (TRUE, StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
+    "xml": (Sent(body=b"<sparql/>", content_type="application/sparql-results+xml"), StoreUnavailable, "xml"),
+    "moved": (faults.moved("http://elsewhere/sparql"), StoreUnavailable, "moved .* to http://elsewhere/sparql"),
+    "401": (Sent(401, b"", "text/html"), StoreUnavailable, "endpoint.user"),
+    "403": (Sent(403, b"No.", "text/plain"), StoreUnavailable, "No. Check endpoint.user"),
+    "404": (faults.web_page(404), StoreUnavailable, "No SPARQL endpoint"),
+    "405": (Sent(405, b"", "text/plain"), StoreUnavailable, "No SPARQL endpoint"),
+    "413": (Sent(413, b"", "text/plain"), QueryRejected, "too long"),
+    "414": (faults.web_page(414), QueryRejected, "too long"),
+    "429": (faults.busy(429), StoreUnavailable, "too many requests"),
+    "503": (faults.busy(503), StoreUnavailable, "cannot answer now"),
+    "503 page": (faults.web_page(503), StoreUnavailable, "cannot answer now"),
+    "504": (faults.web_page(504), StoreTimeout, "504"),
+    "500 page": (faults.web_page(500), StoreUnavailable, "error page"),
+    "dropped": (faults.dropped(), StoreUnavailable, "lost during a query"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_whatever_a_server_does_a_table_is_whole_or_an_error(serve, store_of, cache, name):
+    sent, error, says = FAULTS[name]
+    server = serve(
+        lambda request: (
+            number(7)
+            if request.query.startswith("SELECT (COUNT")
+            else sent
+            if isinstance(sent, Sent)
+            else sent(request)
+        )
+    )
+    store = store_of(server, cache=cache())
+    with pytest.raises(error, match=says) as caught:
+        store.select(QUERY)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 600
+    before = len(server.requests)
+    with pytest.raises(StoreError):
+        store.select(QUERY)  # nothing of it was kept
+    if error is StoreTimeout:
+        assert len(server.requests) == before  # and a query that ran out of time is not asked again
+    else:
+        assert len(server.requests) > before
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FAULTS if name not in ("row cap", "an answer for a table", "cut gzip")]
+)
+def test_and_so_is_an_answer(serve, store_of, name):
+    sent, _, _ = FAULTS[name]
+    with pytest.raises(StoreError):
+        store_of(serve(sent)).ask(ASK)
+
+
+def test_a_table_that_is_cut_anywhere_is_an_error(serve, store_of):
+    body = table_bytes(["x"], [[Literal("ä")]])
+    sent = [b""]
+    server = serve(lambda request: faults.pieces(sent[0], framing="close"))
+    store = store_of(server)
+    for length in range(len(body)):
+        sent[0] = body[:length]
+        with pytest.raises((PartialResult, StoreUnavailable)):
+            store.select(QUERY, fresh=True)
+    sent[0] = body
+    assert store.select(QUERY).rows == [(Literal("ä"),)]
+
+
+def test_a_count_without_a_row_is_no_zero(serve, store_of):
+    server = serve(table(["x"], []))
+    with pytest.raises(StoreTimeout, match="no row for a count"):
+        store_of(server).select(COUNT)
+    assert len(store_of(server).select(QUERY)) == 0
+
+
+def test_a_known_row_cap_is_noticed_without_a_header(serve, store_of):
+    server = serve(TABLE)
+    with pytest.raises(PartialResult, match="row cap"):
+        store_of(server, row_cap=50).select(QUERY)
+    assert len(store_of(server, row_cap=50).select(f"{QUERY} LIMIT 50")) == 50
+    assert len(store_of(server, row_cap=51).select(QUERY)) == 50
+
+
+def test_an_answer_that_broke_off_is_asked_for_once_more(serve, store_of):
+    server = serve([Sent(body=BODY[:-10], missing=10), TABLE])
+    assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
+    server = serve([Sent(body=BODY[:-10], missing=10)] * 3)
+    with pytest.raises(ConnectionLost):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+
+
+DAMAGED = {
+    "cut json": Sent(body=BODY[:-10]),
+    "cut json, large": Sent(body=table_bytes(["x"], [[Literal("x" * 2_000)]] * 1_000)[:-10]),
+    "cut gzip": faults.zipped(BODY * 50, missing=30),
+    "no gzip": Sent(body=BODY, headers=(("Content-Encoding", "gzip"),)),
+    "no UTF-8": Sent(body=BODY.replace(b"http://e/7", b"http://e/\xff")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_an_answer_that_came_damaged_is_asked_for_once_more(serve, store_of, name):
+    server = serve([DAMAGED[name], TABLE])
+    assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
+    server = serve([DAMAGED[name]] * 3)
+    with pytest.raises(PartialResult):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+    server = serve([DAMAGED[name], TRUE])
+    assert store_of(server).ask(ASK) and len(server.requests) == 2
+
+
+@pytest.mark.parametrize("first", [Sent(body=BODY[:-10], missing=10), faults.dropped()])
+def test_a_query_is_sent_twice_at_most_whatever_goes_wrong(serve, store_of, first):
+    server = serve([first, Sent(body=BODY[:-10]), TABLE])
+    with pytest.raises(PartialResult):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+
+
+def test_endless_rows_are_stopped_by_the_row_cap_and_fill_no_memory(serve, store_of):
+    server = serve(faults.endless_rows())
+    tracemalloc.start()
+    try:
+        with pytest.raises(PartialResult, match="more than 20,000 rows"):
+            store_of(server).select(QUERY, max_rows=20_000)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 40 << 20
+
+
+def test_an_endless_value_is_stopped(serve, store_of):
+    with pytest.raises(PartialResult, match="longer than"):
+        store_of(serve(faults.endless_value()), timeout=30).select(QUERY)
+
+
+def test_a_long_result_comes_whole(serve, store_of):
+    rows = [[Entity(f"http://e/{number}"), Literal(f"{number} ä", language="en")] for number in range(12_000)]
+    server = serve([faults.pieces(table_bytes(["x", "y"], rows)), faults.zipped(table_bytes(["x", "y"], rows))])
+    for _ in range(2):
+        assert store_of(server).select(QUERY).rows == [tuple(row) for row in rows]
+
+
+# --- queries that ran out of time
+
+
+def test_a_query_that_ran_out_of_time_is_only_asked_again_with_more(serve, store_of):
+    server = serve(Sent(body=BODY, seconds=0.5))
+    store = store_of(server)
+    for _ in range(3):
+        with pytest.raises(StoreTimeout):
+            store.select(QUERY, timeout=0.2)
+    assert len(server.requests) == 1
+    with pytest.raises(StoreTimeout, match="before, .* not sent again"):
+        store.select(QUERY, timeout=0.1)
+    assert len(store.select(QUERY, timeout=3)) == 50
+    with pytest.raises(StoreTimeout):
+        store.select(QUERY + " ", timeout=0.2)  # another text is another query
+
+
+def test_a_query_that_waited_for_others_is_asked_again(serve, store_of):
+    import threading
+
+    server = serve(Sent(body=BODY, seconds=0.6))
+    store = store_of(server, access=Access(concurrency=1))
+    thread = threading.Thread(target=store.select, args=(QUERY,))
+    thread.start()
+    while not server.requests:
+        time.sleep(0.01)
+    with pytest.raises(StoreTimeout, match="Too many requests are queued"):
+        store.select(QUERY, timeout=0.2)
+    thread.join()
+    assert len(store.select(QUERY)) == 50
+
+
+# --- what may be asked, and what may be seen
+
+
+@pytest.mark.parametrize(
+    ("call", "query"),
+    [
+        ("select", ASK),
+        ("ask", QUERY),
+        ("select", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"),
+        ("select", "DROP ALL"),
+        ("select", "# SELECT\nINSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
+        ("select", "SELECT ?x WHERE { SERVICE <http://e/> { ?x ?p ?o } }"),
+        ("select", "SELECT ?x WHERE { \\u0053ERVICE <http://e/> { ?x ?p ?o } }"),
+        ("select", "DEFINE get:soft 'replace' SELECT ?x FROM <http://e/> WHERE { ?x ?p ?o }"),
+        ("select", 'SELECT (<bif:http_get>("http://127.0.0.1:9/") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'SELECT (bif:file_to_string("/etc/passwd") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'PREFIX x: <bif:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'PREFIX x: <\\u0062if:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", 'SELECT (SQL:x("") AS ?x) WHERE { ?s ?p ?o }'),
+        ("select", "SELECT ?x WHERE { ?x ?p '" + "x" * (1 << 20) + "' }"),
+        ("update", "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
+    ],
+)
+def test_what_is_no_such_query_is_never_sent(serve, store_of, call, query):
+    server = serve(TABLE)
+    with pytest.raises(QueryRejected):
+        getattr(store_of(server), call)(query)
+    assert server.requests == []
+
+
+def test_an_update_goes_to_the_graph_that_was_named_and_forgets_what_was_known(serve, store_of, cache):
+    server = serve(counting({}))
+    store = store_of(server, cache=cache(), writable="http://e/g", graphs=["http://e/g"])
+    store.select(QUERY)
+    with pytest.raises(QueryRejected, match="only <http://e/g>"):
+        store.update("INSERT DATA { GRAPH <http://e/h> { <http://e/s> <http://e/p> 1 } }")
+    server.enqueue(Sent(204))
+    version, requests = store.version, len(server.requests)
+    store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    assert store.version != version
+    assert [bool(request.update) for request in server.requests[requests:]] == [True]
+    server.enqueue(number(8))
+    assert len(store.select(QUERY)) == 50
+    assert asked_queries(server) == [QUERY, QUERY]
+
+
+@pytest.mark.parametrize(
+    ("sent", "error", "says"),
+    [
+        (faults.web_page(), StoreUnavailable, "web page"),
+        (faults.moved("http://e/"), StoreUnavailable, "moved"),
+        (Sent(401, b""), StoreUnavailable, "KGQA_ENDPOINT_PASSWORD"),
+        (Sent(500, b"Virtuoso 42000 Error SR186:SECURITY: No permission to execute procedure", "text/plain"), StoreUnavailable, "SPARQL_UPDATE"),
+        (Sent(400, b"Virtuoso 37000 Error SP030", "text/plain"), QueryRejected, "SP030"),
+        (faults.dropped(), StoreUnavailable, "may have been carried out"),
+        (Sent(body=b"", seconds=3), StoreTimeout, "in time"),
+    ],
+)  # fmt: skip
+def test_an_update_that_fails_says_so_and_is_sent_once(serve, store_of, sent, error, says):
+    server = serve(sent)
+    store = store_of(server, writable="http://e/g")
+    with pytest.raises(error, match=says):
+        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }", timeout=0.5)
+    assert len(server.requests) == 1
+
+
+def test_an_update_that_a_busy_server_did_not_begin_is_sent_again(serve, store_of):
+    server = serve([faults.busy(503), Sent(204)])
+    store_of(server, writable="http://e/g").update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    assert len(server.requests) == 2
+
+
+SECRET = "s3cr3t-Geheim"
+
+
+@pytest.mark.parametrize("name", ["401", "403", "moved", "web page", "dropped", "cut body", "syntax", "429", "garbage"])
+def test_nothing_shows_the_password(serve, store_of, caplog, name):
+    caplog.set_level(logging.DEBUG)
+    server = serve(FAULTS[name][0])
+    access = Access(user="u", password=SECRET, patience=0.0)
+    store = store_of(server, access=access, writable="http://e/g")
+    update = "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"
+    for call in (lambda: store.select(QUERY), lambda: store.update(update)):
+        error: BaseException | None = None
+        try:
+            call()
+        except StoreError as caught:
+            error = caught
+        assert error is not None or name in ("cut body", "garbage")  # with 200 an update was carried out
+        while error is not None:
+            assert SECRET not in str(error) and SECRET not in repr(error)
+            error = error.__cause__ or error.__context__
+    assert SECRET not in caplog.text and SECRET not in repr(access) and SECRET not in repr(store)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "ftp://e/sparql", "http://", "http:///sparql", "//e/sparql", "e/sparql", "http://e:x/", "http://e:99999/",
+        "http://e/sparql?query=x", "http://e/#x", "http://e/a b", "http://e/a\nb", 'http://e/"', "http://[::1/",
+        f"http://u:{SECRET}@e/sparql", f"ftp://u:{SECRET}@e", f"http://{SECRET}@e/", f"http://u:{SECRET}#x@e/",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_is_an_error_without_its_password(url):
+    with pytest.raises(SettingsError) as caught:
+        EndpointStore(url)
+    assert SECRET not in str(caught.value)
+
+
+def test_an_address_may_have_blanks_around_it():
+    assert check_address(" https://e.org:8890/sparql\n") == "https://e.org:8890/sparql"
+
+
+# --- profiles, life and death
+
+
+def test_what_a_server_is_is_asked_once_and_before_the_first_query(serve, store_of):
+    server = serve(TABLE, server="Virtuoso/07.20")
+    store = store_of(server, profile="auto")
+    assert server.requests == []
+    assert store.profile.name == "virtuoso" and store.limits.seconds is None
+    store.select(QUERY)
+    store.select(QUERY)
+    assert server.queries[0].split() == render("any_triple", view=()).split()
+    assert server.queries[2:] == [QUERY] * 2
+    assert server.requests[2].fields.keys() == {"query"}  # its limits are not known, so it is told none
+
+
+def test_a_profile_that_was_named_is_not_asked_for(serve, store_of):
+    server = serve(TABLE, server="Virtuoso/07.20")
+    store = store_of(server, profile="blazegraph")
+    store.select(QUERY)
+    assert store.profile.name == "blazegraph" and server.queries == [QUERY]
+    with pytest.raises(SettingsError, match="Unknown endpoint profile"):
+        EndpointStore(server.url, profile="oracle")
+
+
+def test_a_closed_store_says_so_and_nothing_hangs(serve, store_of):
+    server = serve(TABLE)
+    store = store_of(server, writable="http://e/g")
+    store.close()
+    store.close()
+    for call in (lambda: store.select(QUERY), lambda: store.ask(ASK), lambda: store.update("x")):
+        with pytest.raises(StoreUnavailable, match="has been closed"):
+            call()
+    assert server.requests == []
+
+
+def test_headers_are_given_whatever_the_verdict(serve, store_of):
+    server = serve(faults.virtuoso_row_cap(BODY, 50))
+    assert store_of(server).reply_headers(QUERY)["x-sparql-maxrows"] == "50"
+
+
+def test_a_query_whose_connection_breaks_is_sent_twice_in_all(serve, store_of):
+    server = serve([faults.dropped(), Sent(body=BODY[:-10], missing=10), faults.dropped(), TABLE])
+    with pytest.raises(ConnectionLost):
+        store_of(server).select(QUERY)
+    assert len(server.requests) == 2
+
+
+def test_any_time_may_be_given(serve, store_of):
+    assert len(store_of(serve(TABLE)).select(QUERY, timeout=float("inf"))) == 50
+
+
+def test_what_tells_graphs_on_servers_apart_is_address_and_user():
+    stores = [
+        EndpointStore("http://127.0.0.1:1/sparql"),
+        EndpointStore("http://127.0.0.1:2/sparql"),
+        EndpointStore("http://127.0.0.1:1/sparql", access=Access(user="u", password="p")),
+    ]
+    assert len({store.identity for store in stores}) == 3
+    assert stores[0].identity == EndpointStore("http://127.0.0.1:1/sparql").identity

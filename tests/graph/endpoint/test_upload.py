@@ -1,0 +1,339 @@
+"""Loading into servers by updates: the same graph as in a folder, nothing on an error, and what happened said."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import itertools
+import threading
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
+from kgqa.graph.endpoint import upload
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph, split_batches
+from kgqa.model import Literal
+from tests.rdf_samples import files_of_each_format
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
+LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(50)]
+WRONG_NUMBER = '<http://e/x> <http://e/p> "abc"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
+_graphs = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def password(virtuoso_server) -> str:
+    """Of the user kgqa, who may write."""
+    return virtuoso_server.allow_updates("kgqa").read_text().strip()
+
+
+@pytest.fixture
+def target(virtuoso_server, password):
+    """`target() -> EndpointStore` that may write to a graph of its own."""
+    opened = []
+
+    def target(url: str | None = None, **options) -> EndpointStore:
+        graph = options.pop("writable", f"urn:load:{next(_graphs)}")
+        options = {"access": Access("kgqa", password), **options}
+        opened.append(EndpointStore(url or virtuoso_server.url, graphs=[graph or ""], writable=graph, **options))
+        return opened[-1]
+
+    yield target
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """`file(lines, name="data.nt") -> Path`."""
+
+    def file(lines: list[str] | str, name: str = "data.nt") -> Path:
+        text = lines if isinstance(lines, str) else "\n".join(lines) + "\n"
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return file
+
+
+def triples(store: EndpointStore) -> set[tuple]:
+    return set(store.select(ALL.replace("{", f"FROM <{store.writable}> {{", 1), fresh=True))
+
+
+class TestTheSameGraph:
+    def test_as_in_a_folder_in_every_format(self, tmp_path, target, opened):
+        for path in files_of_each_format(tmp_path):
+            store, embedded = target(), opened(path)
+            report = store.load([path])
+            expected = set(embedded.select(ALL))
+            assert triples(store) == expected, path.suffix
+            assert (report.added, report.triples) == (len(expected), len(expected)), path.suffix
+
+    def test_again_is_nothing_new(self, tmp_path, target, file):
+        store = target()
+        path = file("@prefix : <http://e/> . :a :p [ :q [ :r 1 ] ; :s (1 2) ] . _:b :p _:c .", "nodes.ttl")
+        first = store.load([path])
+        version, again = store.version, store.load([path])
+        assert (again.added, again.triples, again.fingerprint) == (0, first.triples, first.fingerprint)
+        assert store.version != version
+
+    def test_report(self, target, file):
+        store = target()
+        empty = store.fingerprint
+        report = store.load([file(LINES), file([*LINES[:3], "<http://e/x> <http://e/p> <http://e/y> ."], "more.nt")])
+        assert (report.files, report.lines, report.added, report.triples) == (2, 54, 51, 51)
+        assert report.malformed == 0 and report.fingerprint == store.fingerprint != empty and report.seconds > 0
+
+    def test_an_empty_file(self, target, file):
+        report = target().load([file("# nothing\n")])
+        assert (report.lines, report.added, report.triples) == (1, 0, 0)
+
+    def test_more_than_one_update(self, target, file, monkeypatch):
+        monkeypatch.setattr(upload, "BATCH_TRIPLES", 7)
+        store = target()
+        steps = []
+        store.load([file(LINES)], progress=steps.append)
+        assert len(triples(store)) == 50
+        assert [step.stage for step in steps] == ["reading", "loading", "finishing"]
+        assert steps[1].bytes_done == steps[1].bytes_total > 0 and steps[1].lines == 50
+
+    def test_only_the_named_graph_is_written_to(self, virtuoso_server, target, file):
+        def outside(graph: str) -> set[tuple]:
+            rows = virtuoso_server.sql("sparql select ?g (count(*) as ?n) where { graph ?g { ?s ?p ?o } } group by ?g")
+            return {row for row in rows if row[0] != graph}
+
+        store = target()
+        before = outside(store.writable)
+        store.load([file(LINES), file(f"{LINES[0][:-2]} <{store.writable}> .\n", "own.nq")])
+        assert outside(store.writable) == before
+
+
+class TestMalformedLines:
+    def test_fail_changes_nothing(self, target, file):
+        store = target()
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
+            store.load([file(LINES), file([LINES[0], "<http://e/a> nonsense ."], "bad.nt")])
+        assert triples(store) == set()
+
+    def test_skip_counts(self, target, file):
+        report = target().load([file([LINES[0], "nonsense", LINES[1], "<a> <b> <c> ."])], on_error="skip")
+        assert (report.added, report.lines, report.malformed) == (2, 4, 2)
+        assert [(item.file, item.line) for item in report.examples] == [("data.nt", 2), ("data.nt", 4)]
+
+    def test_a_file_cut_short_changes_nothing_even_with_skip(self, tmp_path, target, file):
+        store = target()
+        (tmp_path / "cut.nt.gz").write_bytes(gzip.compress("\n".join(LINES).encode())[:-20])
+        with pytest.raises(LoadError, match="cut short"):
+            store.load([file(LINES), tmp_path / "cut.nt.gz"], on_error="skip")
+        assert triples(store) == set()
+
+    def test_another_graph(self, target, file):
+        store = target()
+        with pytest.raises(LoadError, match="line 2: .*<http://e/other>"):
+            store.load([file([LINES[0], f"{LINES[1][:-2]} <http://e/other> ."], "data.nq")], on_error="skip")
+        assert triples(store) == set()
+
+    def test_what_the_server_refuses_is_told_by_its_line(self, target, file):
+        path = file([*LINES[:20], "nonsense", WRONG_NUMBER, *LINES[20:]])
+        store = target()
+        report = store.load([path], on_error="skip")
+        assert (report.added, report.malformed) == (50, 2)
+        assert (report.examples[1].line, "abc" in report.examples[1].message) == (22, True)
+        with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*--on-error skip.*Load the same files again"):
+            target().load([file([WRONG_NUMBER, *LINES])])
+
+    def test_too_much_refused(self, target, file, monkeypatch):
+        monkeypatch.setattr(upload, "MAX_REJECTED", 3)
+        with pytest.raises(QueryRejected, match="rejected 3 lines before.*Load the same files again"):
+            target().load([file([WRONG_NUMBER.replace("e/x", f"e/{n}") for n in range(9)])], on_error="skip")
+
+
+class TestWhoMayWrite:
+    @pytest.mark.parametrize("writable, message", [
+        (None, "open for reading only. Name the graph"),
+        ("no iri", "is not an IRI"),
+        ("http://www.openlinksw.com/schemas/virtrdf#", "is a system graph"),
+    ])  # fmt: skip
+    def test_no_graph_of_ones_own(self, target, file, writable, message):
+        with pytest.raises(LoadError, match=message):
+            target(writable=writable).load([file(LINES)])
+
+    @pytest.mark.parametrize("access", [Access(), Access("kgqa", "wrong"), Access("nobody", "x")])
+    def test_wrong_password(self, target, file, access):
+        store = target(access=access)
+        with pytest.raises(StoreUnavailable, match="refuses access.*endpoint.user.*KGQA_ENDPOINT_PASSWORD") as caught:
+            store.load([file(LINES)])
+        assert "wrong" not in str(caught.value)
+
+    def test_a_user_who_may_only_read(self, virtuoso_server, target, file):
+        virtuoso_server.sql("DB.DBA.USER_CREATE(?, ?)", ("reader", "secret-1"))
+        virtuoso_server.sql('grant SPARQL_SELECT to "reader"')
+        store = target(access=Access("reader", "secret-1"))
+        with pytest.raises((StoreUnavailable, QueryRejected), match="SPARQL_UPDATE|may this user") as caught:
+            store.load([file(LINES)])
+        assert "secret" not in str(caught.value)
+
+    def test_files_are_looked_at_before_the_server(self, tmp_path):
+        with pytest.raises(LoadError, match=r"missing\.nt cannot be read"):
+            EndpointStore("http://127.0.0.1:1/sparql", writable="urn:g").load([tmp_path / "missing.nt"])
+        with pytest.raises(LoadError, match="No file to load"):
+            EndpointStore("http://127.0.0.1:1/sparql", writable="urn:g").load([])
+
+
+class TestInterrupted:
+    def test_ctrl_c(self, target, file, monkeypatch):
+        def stop(progress):
+            if progress.stage == "loading" and progress.file == "more.nt":
+                raise KeyboardInterrupt
+
+        store = target()
+        with pytest.raises(
+            KeyboardInterrupt,
+            match=r"so far: the first 2 lines of more\.nt and 50 lines of the files before it.*Load the same files again",
+        ):
+            store.load(
+                [file(LINES), file(["<urn:a> <urn:b> <urn:c> .", "<urn:a> <urn:b> <urn:d> ."], "more.nt")],
+                progress=stop,
+            )
+        assert len(triples(store)) == 52
+
+    def test_connection_lost(self, target, file, virtuoso_server, monkeypatch):
+        monkeypatch.setattr(upload, "BATCH_TRIPLES", 10)
+        with Forwarder(virtuoso_server.url, updates=4) as proxy:
+            store = target(proxy.url)
+            with pytest.raises(StoreUnavailable, match=r"perhaps a few lines of data\.nt\. Load the same files again"):
+                store.load([file(LINES)])
+        direct = target(writable=store.writable)
+        assert 0 < len(triples(direct)) < 50
+        assert direct.load([file(LINES)]).triples == 50
+
+
+class Forwarder:
+    """Stands before a server on loopback, and ends connections without an answer after so many updates."""
+
+    def __init__(self, url: str, *, updates: int) -> None:
+        parts = urlsplit(url)
+        left = [updates]
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def forward(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self.path.startswith("/sparql-auth") and "Authorization" in self.headers:
+                    left[0] -= 1
+                    if left[0] < 0:
+                        self.close_connection = True
+                        return
+                inner = HTTPConnection(parts.hostname, parts.port)
+                inner.request(self.command, self.path, body or None, dict(self.headers))
+                response = inner.getresponse()
+                data = response.read()
+                self.send_response(response.status)
+                for name, value in response.getheaders():
+                    if name.lower() not in ("content-length", "connection", "transfer-encoding", "keep-alive"):
+                        self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = forward
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}{parts.path}"
+
+    def __enter__(self) -> Forwarder:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Oxigraph(Forwarder):
+    """A server of another kind: the embedded engine behind the SPARQL protocol, with basic authentication."""
+
+    def __init__(self) -> None:
+        data = ox.Store()
+        login = "Basic " + base64.b64encode(b"me:secret").decode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                asked = parse_qs(body or urlsplit(self.path).query)
+                if "update" in asked and self.headers.get("Authorization") != login:
+                    self.send_response(401)
+                    self.send_header("WWW-Authenticate", 'Basic realm="x"')
+                    self.end_headers()
+                    return
+                if "update" in asked:
+                    data.update(asked["update"][0])
+                    self.send_response(204)
+                    self.end_headers()
+                    return
+                result = data.query(asked["query"][0]).serialize(format=ox.QueryResultsFormat.JSON)
+                self.send_response(200)
+                self.send_header("Content-Type", "application/sparql-results+json")
+                self.end_headers()
+                self.wfile.write(result)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/query"
+
+
+def test_another_kind_of_server(tmp_path, target, opened):
+    path = files_of_each_format(tmp_path)[0]
+    with Oxigraph() as server:
+        store = target(server.url, access=Access("me", "secret"))
+        assert store.load([path]).added == len(triples(store))
+        assert triples(store) == set(opened(path).select(ALL))
+        assert choose_target_graph(store) == store.writable
+        with pytest.raises(StoreUnavailable, match="refuses access"):
+            target(server.url, access=Access("me", "wrong")).load([path])
+
+
+class TestWhichGraph:
+    def test_the_only_one_or_the_default_or_a_question(self, file, tmp_path):
+        with Oxigraph() as server:
+            store = EndpointStore(server.url, writable="urn:one", access=Access("me", "secret"))
+            assert choose_target_graph(store) == DEFAULT_GRAPH
+            store.load([file(LINES)])
+            assert choose_target_graph(store) == "urn:one"
+            store.writable = "urn:two"
+            store.load([file(LINES)])
+            with pytest.raises(LoadError, match="several graphs.*--graph-iri IRI. Graphs: urn:one, urn:two"):
+                choose_target_graph(store)
+
+
+def test_batches_hold_all_lines_in_order_within_both_limits():
+    lines = [b"x" * size + b"\n" for size in [10] * 2500 + [150_000, 150_000, 300_000, 5]]
+    pieces = list(split_batches(lines))
+    assert [line for _, piece in pieces for line in piece] == lines
+    assert [start for start, _ in pieces] == [0, 1000, 2000, 2501, 2502, 2503]
+    assert all(len(piece) == 1 or (len(piece) <= 1000 and sum(map(len, piece)) <= 200_000) for _, piece in pieces)
+    assert list(split_batches([])) == []
+
+
+def test_terms_go_into_an_update_as_they_are(opened, load):
+    """What the embedded engine makes of the rendered update is what it was rendered from."""
+    store = opened([], writable=True)
+    texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
+    lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
+    triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]
+    store.update(upload.render("insert_triples", graph=upload.Entity("urn:g"), triples=triples))
+    rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
+    assert {row[0] for row in rows} == {Literal(text) for text in texts}

@@ -1,0 +1,297 @@
+"""The endpoint store on a real Virtuoso: its row caps, its time limits, its errors, its logins."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+import pytest
+import urllib3
+
+from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.request_builder import RequestBuilder
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.server_limits import ServerLimits
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity, Literal, RelationPath
+from kgqa.schema import bundled_schema
+from tests.conftest import SOAK
+from tests.graph.recording import RecordingProxy
+from tests.virtuoso_server import copied, running_server
+
+GRAPH = "http://e/limits"
+NODES, ROW_CAP, OWN_SECONDS = 1500, 1000, 2
+FROM = f"FROM <{GRAPH}>"
+ALL = f"SELECT ?s ?o {FROM} WHERE {{ ?s <http://e/next> ?o }}"
+# combinations of three edges: 3e9, of which each query wants a few
+SLOW_COUNT = f"SELECT (COUNT(*) AS ?n) {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"
+SLOW_GROUPS = (
+    f"SELECT ?a (COUNT(*) AS ?n) {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }} GROUP BY ?a"
+)
+SLOW_ROWS = (
+    f"SELECT ?a ?c ?e {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f "
+    "FILTER(STRLEN(CONCAT(STR(?a), STR(?c), STR(?e))) = 33) }"
+)
+EDGE = "<http://e/s> <http://e/p> 1"
+
+
+@pytest.fixture(scope="module")
+def server(prepared_folder, tmp_path_factory):
+    """A server of one's own with narrow limits, and a graph of 1,500 edges."""
+    folder = copied(prepared_folder, tmp_path_factory.mktemp("limits") / "server")
+    with running_server(folder, row_cap=ROW_CAP, query_seconds=OWN_SECONDS) as server:
+        file = server.import_folder / "limits.nt"
+        file.write_text("".join(f"<http://e/n{n}> <http://e/next> <http://e/n{n + 1}> .\n" for n in range(NODES)))
+        assert server.load([file], GRAPH)[0].error is None
+        yield server
+
+
+@pytest.fixture
+def store(server):
+    with EndpointStore(server.url, graphs=[GRAPH], timeout=10) as store:
+        yield store
+
+
+def plain(server, query, **fields) -> tuple[int, int, dict[str, str]]:
+    """Status, rows and headers of a reply, as any client gets it."""
+    pool = urllib3.PoolManager()
+    reply = pool.request(
+        "GET",
+        server.url,
+        fields={"query": query, **fields},
+        headers={"Accept": "application/sparql-results+json"},
+        retries=False,
+    )
+    try:
+        rows = len(reply.json()["results"]["bindings"])
+    except ValueError:
+        rows = -1
+    return reply.status, rows, {name.lower(): value for name, value in reply.headers.items()}
+
+
+def test_it_is_known_by_its_first_reply_and_says_its_limits(store):
+    assert store.profile.name == "virtuoso"
+    assert store.limits == ServerLimits(seconds=OWN_SECONDS, rows=ROW_CAP)
+
+
+# --- rows
+
+
+def test_a_result_that_is_cut_at_the_row_cap_is_an_error(server, store):
+    status, rows, headers = plain(server, ALL)
+    assert (status, rows, headers["x-sparql-maxrows"]) == (200, ROW_CAP, str(ROW_CAP))
+    with pytest.raises(PartialResult, match="row cap of 1,000 rows"):
+        store.select(ALL)
+    with pytest.raises(PartialResult):
+        store.select(f"{ALL} LIMIT {ROW_CAP + 1}")
+
+
+@pytest.mark.parametrize("limit", [0, 1, ROW_CAP - 1, ROW_CAP])
+def test_as_many_rows_as_were_asked_for_are_whole(store, limit):
+    assert len(store.select(f"{ALL} LIMIT {limit}")) == limit
+
+
+def test_a_cap_inside_is_no_cap_outside(store):
+    assert store.select(f"SELECT (COUNT(*) AS ?n) {FROM} WHERE {{ ?s ?p ?o }}").rows[0][0].value == str(NODES)
+    inner = f"SELECT DISTINCT ?p {FROM} WHERE {{ {{ SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {ROW_CAP} }} }}"
+    assert len(store.select(inner)) == 1
+
+
+def the_hard_cap_is_an_error(prepared_folder, tmp_path):
+    with running_server(copied(prepared_folder, tmp_path / "s"), row_cap=5_000_000, query_seconds=600) as server:
+        file = server.import_folder / "hard.nt"
+        file.write_text("".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(1030)))
+        server.load([file], GRAPH)
+        query = f"SELECT ?a ?c {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d }}"
+        with EndpointStore(server.url) as store, pytest.raises(PartialResult, match="1,048,576 rows"):
+            store.select(query, timeout=500, max_rows=2_000_000)
+
+
+if SOAK:  # it takes 40 s; a small cap behaves the same
+
+    def test_the_hard_cap_of_2_to_the_20_is_an_error(prepared_folder, tmp_path):
+        the_hard_cap_is_an_error(prepared_folder, tmp_path)
+
+
+# --- time
+
+
+def test_what_virtuoso_does_when_it_is_told_a_limit(server):
+    """Why its own limit has to be known: without an aggregate, what it has by then looks like everything."""
+    status, rows, headers = plain(server, SLOW_COUNT, timeout="1000")
+    assert (status, headers["x-sql-state"]) == (200, "S1TAT") and rows <= 1  # no row, or a count that is too low
+    status, rows, headers = plain(server, SLOW_ROWS, timeout="60000")
+    assert status == 200 and 0 <= rows < ROW_CAP and "x-sql-state" not in headers
+
+
+@pytest.mark.parametrize(
+    ("seconds", "query"),
+    [(1.0, SLOW_COUNT), (1.0, SLOW_GROUPS), (1.0, SLOW_ROWS), (10.0, SLOW_ROWS)]
+    + [(10.0, SLOW_COUNT), (10.0, SLOW_GROUPS)] * SOAK,
+)
+def test_a_query_that_takes_too_long_is_an_error_in_time(store, query, seconds):
+    """At our limit of a second, or at its own."""
+    started = time.monotonic()
+    with pytest.raises(StoreTimeout):
+        store.select(query, timeout=seconds)
+    assert time.monotonic() - started < min(seconds, 2 * OWN_SECONDS) + 1
+    with pytest.raises(StoreTimeout, match="not sent again"):
+        store.select(query, timeout=seconds)
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def busy(pid: int, seconds: float = 0.3) -> bool:
+    before = cpu_seconds(pid)
+    time.sleep(seconds)
+    return cpu_seconds(pid) - before > seconds / 4
+
+
+def test_a_query_that_was_given_up_ends_on_the_server_too(server, store, wait_until):
+    pid = server.status().pid
+    assert wait_until(lambda: not busy(pid), 60)  # with what earlier tests gave up
+    store.profile
+    started = time.monotonic()
+    with pytest.raises(StoreTimeout):
+        store.select(SLOW_ROWS + " # given up", timeout=1)
+    assert busy(pid, 0.1)
+    assert wait_until(lambda: not busy(pid), 10)
+    assert time.monotonic() - started < 3.5
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (f"SELECT ?s {FROM} WHERE {{ ?s ?p }}", "37000"),
+        (f"SELECT ?s {FROM} WHERE {{ ?s ?p ?o FILTER(nosuch:function(?s)) }}", "nosuch"),
+        (f"SELECT ?s {FROM} WHERE {{ ?s ?p ?o }} ; DROP GRAPH <{GRAPH}>", "37000"),
+    ],
+)
+def test_a_query_that_it_does_not_understand_is_refused_with_its_words(store, query, says):
+    with pytest.raises(QueryRejected, match=says) as caught:
+        store.select(query)
+    assert "SPARQL query" not in str(caught.value)
+
+
+def test_an_address_where_there_is_no_sparql_is_an_error(server):
+    for path in ("", "/", "/nothing", "/conductor"):
+        with EndpointStore(server.url.replace("/sparql", path)) as store, pytest.raises(StoreUnavailable):
+            store.select(ALL)
+
+
+@pytest.mark.parametrize("count", [1, 40, 400])
+def test_short_and_long_queries_arrive(store, count):
+    values = " ".join(f"<http://e/n{n}>" for n in range(count))
+    query = f"SELECT ?s ?o {FROM} WHERE {{ VALUES ?s {{ {values} }} ?s <http://e/next> ?o }}"
+    assert len(store.select(query)) == count
+
+
+def test_packed_replies_are_unpacked(server, store):
+    rows = store.select(f"{ALL} LIMIT 900")
+    # what is asked of other machines
+    store._transport._builder = RequestBuilder(server.url, contact="", compressed=True)
+    assert sorted(map(str, store.select(f"{ALL} LIMIT 900", fresh=True))) == sorted(map(str, rows))
+
+
+def test_blank_nodes_can_be_asked_about(server, store):
+    file = server.import_folder / "blank.nt"
+    file.write_text('<http://e/x> <http://e/has> _:b .\n_:b <http://e/name> "inside" .\n')
+    assert server.load([file], "http://e/blank")[0].error is None
+    ((node,),) = store.select("SELECT ?b FROM <http://e/blank> WHERE { <http://e/x> <http://e/has> ?b }")
+    assert isinstance(node, Entity)
+    again = f"SELECT ?name FROM <http://e/blank> WHERE {{ <{node.iri}> <http://e/name> ?name }}"
+    assert store.select(again).rows == [(Literal("inside"),)]
+
+
+# --- updates
+
+
+def update(server, **access) -> None:
+    with EndpointStore(server.url, writable="http://e/written", access=Access(**access)) as store:
+        store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}", timeout=20)
+
+
+def test_an_update_needs_the_right_password(server):
+    password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
+    for access in ({}, {"user": "writer", "password": "wrong"}, {"user": "nobody-here", "password": password}):
+        with pytest.raises(StoreUnavailable, match="KGQA_ENDPOINT_PASSWORD") as caught:
+            update(server, **access)
+        assert password not in str(caught.value)
+    update(server, user="writer", password=password)
+    with EndpointStore(server.url) as store:
+        assert store.ask(f"ASK FROM <http://e/written> WHERE {{ {EDGE} }}")
+
+
+def test_an_update_needs_the_right_to_write(server):
+    with EndpointStore(server.url, writable="http://e/written", profile="generic") as store:
+        with pytest.raises(StoreUnavailable, match="SPARQL_UPDATE"):
+            store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}")
+
+
+def test_hundreds_of_updates_log_in_once_each_at_most(server):
+    password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
+    access = Access(user="writer", password=password)
+    with EndpointStore(server.url, writable="http://e/many", access=access) as store:
+        for number in range(50):
+            store.update(f"INSERT DATA {{ GRAPH <http://e/many> {{ <http://e/s> <http://e/p> {number} }} }}")
+        count = "SELECT (COUNT(*) AS ?n) FROM <http://e/many> WHERE { ?s ?p ?o }"
+        assert store.select(count).rows[0][0].value == "50"
+
+
+# --- results on disk
+
+
+def explored(url: str, cache: ResultCache) -> list[object]:
+    """What a few calls give; the connection and all it knows are new each time."""
+    store = EndpointStore(url, graphs=[GRAPH], cache=cache)
+    with contextlib.closing(KnowledgeGraph(store, bundled_schema("rdfs"), view=[GRAPH])) as graph:
+        start = Entity("http://e/n5")
+        return [
+            graph.next_steps(RelationPath(start)),
+            graph.degree(start),
+            graph.labels([start]),
+            graph.neighbours(start),
+        ]
+
+
+def test_exploring_the_same_graph_again_asks_nothing_but_whether_it_is_the_same(server, tmp_path):
+    proxy = RecordingProxy(server.url)
+    try:
+        found, asked = [], []
+        for _ in range(3):
+            before = len(proxy.requests)
+            with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+                found.append(explored(proxy.url, cache))
+            asked.append([request.query for request in proxy.requests[before:]])
+        assert found[0] == found[1] == found[2]
+        assert len(asked[0]) > len(asked[1])
+        assert all("COUNT(*)" in query or "ASK" in query or "MaxQuery" in query for query in asked[1])
+        assert asked[1] == asked[2] and len(asked[1]) <= 20
+
+        password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
+        access = Access(user="writer", password=password)
+        with EndpointStore(server.url, writable=GRAPH, access=access) as store:
+            store.update(f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <http://e/n5> <http://e/new> <http://e/n1> }} }}")
+        with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
+            assert explored(proxy.url, cache) != found[0]  # a changed graph is seen by the next run
+    finally:
+        proxy.close()
+
+
+def test_a_graph_is_opened_by_its_address(server, cache_dir):
+    with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
+        assert graph.store.fingerprint.startswith("remote-") and graph.store.triples in (NODES, NODES + 1)
+    with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
+        assert graph.view == (Entity(GRAPH),)
+    with pytest.raises(StoreError, match="--graph-iri"):
+        open_graph(server.url)

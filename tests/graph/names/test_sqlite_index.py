@@ -1,0 +1,158 @@
+"""The index of names: names in other forms, words, and parts of names, by the real engine."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.cache import Cache
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.spellings import spellings
+from kgqa.model import Entity
+from kgqa.schema import bundled_schema
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+NAMES = {
+    "alien": ["Alien (film)"],
+    "stockholm": ["Stockholm, Sweden"],
+    "bible": ["The Bible", "Holy Scripture"],
+    "bowl": ["Super Bowl"],
+    "uk": ["United Kingdom"],
+    "usa": ["United States of America"],
+    "hinton": ["S. E. Hinton"],
+    "hitler": ["Adolf Hitler"],
+    "youth": ["Hitler Youth"],
+}
+
+
+def entity(name: str) -> Entity:
+    return Entity(f"http://e/{name}")
+
+
+@pytest.fixture
+def names(opened):
+    lines = []
+    for short, texts in NAMES.items():
+        for place, name in enumerate(texts):
+            lines.append(f'<http://e/{short}> {ALIAS if place else LABEL} "{name}" .')
+    graph = KnowledgeGraph(opened(lines), bundled_schema("rdfs"))
+    yield graph.names
+    graph.tables.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("Alien (film)", {"alien": "bracket", "alienfilm": "squeezed", "af": "initials"}),
+        ("Stockholm, Sweden", {"stockholm": "comma", "stockholmsweden": "squeezed", "ss": "initials"}),
+        ("The Bible", {"bible": "article", "thebible": "squeezed"}),
+        ("Super Bowl", {"superbowl": "squeezed", "sb": "initials"}),
+        ("United States of America", {"unitedstatesofamerica": "squeezed", "usa": "initials"}),
+        ("S. E. Hinton", {"sehinton": "squeezed", "seh": "initials"}),
+        ("Japan", {}),
+        ("The", {}),
+        ("!!!", {}),
+        ("", {}),
+    ],
+)
+def test_what_else_a_name_may_be_written_as(name, keys):
+    assert spellings(name) == keys
+
+
+@given(st.text(max_size=30))
+def test_any_text_has_keys_or_none(name):
+    keys = spellings(name)
+    assert "" not in keys and set(keys.values()) <= {"article", "bracket", "comma", "squeezed", "initials"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "how"),
+    [
+        ("alien", "alien", "bracket"),
+        ("stockholm", "stockholm", "comma"),
+        ("bible", "bible", "article"),
+        ("superbowl", "bowl", "squeezed"),
+        ("uk", "uk", "initials"),
+    ],
+)
+def test_loose_matches_are_not_exact(names, text, found, how):
+    (item,) = names.loose([text])[text]
+    assert (item.match.entity, item.how, item.match.exact) == (entity(found), how, False)
+    assert text not in names.exact([text])
+
+
+def test_exact_names_are_no_loose_ones(names):
+    assert names.loose(["adolf hitler", "nobody", "' OR 1=1"]) == {}
+
+
+def test_beginnings_of_initials(names):
+    assert [match.entity for match in names.initials_with_prefix("us")] == [entity("usa")]
+    assert names.initials_with_prefix("usa") == []  # the whole of them is a key of its own
+
+
+def test_words_of_names(names):
+    assert names.frequencies(["hitler", "united", "nobody", "hitler"]) == {"hitler": 2, "united": 2}
+    assert names.words_with_prefix("hi") == {"hitler": 2, "hinton": 1}
+    assert names.words_with_prefix("hi", limit=1) == {"hitler": 2}
+    assert names.words_with_prefix("zz") == {}
+
+
+def test_names_that_hold_a_word(names):
+    assert {match.entity for match in names.containing(["hitler"])} == {entity("hitler"), entity("youth")}
+    assert {match.entity for match in names.containing(["bowl", "kingdom"])} == {entity("bowl"), entity("uk")}
+    assert names.containing([]) == [] and names.containing(["zzzz"]) == []
+    assert len(names.containing(["hitler"], limit=1)) == 1
+
+
+def test_names_of_entities(names):
+    found = names.names_of([entity("bible"), entity("nobody")])
+    assert found == {entity("bible"): ["The Bible", "Holy Scripture"], entity("nobody"): []}
+
+
+class TestCache:
+    """Where the cache cannot keep the index, it is made in memory, and whoever asks is told."""
+
+    @pytest.fixture
+    def graph(self, opened) -> Callable[[Path], KnowledgeGraph]:
+        store = opened([f'<http://e/{n}> {LABEL} "Name {n} of many" .' for n in range(400)])
+        return lambda folder: KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(folder))
+
+    def test_a_folder_whose_name_means_something_in_an_address(self, graph, tmp_path):
+        folder = tmp_path / "100%20 # of ?mode=rw&x"
+        for _ in range(2):  # made, then read
+            assert graph(folder).search("name 7")[0].entity == entity("7")
+        (kept,) = folder.rglob("names-*.sqlite")
+        assert kept.stat().st_size > 10_000
+
+    def test_a_full_disk(self, graph, tmp_path):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        full = graph(tmp_path)
+        full.store.fingerprint
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+        try:
+            assert full.search("name 7")[0].entity == entity("7")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        (note,) = full.notes
+        assert "rebuilt each time" in note and str(tmp_path) in note and "cache.folder" in note
+        assert not list(tmp_path.rglob("*names*")), "half an index is none"
+
+    def test_another_process_clears_the_cache_while_the_index_is_made(self, graph, tmp_path, monkeypatch):
+        asked = graph(tmp_path)
+        select, cleared = asked.store.select, []
+
+        def clearing(query, **options):
+            rows = select(query, **options)
+            cleared.append(Cache(tmp_path).clear())
+            return rows
+
+        monkeypatch.setattr(asked.store, "select", clearing)
+        assert asked.search("name 7")[0].entity == entity("7") and asked.notes == ()
+        Cache(tmp_path).clear()
+        assert asked.search("name 8")[0].entity == entity("8") and any(cleared)
