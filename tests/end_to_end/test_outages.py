@@ -21,7 +21,7 @@ import pytest
 
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
+from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 from kgqa.virtuoso.server.state import lock_owner
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
@@ -54,12 +54,12 @@ class Away:
         self._server = SparqlServer(self._answer)
         self.url = self._server.url
 
-    def _answer(self, request: SparqlRequest) -> Sent:
+    def _answer(self, request: SparqlRequest) -> SparqlReply:
         if self.hanging:
-            return Sent(seconds=60)
+            return SparqlReply(seconds=60)
         time.sleep(0.002)  # else all is over before the server can go
         with self._lock:
-            return Sent(body=self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
+            return SparqlReply(body=self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
 
     def stop(self) -> None:
         self._server.close()

@@ -1,4 +1,4 @@
-"""What a server does that holds a model to choices: the reply of the scripted one is made to fit."""
+"""Makes a scripted reply fit the choices of a request, like a server that constrains its model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 
 FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_format"}
-"""By what a server can constrain with: the field of the request that asks for it."""
+"""The request field of each constraint mode."""
 
 
-def held_to(reply: Reply, body: dict[str, Any], constrains: str) -> Reply:
-    """The reply as a server sends it that honours this one field. Refusals and empty texts stay what they are."""
+def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) -> ModelReply:
+    """Return the reply of a server that supports this constraint. Refusals and empty texts are unchanged."""
     if not reply.text.strip() or reply.refusal is not None:
         return reply
     if constrains == "structured_outputs":
@@ -32,7 +32,7 @@ def held_to(reply: Reply, body: dict[str, Any], constrains: str) -> Reply:
 
 
 def nearest(text: str, choices: Sequence[str]) -> str:
-    """The text where it is a choice; else the choice that it mentions first as a word, else the first one."""
+    """Return the text if it is a choice, else the choice it mentions first as a word, else the first choice."""
     if text in choices:
         return text
     places = ((re.search(rf"(?<!\w){re.escape(choice)}(?!\w)", text), choice) for choice in choices)

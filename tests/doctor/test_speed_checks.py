@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.doctor.speed import Latency, Round, judge_concurrency, judge_latency
+from kgqa.doctor.speed_checks import Latency, LoadRound, judge_concurrency, judge_latency
 
 
 class TestSpeed:
@@ -27,9 +27,9 @@ class TestSpeed:
     @pytest.mark.parametrize(
         "errors, configured, verdict, word",
         [
-            ((0, 0), 8, "ok", "At most 8"),
+            ((0, 0), 8, "ok", "kgqa sends at most 8"),
             ((0, 0), None, "ok", "16 threads"),
-            ((0, 3), 8, "ok", "which it bears"),
+            ((0, 3), 8, "ok", "which the server handles"),
             ((0, 3), 16, "warning", "endpoint.concurrency = 8"),
             ((2, 3), 8, "warning", "endpoint.concurrency below 8"),
             ((2, 3), 4, "warning", "endpoint.concurrency below 8"),
@@ -37,27 +37,27 @@ class TestSpeed:
         ],
     )
     def test_concurrency(self, errors, configured, verdict, word):
-        rounds = [Round(n, 100, e, 1.0, "No." if e else "") for n, e in zip((8, 16), errors)]
+        rounds = [LoadRound(n, 100, e, 1.0, "No." if e else "") for n, e in zip((8, 16), errors)]
         check = judge_concurrency(rounds, configured=configured)
         assert check.verdict == verdict and word in check.found + check.remedy
 
     @pytest.mark.parametrize("configured", [None, 1, 8, 16])
     def test_errors_alone_are_no_answers(self, configured):
-        check = judge_concurrency([Round(n, 0, 9, 1.0, "No.") for n in (8, 16)], configured=configured)
-        assert check.verdict == "failed" and check.found.startswith("Nothing was answered.") and check.remedy
+        check = judge_concurrency([LoadRound(n, 0, 9, 1.0, "No.") for n in (8, 16)], configured=configured)
+        assert check.verdict == "failed" and check.found.startswith("No request was answered.") and check.remedy
 
     def test_as_many_as_are_sent_were_borne(self):
-        rounds = [Round(2, 100, 0, 1.0), Round(8, 50, 3, 1.0, "No."), Round(16, 0, 9, 1.0, "No.")]
+        rounds = [LoadRound(2, 100, 0, 1.0), LoadRound(8, 50, 3, 1.0, "No."), LoadRound(16, 0, 9, 1.0, "No.")]
         check = judge_concurrency(rounds, configured=2)
-        assert check.verdict == "ok" and "which it bears" in check.found
+        assert check.verdict == "ok" and "which the server handles" in check.found
 
     def test_one_at_a_time_is_too_much(self):
-        check = judge_concurrency([Round(1, 5, 3, 1.0, "No."), Round(8, 5, 3, 1.0, "No.")], configured=1)
+        check = judge_concurrency([LoadRound(1, 5, 3, 1.0, "No."), LoadRound(8, 5, 3, 1.0, "No.")], configured=1)
         assert check.verdict == "warning" and "below" not in check.remedy
 
     def test_times_of_what_was_not_answered_are_no_latency(self):
         check = judge_latency(Latency({"ends": [0.0] * 3}, late=3), Latency(), topics=3, most_edges=0)
-        assert check.verdict == "failed" and "None of 3 queries" in check.found
+        assert check.verdict == "failed" and "All 3 queries timed out" in check.found
 
     def test_more_memory_for_a_slow_server(self):
         check = judge_latency(Latency({"ends": [3.0]}), Latency(), topics=1, most_edges=0)

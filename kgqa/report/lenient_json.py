@@ -1,4 +1,4 @@
-"""Reads JSON that others wrote: whatever has another type than it should is taken for nothing, never for an error."""
+"""Reads values from untrusted JSON without errors: a value of an unexpected type is treated as missing."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def text_of(value: Any) -> str:
-    """A text; numbers as text; anything else is empty."""
+    """Return a string, or a number as string; empty for anything else."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
 
 
 def number_of(value: Any) -> float | None:
-    """A finite number, else None."""
+    """Return a finite number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -25,21 +25,26 @@ def number_of(value: Any) -> float | None:
 
 
 def count_of(value: Any) -> int | None:
+    """Return a finite number as integer; None for anything else."""
     found = number_of(value)
     return None if found is None else int(found)
 
 
 def object_of(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_of(value: Any) -> list[Any]:
+    """Return a list; an empty one for anything else."""
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
 def objects_of(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects in a list."""
     return [each for each in list_of(value) if isinstance(each, Mapping)]
 
 
 def texts_of(value: Any) -> list[str]:
+    """Return the strings in a list."""
     return [each for each in list_of(value) if isinstance(each, str)]

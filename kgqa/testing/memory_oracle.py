@@ -1,8 +1,7 @@
-"""A language model that knows the real answers and gives them wherever it may, whatever the graph says.
+"""A simulated language model that answers from its memory of the real world whenever a prompt lets it.
 
-About paths it is as truthful as `ModelOracle`: it compares, selects and accepts by the gold of the graph at hand. Only
-where a prompt lets it answer does it answer from memory. So a method that takes its word is right about the world and
-wrong about a fictional graph, and one that reads the ends of accepted paths is right about both.
+It compares, selects and accepts paths by the gold of the graph, like `ModelOracle`. A method that adopts its answers is
+right on the real graph and wrong on a fictional one; a method that reads the ends of accepted paths is right on both.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from kgqa.testing.model_oracle import Gold, ModelOracle
 
 
 @dataclass
-class RememberingOracle(ModelOracle):
+class MemoryOracle(ModelOracle):
     """Replies for `ScriptedServer`.
 
     Args:
-        memory: names of the real answers by question, as it stands in the prompt. What is not in it is answered as
-            `ModelOracle` does; a masked question is in nobody's memory.
+        memory: names of the real answers by question, as worded in the prompt. Other questions, such as masked ones,
+            are answered as by `ModelOracle`.
     """
 
     memory: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Reads JSON that anybody may have written: its depth, its types and its numbers are checked."""
+"""Reads JSON from untrusted sources: checks its depth, its types and its numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 DEEPEST = 100
-"""Levels of lists and objects within each other; what kgqa writes has a dozen."""
+"""Maximum nesting of lists and objects; kgqa itself writes about a dozen levels."""
 LARGEST = 1e15
-"""The largest number that kgqa counts or sums up."""
+"""The largest number accepted."""
 _STEP = np.zeros(256, dtype=np.int8)
 _STEP[list(b"[{")] = 1
 _STEP[list(b"]}")] = -1
@@ -20,13 +20,13 @@ Check = Callable[[Any], bool]
 
 
 def load_json(data: bytes) -> Any:
-    """What a JSON text says.
+    """Parse JSON.
 
     Raises:
-        ValueError: it is no JSON, or is nested deeper than `DEEPEST`, which Python's own functions for JSON and copies
-            could not bear.
+        ValueError: not JSON, or nested deeper than `DEEPEST`, which would exceed the recursion limit of Python's `json`
+            and `copy`.
     """
-    # brackets in texts are counted too; only where there are many is it worth a closer look
+    # brackets inside strings are counted too, so this only decides whether to look closer
     steps = _STEP[np.frombuffer(data, dtype=np.uint8)]
     suspect = steps.size and int(np.cumsum(steps, dtype=np.int64).max()) > DEEPEST
     try:
@@ -39,10 +39,10 @@ def load_json(data: bytes) -> Any:
 
 
 def check_keys(data: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
-    """Check the values of those keys that are there.
+    """Check the values of the keys that are present.
 
     Raises:
-        ValueError: a value is not what its key holds.
+        ValueError: a value fails its check.
     """
     for key, check in checks.items():
         if key in data and not check(data[key]):
@@ -50,6 +50,7 @@ def check_keys(data: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
 
 
 def is_text(value: Any) -> bool:
+    """Whether it is a string."""
     return isinstance(value, str)
 
 
@@ -59,12 +60,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, below 0 too."""
+    """Whether it is an integer, possibly negative."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def is_count(value: Any) -> bool:
-    """Whether it is a whole number from 0 to `LARGEST`."""
+    """Whether it is an integer from 0 to `LARGEST`."""
     return is_whole(value) and value >= 0
 
 
@@ -74,41 +75,43 @@ def is_score(value: Any) -> bool:
 
 
 def is_flag(value: Any) -> bool:
+    """Whether it is true or false."""
     return isinstance(value, bool)
 
 
 def is_object(value: Any) -> bool:
+    """Whether it is an object."""
     return isinstance(value, dict)
 
 
 def optional(check: Check) -> Check:
-    """Null, or what `check` says."""
+    """Accept null, or what `check` accepts."""
     return lambda value: value is None or check(value)
 
 
 def list_of(check: Check) -> Check:
-    """A list whose items are all what `check` says."""
+    """Accept a list whose items pass `check`."""
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def object_of(check: Check) -> Check:
-    """An object whose values are all what `check` says."""
+    """Accept an object whose values pass `check`."""
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
 def object_with(**checks: Check) -> Check:
-    """An object of which those keys that are there hold what the checks say."""
+    """Accept an object whose values pass the checks of their keys. Missing keys are allowed."""
     return lambda value: isinstance(value, dict) and all(check(value[k]) for k, check in checks.items() if k in value)
 
 
 def shown(value: Any) -> str:
-    """A value for a message: short, however much it is."""
+    """Return a value for a message, at most 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects stand in each other deeper than that."""
+    """Whether lists and objects are nested deeper than `levels`."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [

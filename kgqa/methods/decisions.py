@@ -1,4 +1,4 @@
-"""After each hop: which of the kept paths is best, and whether the search may end with it."""
+"""Decides after each hop which path is best and whether the search can stop."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kgqa.settings import Settings
 from kgqa.trace import Trace
 
 Ranked = list[tuple[Candidate, float | None]]
-"""Paths, best first, with their scores; None where a language model compared them."""
+"""Paths, best first, with their scores; None if a language model compared them."""
 ALTERNATIVES = 4
-"""Ways in which a path can meet another topic that a language model is given to choose from."""
+"""Joins of a path with another topic's paths that a language model can choose from."""
 COMPARED = 10
-"""Paths on which topics meet that a language model compares."""
+"""Joined paths that a language model compares."""
 ENDS = 2000
 
 
-class Deciding:
-    """The state of one question's decisions: what was ranked after the last hop is not ranked again."""
+class Decisions:
+    """The decisions of one question. The ranking after the last hop is kept."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class Deciding:
         self._last: tuple[HopResult | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
         self.reached: list[HopResult] = []
-        """All hops that were finished, also where the budget ended the search."""
+        """All finished hops, also if the budget ended the search."""
 
     def ranked_after(self, hops: Sequence[HopResult]) -> Ranked:
-        """The paths that may answer, best first, those that meet paths from other topics before the others."""
+        """Rank the paths that may answer, best first; joined paths come before the others."""
         if not hops or self._last[0] is not hops[-1]:
             ranked = self._by_model(hops) if self._ranking.by_model else self._by_score(hops)
             self._last = (hops[-1] if hops else None, ranked)
         return self._last[1]
 
     def enough(self, hops: Sequence[HopResult]) -> bool:
-        """Whether nothing deeper is to be looked for."""
+        """Whether the search can stop after these hops."""
         self.reached = list(hops)
         settings = self._settings
         if settings["explore.lengths"] == "deepest":
             return False
-        # an answer composed from all hops wants all of them
+        # an answer composed from all hops needs all of them
         composed = settings["ask.compose"] == "composed" and self._ranking.by_model
         if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
             return True
@@ -70,12 +70,12 @@ class Deciding:
         return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
 
     def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
-        """What an answer may be composed from: paths on which topics meet, then those kept, of the last hop first."""
+        """Return the paths to compose an answer from: joined paths, then kept paths, last hop first."""
         joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
         return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
 
     def best_so_far(self) -> Ranked:
-        """The paths of the hops that were finished, as they were kept: where nobody can be asked any more."""
+        """Return the kept paths of the finished hops, last hop first, without further comparisons."""
         kept = [candidate for hop in reversed(self.reached) for candidate in hop.kept]
         return [(replace(candidate, approximate=True), None) for candidate in dict.fromkeys(kept)]
 
@@ -84,7 +84,7 @@ class Deciding:
         alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
         if not self._joins(hops):
             return alone
-        # the other topics prune better than any score, so all that passed a prefilter may be joined
+        # the other topics prune better than any score, so all paths that passed a prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
             [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
@@ -102,11 +102,11 @@ class Deciding:
             joined = self._joined(hops)
             pool = [*joined[:COMPARED], *kept]
         if len(pool) > len(kept) or self._settings["rank.tournament"] not in ("chunked", "single"):
-            pool = ranking.decided(pool)
+            pool = ranking.compare_finalists(pool)
         return [(candidate, None) for candidate in pool]
 
     def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
-        """Paths on which topics meet, several ways where there are, those of kept paths first."""
+        """Join paths of several topics, with up to `ALTERNATIVES` joins each; kept paths come first."""
         others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
@@ -118,14 +118,16 @@ class Deciding:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
 
     def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
-        """For each topic its paths of one logical hop, best first."""
+        """Return each topic's paths of one logical hop, best first."""
         near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
-        return {topic.value: [c for c, _ in near if c.path.topic == topic.value] for topic in self._topics}
+        topics = [topic.value for topic in self._topics if isinstance(topic.value, Entity)]
+        return {topic: [c for c, _ in near if c.path.topic == topic] for topic in topics}
 
     def _all_meet(self, ranked: Ranked) -> bool:
-        """Whether the best path meets paths from all other topics. Then nothing deeper is looked for: what two topics
-        agree on says more of the depth than the wording does (asking for the announced hops too costs 2 points on
-        CWQ). A language model has to accept it besides.
+        """Whether the best path meets paths from all other topics; a language model must also accept it.
+
+        The search then stops: what two topics agree on says more about the depth than the wording (requiring the
+        announced number of hops as well costs 2 points on CWQ).
         """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False
@@ -135,8 +137,9 @@ class Deciding:
         return True
 
     def _accepted(self, ranked: Ranked) -> bool:
-        """Whether the best path so far ends the search: it is accepted, and, where only its score says so, as long as
-        the wording announces.
+        """Whether the best path so far is accepted as an answer.
+
+        If it was accepted by its score, it must also have the number of hops that the wording announces.
         """
         if not ranked or (not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops):
             return False
@@ -147,8 +150,9 @@ class Deciding:
         return True
 
     def _converged(self, ranked: Ranked) -> bool:
-        """Whether the best path has the ends that the best had a hop before, or that the second best has (thesis,
-        section 6.2.3).
+        """Whether the best path has the same ends as the best one hop before, or as the second best.
+
+        See the thesis, section 6.2.3.
         """
         sets = [self._ends(candidate) for candidate, _ in ranked[:2]]
         best = sets[0] if sets else None

@@ -1,4 +1,4 @@
-"""From a chosen path to an answer: read from the exported query, which is then run again and classified."""
+"""Turns chosen paths or entities into grounded answers: runs the exported query, and classifies it by a second run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
-from kgqa.model import Answer, Candidate, Named, Question, Value
+from kgqa.model import Answer, Candidate, Entity, Evidence, Named, Question, Value
 from kgqa.trace import Trace
 
-DEFECT = "The exported query gave something else when it was run again."
+DEFECT = "The exported query returned a different result when it was run again."
 
 
 def _by_name(item: Named) -> tuple[str, str, str]:
-    # the value last: a year and a text may look the same, and their order must not be the engine's
+    # the value breaks ties, so that the order does not depend on the engine
     return item.name.casefold(), item.id, str(item.value)
 
 
-def read_off(
+def answer_of_path(
     graph: KnowledgeGraph,
     candidate: Candidate,
     score: float | None,
@@ -29,14 +29,17 @@ def read_off(
     *,
     chosen: Collection[Value] = (),
 ) -> Answer | None:
-    """The ends of a path as an answer to a question that the caller fills in; None where the path has no ends, or
-    none but other topics: what a question names is not what it asks for.
+    """Read the ends of a path as an answer.
 
     Args:
-        chosen: the ends that walks are shown to; empty for the first of all.
+        chosen: the ends to show walks to; empty for the first ends.
+
+    Returns:
+        An answer whose question, method and topics the caller fills in; None if the path has no ends except other
+        topics of the question.
 
     Raises:
-        AnswerInQuery: a defect of ours. StoreError: the graph failed.
+        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
     """
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
     first, again = graph.map(graph.run_exported, [sparql, sparql])
@@ -46,9 +49,10 @@ def read_off(
     if not set(values) - others:
         return None
     selected = [entity for _, entities in candidate.restricted for entity in entities]
-    check_no_answers(sparql, values, [*(topic.value for topic in topics), *selected])
-    worth = query_class(values, again, restricted=bool(candidate.restricted))
-    trace.event("checked", query_class=worth or "none")
+    topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
+    check_no_answers(sparql, values, [*topic_entities, *selected])
+    class_ = query_class(values, again, restricted=bool(candidate.restricted))
+    trace.event("checked", query_class=class_ or "none")
     named = sorted(graph.named(values), key=_by_name)
     shown = [item.value for item in named]
     return Answer(
@@ -57,32 +61,34 @@ def read_off(
         answers=tuple(named),
         paths=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
         sparql=sparql,
-        query_class=worth or "none",
+        query_class=class_ or "none",
         grounding="graph",
-        defects=() if worth in ("exact", "restricted") else (DEFECT,),
+        defects=() if class_ in ("exact", "restricted") else (DEFECT,),
         approximate=candidate.approximate,
     )
 
 
-def read_chosen(
+def answer_of_entities(
     graph: KnowledgeGraph, empty: Answer, chosen: Sequence[Named], candidates: Iterable[Candidate], trace: Trace
 ) -> Answer:
-    """An answer of the entities that a model chose among the ends of paths, with the first path that leads to all of
-    them: its query returns exactly these or more.
+    """Build an answer of entities that a model chose among the ends of paths.
+
+    Its query is that of the first path that leads to all of them; it returns these entities and possibly others.
 
     Args:
-        empty: an answer without answers, to be filled in.
-        candidates: paths that may lead to all of them, the fittest first.
+        empty: an answer without answers, to fill in.
+        candidates: paths that may lead to all of them, best first.
 
     Raises:
-        AnswerInQuery: a defect of ours. StoreError: the graph failed.
+        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
     """
     wanted = {item.value for item in chosen}
     answers = tuple(sorted(chosen, key=_by_name))
-    open_, evidence = set(wanted), []
+    missing = set(wanted)
+    evidence: list[Evidence] = []
     for candidate in candidates:
         try:
-            read = read_off(graph, candidate, None, empty.topics, trace, chosen=wanted)
+            read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
         except (StoreTimeout, PartialResult) as error:
             trace.event("gave_up", path=candidate.words, error=str(error))
             continue
@@ -97,8 +103,8 @@ def read_chosen(
                 query_class=read.query_class if every == wanted else "superset",
                 notes=(*empty.notes, *read.notes),
             )
-        if read is not None and every & open_:
-            open_ -= every
+        if read is not None and every & missing:
+            missing -= every
             evidence += read.paths
     note = "No single path leads to all of these answers, so there is no query that returns them."
     return replace(
@@ -106,6 +112,6 @@ def read_chosen(
         status="answered",
         answers=answers,
         paths=tuple(evidence),
-        grounding="graph" if not open_ else "model",
+        grounding="graph" if not missing else "model",
         notes=(*empty.notes, note),
     )

@@ -6,10 +6,10 @@ import socket
 
 import pytest
 
-from kgqa.doctor.model import AT_ONCE, NAMES, TRIES, check_model, cost_words
+from kgqa.doctor.model_checks import AT_ONCE, NAMES, TRIES, check_model, cost_words
 from kgqa.llm.client import Completion
 from kgqa.settings import resolve
-from kgqa.testing.faults import Reply, failing
+from kgqa.testing.faults import ModelReply, failing
 from kgqa.testing.server import ScriptedServer
 
 
@@ -46,7 +46,7 @@ def test_a_model_that_does_as_it_likes():
 
 
 def test_a_model_that_says_nothing():
-    with ScriptedServer(lambda messages: Reply("", finish_reason="length")) as server:
+    with ScriptedServer(lambda messages: ModelReply("", finish_reason="length")) as server:
         model, choice, at_once = checks(server.url)
     assert model.verdict == "failed" and model.remedy
     assert choice.verdict == "skipped" and at_once.verdict == "warning"
@@ -76,7 +76,7 @@ def test_a_server_that_fails():
 
 
 def test_a_model_that_is_slow(monkeypatch):
-    monkeypatch.setattr("kgqa.doctor.model.SECONDS", 0.3)
+    monkeypatch.setattr("kgqa.doctor.model_checks.SECONDS", 0.3)
     with ScriptedServer(lambda messages: "A", latency=5.0) as server:
         made = checks(server.url)
     assert made[0].verdict == "failed" and made[0].remedy

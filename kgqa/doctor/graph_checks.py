@@ -1,4 +1,4 @@
-"""Whether a graph is what one takes it for: its size, its schema, its names, its relations, entities one knows."""
+"""Checks of a graph's content: size, schema, labels, relations, well-known entities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from kgqa.doctor.checks import Check, seconds_words
+from kgqa.doctor.checks import Check, Verdict, seconds_words
 from kgqa.doctor.sample import Sample
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -19,11 +19,11 @@ from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
 
 CLOSE = 0.5
-"""A schema with this share of the best one's hits or more could be meant as well."""
+"""A schema with at least this share of the chosen one's hits is a plausible alternative."""
 FEW_LABELS, NO_LABELS = 0.8, 0.1
 FEW_PROBES = 0.5
 BOTH_WAYS = 20
-DOCS = "docs/schemas.md says how to write a schema file; give it by --schema FILE."
+DOCS = "Write a schema file (docs/schemas.md) and add --schema FILE."
 
 
 OF_SAMPLE = ("labels", "inverse relations")
@@ -31,8 +31,8 @@ READ_BY_SCHEMA = ("relation types", "mediators", "known entities", *OF_SAMPLE)
 
 
 @dataclass(frozen=True)
-class Fit:
-    """How many of a schema's telling predicates a graph has: `hits` of `of`."""
+class SchemaFit:
+    """The number of a schema's characteristic predicates that a graph has: `hits` of `of`."""
 
     schema: Schema
     hits: int
@@ -40,6 +40,7 @@ class Fit:
 
     @property
     def share(self) -> float:
+        """Hits divided by predicates; 0 if the schema has none."""
         return self.hits / self.of if self.of else 0.0
 
     def __str__(self) -> str:
@@ -49,9 +50,10 @@ class Fit:
 Origin = OneOf["settings", "folder", "detected"]
 
 
-def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[Fit]:
-    """How well the bundled schemas fit, and the chosen one where it is another; of a fallback schema the predicates for
-    labels count.
+def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[SchemaFit]:
+    """Count the characteristic predicates of the bundled schemas, and of the chosen one, in a graph.
+
+    For a fallback schema these are its label predicates.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -69,22 +71,23 @@ def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = No
     fits = []
     for schema in schemas:
         telling = schema.label if schema.fallback else schema.detect
-        fits.append(Fit(schema, sum(map(has, telling)), len(telling)))
+        fits.append(SchemaFit(schema, sum(map(has, telling)), len(telling)))
     return fits
 
 
-def best_schema(fits: Sequence[Fit]) -> Schema:
-    """The schema with the largest share of its telling predicates there, the first of equals; else the fallback."""
+def best_schema(fits: Sequence[SchemaFit]) -> Schema:
+    """Return the schema with the largest share of its predicates, the first of equals; else the fallback."""
     telling = [fit for fit in fits if not fit.schema.fallback]
     best = max(telling, key=lambda fit: fit.share)
     return best.schema if best.hits else next(fit.schema for fit in fits if fit.schema.fallback)
 
 
-def judge_schema(chosen: Schema, fits: Sequence[Fit], *, origin: Origin) -> Check:
-    """The verdict on a schema.
+def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -> Check:
+    """Judge the choice of a schema.
 
     Args:
-        fits: of all schemas, the chosen one among them. origin: who chose it.
+        fits: the fits of all schemas, including the chosen one.
+        origin: where the choice comes from.
     """
     name = "schema"
     own = next(fit for fit in fits if fit.schema.name == chosen.name)
@@ -92,33 +95,35 @@ def judge_schema(chosen: Schema, fits: Sequence[Fit], *, origin: Origin) -> Chec
         (fit for fit in fits if fit.schema.name != chosen.name and not fit.schema.fallback), key=lambda fit: -fit.share
     )
     best = others[0] if others and others[0].hits else None
-    who = {"settings": "as the settings say", "folder": "kept with the graph", "detected": "detected"}[origin]
-    found = f"{chosen.title} ({who}): {own.hits} of {own.of} telling predicates are there."
+    who = {"settings": "from the settings", "folder": "stored with the graph", "detected": "detected"}[origin]
+    found = f"{chosen.title} ({who}): the graph has {own.hits} of {own.of} characteristic predicates."
     if own.of == 0:
-        return Check(name, "ok", f"{chosen.title} ({who}); it names no telling predicates.")
+        return Check(name, "ok", f"{chosen.title} ({who}); it lists no characteristic predicates.")
     if own.hits == 0:
         if chosen.fallback:
-            return Check(name, "warning", "No schema fits, and nothing has a name: IRIs are read as words.", DOCS)
-        remedy = f"Give the schema that fits: --schema {best.schema.name}." if best else DOCS
+            return Check(name, "warning", "No schema fits and there are no labels, so IRIs are used as names.", DOCS)
+        remedy = f"Use the schema that fits: --schema {best.schema.name}." if best else DOCS
         also = f" {best.schema.title} would fit: {best.hits} of {best.of}." if best else ""
         return Check(name, "failed", f"{found}{also}", remedy)
     if best and not chosen.fallback and best.share > own.share:
         return Check(name, "warning", f"{found} {best.schema.title} fits better: {best.hits} of {best.of}.", _say(best))
     if best and not chosen.fallback and best.share >= CLOSE * own.share:
         also = f" {best.schema.title} comes close: {best.hits} of {best.of}."
-        return Check(name, "warning", found + also, f"Say which it is: --schema {chosen.name} or {best.schema.name}.")
+        return Check(
+            name, "warning", found + also, f"Choose one: --schema {chosen.name} or --schema {best.schema.name}."
+        )
     if best and chosen.fallback:
-        also = f" {best.schema.title} fits in part: {best.hits} of {best.of}."
+        also = f" {best.schema.title} fits partially: {best.hits} of {best.of}."
         return Check(name, "warning" if best.share >= CLOSE else "ok", found + also, _say(best))
     return Check(name, "ok", found)
 
 
-def _say(fit: Fit) -> str:
-    return f"If it is that, say so: --schema {fit.schema.name}."
+def _say(fit: SchemaFit) -> str:
+    return f"If the graph is {fit.schema.title}, add --schema {fit.schema.name}."
 
 
 def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
-    """What share of the entities that exploration reaches has a name, and in which languages.
+    """Check which share of sampled entities has labels, and in which languages.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -142,9 +147,7 @@ def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
     if sample.missed is None:
         return check
     verdict = "warning" if check.verdict == "ok" else check.verdict
-    return replace(
-        check, verdict=verdict, found=f"{check.found} Not all edges of the sample were seen: {sample.missed}"
-    )
+    return replace(check, verdict=verdict, found=f"{check.found} The sample is incomplete: {sample.missed}")
 
 
 def _is_in(tag: str, languages: set[str]) -> bool:
@@ -153,37 +156,43 @@ def _is_in(tag: str, languages: set[str]) -> bool:
 
 
 def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: bool) -> Check:
-    """The verdict on labels: of so many entities some are named at all, and some in the languages that are wanted."""
+    """Judge the share of labelled entities.
+
+    Args:
+        wanted: number of entities with a label in the wanted languages.
+        named: number of entities with a label in any language.
+        of: number of sampled entities.
+    """
     name = "labels"
     if of == 0:
-        return Check(name, "skipped", "No relation leads to an entity that could have a label.")
+        return Check(name, "skipped", "The sample contains no entities.")
     found = f"{wanted} of {of} sampled entities have a label in {languages}"
     found += f"; {named - wanted} more in other languages." if named > wanted else "."
     if wanted >= FEW_LABELS * of:
         return Check(name, "ok", found)
     if named >= FEW_LABELS * of:
         return Check(
-            name, "warning", found, "Say which languages you want: languages in the schema, or graph.languages."
+            name, "warning", found, "Choose other languages: graph.languages, or names.languages in the schema."
         )
-    load = "Load the triples that name things, or name their predicate in the schema."
+    load = "Load the triples with labels, or add their predicate to names.label in the schema."
     if named < NO_LABELS * of and not fallback:
-        return Check(name, "failed", f"{found} Questions find entities by their names.", load)
+        return Check(name, "failed", f"{found} Questions find entities by their labels.", load)
     return Check(name, "warning", found, load)
 
 
 def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
-    """Whether the graph says which relations are each other's inverses, and whether it holds both as triples.
+    """Check whether the graph declares inverse relations, and whether it stores both directions.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
     """
     name = "inverse relations"
     if not graph.schema.inverse:
-        return Check(name, "skipped", "The schema names no predicate for inverse relations.")
+        return Check(name, "skipped", "The schema lists no predicate for inverse relations.")
     pairs = {tuple(sorted(pair)) for pair in graph.inverses.items()}
     predicates = ", ".join(map(graph.schema.short_id, graph.schema.inverse))
     if not pairs:
-        found = f"The graph declares none ({predicates}): should it have such, both are candidates."
+        found = f"The graph declares none ({predicates}); relations and their inverses are separate candidates."
         return Check(name, "ok", found)
     edges = there = 0
     for relation, sampled in sample.edges.items():
@@ -193,29 +202,33 @@ def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
             query = render("doctor_both_ways", view=graph.view, inverse=Entity(inverse), pairs=some)
             count = single_count(graph.store.select(query, fresh=True))
             edges, there = edges + len(some), there + min(len(some), count)
-    found = f"{len(pairs):,} pairs are declared ({predicates})."
+    found = f"{len(pairs):,} pairs declared ({predicates})."
     if edges:
-        found += f" Of {edges} sampled edges {there} stand in the graph the other way round, too."
+        found += f" For {there} of {edges} sampled edges, the graph stores the inverse as well."
     return Check(name, "ok", found)
 
 
 def check_types(graph: KnowledgeGraph) -> Check:
-    """Whether the graph says what its relations lead to."""
+    """Check whether the graph declares range and domain of its relations."""
     name = "relation types"
     predicates = ", ".join(map(graph.schema.short_id, (*graph.schema.range, *graph.schema.domain)))
     if not predicates:
-        return Check(name, "skipped", "The schema names no predicate for what relations lead to.")
+        return Check(name, "skipped", "The schema lists no predicates for range and domain.")
     types, all_ = graph.tables.types, len(graph.relations)
-    found = f"Of {len(types['out']):,} of {all_:,} relations the range is known, of {len(types['in']):,} the domain."
+    ranges, domains = len(types["out"]), len(types["in"])
+    if ranges == domains:
+        found = f"Range and domain known for {ranges:,} of {all_:,} relations."
+    else:
+        found = f"Range known for {ranges:,} and domain for {domains:,} of {all_:,} relations."
     if types["out"]:
         return Check(name, "ok", found)
-    fits = f"The expected type of an answer cannot be told by {predicates}."
-    verdict = "ok" if graph.schema.fallback else "warning"
-    return Check(name, verdict, f"{found} {fits}", "Load the triples of the schema with the facts, if there are such.")
+    effect = f"Without them ({predicates}), the expected type of an answer is not used."
+    verdict: Verdict = "ok" if graph.schema.fallback else "warning"
+    return Check(name, verdict, f"{found} {effect}", "Load the schema triples too, if there are any.")
 
 
 def check_mediators(graph: KnowledgeGraph) -> Check:
-    """Whether it is known which relations lead to mediators."""
+    """Check whether the relations that lead to mediators are known."""
     name, schema = "mediators", graph.schema
     rules = (schema.mediator_types, schema.mediator_marked_by, schema.mediator_iri_prefixes, schema.mediator_object_of)
     if not any((*rules, schema.mediator_subject_of)):
@@ -225,13 +238,13 @@ def check_mediators(graph: KnowledgeGraph) -> Check:
     found = f"{count:,} relations lead to mediators."
     if schema.mediator_marked_by and not graph.mediators.marks:
         marker = schema.short_id(schema.mediator_marked_by[0])
-        found += f" No type is marked as one by {marker}: others cannot be told from things with a name."
-        return Check(name, "warning", found, "Load the triples of the schema with the facts.")
+        found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
+        return Check(name, "warning", found, "Load the schema triples too.")
     return Check(name, "ok", found)
 
 
 def check_tables(graph: KnowledgeGraph) -> Check:
-    """Derive what every question needs of the whole graph, and say what could not be.
+    """Derive the tables of the whole graph that questions need, and report what could not be derived.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -243,21 +256,21 @@ def check_tables(graph: KnowledgeGraph) -> Check:
 
 
 def judge_tables(notes: Sequence[str], seconds: float) -> Check:
-    """The verdict on what is derived; `notes`: what is not known of a graph that is too large."""
+    """Judge the derivation of tables; `notes`: what could not be derived from a large graph."""
     name = "tables"
     if notes:
         return Check(
             name,
             "warning",
             " ".join(notes),
-            "Nothing is to be done about a graph of this size. See docs/schemas.md, Graphs too large to look at all of them.",
+            "This is expected for a graph of this size. See docs/schemas.md, Graphs too large to look at all of them.",
         )
-    return Check(name, "ok", f"What questions need of the whole graph was derived in {seconds_words(seconds)}.")
+    return Check(name, "ok", f"The tables of the whole graph were derived in {seconds_words(seconds)}.")
 
 
 @dataclass(frozen=True)
-class Probe:
-    """An entity that a graph of this family should have: the names it has here, None where it is not there at all."""
+class KnownEntity:
+    """An entity that a graph of this family should have; `names`: its names in the graph, None if it is missing."""
 
     id: str
     expected: str
@@ -265,6 +278,7 @@ class Probe:
 
     @property
     def outcome(self) -> OneOf["found", "unnamed", "other", "absent"]:
+        """Compare the names found with the expected one."""
         if self.names is None:
             return "absent"
         if not self.names:
@@ -272,52 +286,52 @@ class Probe:
         return "found" if normalise(self.expected) in map(normalise, self.names) else "other"
 
 
-def check_probes(graph: KnowledgeGraph) -> Check:
-    """Whether entities that are well known have the ids and names that they should have.
+def check_known_entities(graph: KnowledgeGraph) -> Check:
+    """Check whether well-known entities have the expected ids and names.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
     """
-    return judge_probes([_probe(graph, Entity(iri), label) for iri, label in graph.schema.probes], graph.schema)
+    return judge_known_entities([_probe(graph, Entity(iri), label) for iri, label in graph.schema.probes], graph.schema)
 
 
-def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> Probe:
+def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> KnownEntity:
     names: list[str] = []
     for predicate in (*graph.schema.label, *graph.schema.alias):
         query = render("labels", view=graph.view, nodes=[entity], predicate=Entity(predicate), languages=[])
         names += [row[1].value for row in graph.store.select(query, fresh=True) if isinstance(row[1], Literal)]
     there = bool(names) or graph.store.ask(render("exists", view=graph.view, entity=entity), fresh=True)
-    return Probe(graph.schema.short_id(entity.iri), expected, tuple(names) if there else None)
+    return KnownEntity(graph.schema.short_id(entity.iri), expected, tuple(names) if there else None)
 
 
-def judge_probes(probes: Sequence[Probe], schema: Schema) -> Check:
-    """The verdict on entities one knows."""
+def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check:
+    """Judge the well-known entities found."""
     name = "known entities"
     if not probes:
-        return Check(name, "skipped", f"The schema {schema.name} names none ([probes] entities).")
+        return Check(name, "skipped", f"The schema {schema.name} lists none ([probes] entities).")
     wrong = [probe for probe in probes if probe.outcome == "other"]
     if wrong:
-        told = "; ".join(f"{p.id} should be {p.expected} and is {(p.names or ('?',))[0][:60]}" for p in wrong[:3])
-        remedy = "This is another graph than it seems to be: look at what was loaded, or give its schema."
-        return Check(name, "failed", f"{len(wrong)} of {len(probes)} have other names: {told}.", remedy)
+        examples = "; ".join(f"{p.id} should be {p.expected} but is {(p.names or ('?',))[0][:60]}" for p in wrong[:3])
+        remedy = "The graph may be a different one: check what was loaded, or choose its schema with --schema."
+        return Check(name, "failed", f"{len(wrong)} of {len(probes)} have other names: {examples}.", remedy)
     found = [probe for probe in probes if probe.outcome != "absent"]
     unnamed = [probe for probe in found if probe.outcome == "unnamed"]
-    text = f"{len(found)} of {len(probes)} are there"
+    text = f"Found {len(found)} of {len(probes)}"
     text += f", {len(unnamed)} of them without a name" if unnamed else ""
     missing = [f"{p.id} {p.expected}" for p in probes if p.outcome == "absent"]
-    text += f"; not there: {', '.join(missing[:5])}." if missing else "."
+    text += f"; missing: {', '.join(missing[:5])}." if missing else "."
     if not found:
         if schema.fallback:
             return Check(name, "ok", text)
-        remedy = f"Is this all of {schema.title}? A graph of one's own needs a schema without these [probes]."
+        remedy = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
         return Check(name, "failed", text, remedy)
     if len(found) - len(unnamed) < FEW_PROBES * len(probes):
-        return Check(name, "warning", text, "If this should be more than a slice, look at what was loaded.")
+        return Check(name, "warning", text, "If the graph should be complete, check what was loaded.")
     return Check(name, "ok", text)
 
 
 def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, float]:
-    """How many triples there are, None where counting takes too long, and the seconds that it took.
+    """Count the triples; None if that takes too long. Also returns the seconds it took.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
@@ -331,14 +345,12 @@ def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, flo
 
 
 def judge_count(triples: int | None, seconds: float, fingerprint: str) -> Check:
-    """The verdict on counting; without a fingerprint, that would have taken too long."""
+    """Judge the count of triples. `fingerprint` is empty if computing it would take too long."""
     name = "triples"
     if triples is None:
-        found = f"They could not be counted in {seconds_words(seconds)}, so there is no fingerprint."
-        return Check(name, "warning", found, "A question has more time for it, and keeps the result for a day.")
+        found = f"Counting took more than {seconds_words(seconds)}, so there is no fingerprint."
+        return Check(name, "warning", found, "Questions allow more time for counting and cache the result for a day.")
     if not fingerprint:
-        found = (
-            f"{triples:,} triples, counted in {seconds_words(seconds)}. The fingerprint, which takes longer, is left to"
-        )
-        return Check(name, "ok", f"{found} the first question.")
+        found = f"{triples:,} triples, counted in {seconds_words(seconds)}."
+        return Check(name, "ok", f"{found} The first question computes the fingerprint, which takes longer.")
     return Check(name, "ok", f"{triples:,} triples, fingerprint {fingerprint}.")

@@ -8,29 +8,29 @@ import pytest
 
 from kgqa.doctor.checks import (
     AGAIN,
+    CONTENT_CHECKS,
     ESSENTIAL,
     LEFT_OUT,
-    MUST_BE_SEEN,
     Check,
     Health,
     checked,
     percentile,
     seconds_words,
     skipped,
-    what_and_next,
+    split_message,
 )
-from kgqa.doctor.graph import (
-    Fit,
-    Probe,
+from kgqa.doctor.graph_checks import (
+    KnownEntity,
+    SchemaFit,
     best_schema,
     judge_count,
+    judge_known_entities,
     judge_labels,
-    judge_probes,
     judge_schema,
     judge_tables,
 )
-from kgqa.doctor.limits import Ended, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
-from kgqa.doctor.server import judge_found, judge_profile, judge_wanted
+from kgqa.doctor.limit_checks import QueryEnd, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.doctor.server_checks import judge_found, judge_profile, judge_wanted
 from kgqa.errors import (
     PartialResult,
     QueryRejected,
@@ -61,7 +61,7 @@ class TestChecks:
         ],
     )
     def test_a_message_is_what_happened_and_what_to_do(self, message, what, next_step):
-        assert what_and_next(message) == (what, next_step)
+        assert split_message(message) == (what, next_step)
 
     @pytest.mark.parametrize(
         "error, verdict",
@@ -81,9 +81,9 @@ class TestChecks:
         check = checked("x", run, remedy="Do this.")
         assert (check.name, check.verdict) == ("x", verdict)
         assert check.remedy and str(error).split(".")[0] in check.found
-        assert ("Not seen: timed out" in check.found) == isinstance(error, StoreTimeout)
+        assert ("Timed out" in check.found) == isinstance(error, StoreTimeout)
 
-    @pytest.mark.parametrize("name", MUST_BE_SEEN)
+    @pytest.mark.parametrize("name", CONTENT_CHECKS)
     @pytest.mark.parametrize("error", [StoreTimeout("Late."), PartialResult("Cut. Ask for less.")])
     def test_a_check_of_the_graph_that_could_not_be_made_is_failed(self, name, error):
         def run():
@@ -151,10 +151,10 @@ class TestGraphs:
     def test_a_right_iri_names_the_others(self):
         look = judge_wanted(["http://right"], [], ["http://right", "http://other"])
         assert look.view == ("http://right",)
-        assert look.check == Check("graph", "ok", "<http://right>. There are also <http://other>.")
+        assert look.check == Check("graph", "ok", "<http://right>. Other graphs: <http://other>.")
 
     def test_what_could_not_be_listed_is_said(self):
-        assert "could not be told" in judge_wanted(["http://x"], ["http://x"], None).check.found
+        assert "could not be listed" in judge_wanted(["http://x"], ["http://x"], None).check.found
         assert judge_wanted(["http://x"], [], None).view == ("http://x",)
 
     @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ class TestGraphs:
         [
             ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
             ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
-            (None, False, True, "failed", "Name one"),
+            (None, False, True, "failed", "Choose one"),
             (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
             (("http://a",), False, True, "ok", ""),
             (("http://a", "http://b"), True, False, "ok", ""),
@@ -196,10 +196,10 @@ class TestGraphs:
         assert judge_tables(("Too large.",), 1.0).found == "Too large."
 
 
-def fits(**hits: int) -> list[Fit]:
+def fits(**hits: int) -> list[SchemaFit]:
     schemas = {name: bundled_schema(name) for name in BUNDLED}
     return [
-        Fit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
+        SchemaFit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
         for name, schema in schemas.items()
     ]
 
@@ -227,8 +227,8 @@ class TestSchemas:
             (WIKIDATA, {}, "settings", "failed", "0 of 4"),
             (WIKIDATA, {"freebase": 3, "wikidata": 1}, "folder", "warning", "fits better"),
             (PLAIN, {"rdfs": 1}, "detected", "ok", "1 of"),
-            (PLAIN, {}, "detected", "warning", "nothing has a name"),
-            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits in part"),
+            (PLAIN, {}, "detected", "warning", "there are no labels"),
+            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits partially"),
         ],
     )
     def test_verdicts(self, chosen, found, origin, verdict, word):
@@ -238,7 +238,7 @@ class TestSchemas:
 
     def test_a_schema_without_telling_predicates(self):
         own = replace(FREEBASE, name="mine", detect=())
-        assert judge_schema(own, [*fits(), Fit(own, 0, 0)], origin="settings").verdict == "ok"
+        assert judge_schema(own, [*fits(), SchemaFit(own, 0, 0)], origin="settings").verdict == "ok"
 
     @pytest.mark.parametrize(
         "wanted, named, of, fallback, verdict",
@@ -261,7 +261,7 @@ class TestSchemas:
         [(None, "absent"), ((), "unnamed"), (("Japón", "JAPAN "), "found"), (("Iceland",), "other")],
     )
     def test_a_probe(self, names, outcome):
-        assert Probe("Q17", "Japan", names).outcome == outcome
+        assert KnownEntity("Q17", "Japan", names).outcome == outcome
 
     @pytest.mark.parametrize(
         "names, fallback, verdict, word",
@@ -273,12 +273,12 @@ class TestSchemas:
             ([None] * 4, False, "failed", "0 of 4"),
             ([None] * 4, True, "ok", "0 of 4"),
             ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
-            ([], False, "skipped", "names none"),
+            ([], False, "skipped", "lists none"),
         ],
     )
     def test_known_entities(self, names, fallback, verdict, word):
-        probes = [Probe(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
-        check = judge_probes(probes, replace(WIKIDATA, fallback=fallback))
+        probes = [KnownEntity(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
+        check = judge_known_entities(probes, replace(WIKIDATA, fallback=fallback))
         assert check.verdict == verdict and word in check.found
         assert bool(check.remedy) == (verdict in ("warning", "failed"))
 
@@ -314,15 +314,15 @@ class TestLimits:
     @pytest.mark.parametrize(
         "given, late, said, verdict, word",
         [
-            (0, True, None, "warning", "10,001 rows did not come"),
-            (0, False, None, "skipped", "too few"),
-            (100_001, True, None, "ok", "More did not come"),
-            (100_001, False, 1e6, "ok", "cuts at 1,000,000."),
+            (0, True, None, "warning", "10,001 rows did not arrive"),
+            (0, False, None, "skipped", "too small"),
+            (100_001, True, None, "ok", "More did not arrive"),
+            (100_001, False, 1e6, "ok", "announces a cap of 1,000,000."),
             (100_001, False, float("inf"), "ok", "it has none"),
         ],
     )
     def test_no_cap(self, given, late, said, verdict, word):
-        check = judge_no_cap(given, late=late, said=said)
+        check = judge_no_cap(given, late=late, announced=said)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
@@ -337,18 +337,23 @@ class TestLimits:
     @pytest.mark.parametrize(
         "kept, heard, verdict, word",
         [
-            (Ended("client", 1.0), None, "ok", "its worker is ended"),
-            (Ended("client", 1.0), Ended("server", 1.4, "it says so by x: y."), "ok", "it says so by x: y."),
-            (Ended("client", 1.0), Ended("client", 4.0), "warning", "the server goes on with it"),
-            (Ended("client", 5.0), None, "warning", "late"),
-            (Ended("finished", 0.1, count=10**12), Ended("finished", 0.1, count=10**12), "ok", "finished"),
-            (Ended("finished", 0.9, count=178_122), None, "failed", "178122"),
-            (Ended("client", 1.0), Ended("finished", 1.4, count=0), "failed", "counted 0"),
-            (Ended("client", 1.0), Ended("finished", 1.4), "failed", "as if it had finished"),
+            (QueryEnd("client", 1.0), None, "ok", "Its worker is ended"),
+            (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
+            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
+            (QueryEnd("client", 5.0), None, "warning", "late"),
+            (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
+            (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),
+            (
+                QueryEnd("client", 1.0),
+                QueryEnd("finished", 1.4, count=0),
+                "failed",
+                "as if it had finished: 0 instead of 1,000,000,000,000",
+            ),
+            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
         ],
     )
     def test_time_limits(self, kept, heard, verdict, word):
-        check = judge_time_limit(kept, heard, everything=10**12, told=True)
+        check = judge_time_limit(kept, heard, everything=10**12, limit_sent=True)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
@@ -357,20 +362,22 @@ class TestLimits:
             (None, "ok", ""),
             (60.0, "ok", "Its own limit is 60 s."),
             (float("inf"), "ok", ""),
-            (10.0, "warning", "grants a query 10 s"),
+            (10.0, "warning", "Its own limit is 10 s, less than graph.timeout (60 s)"),
         ],
     )
     def test_the_limit_of_the_server(self, own, verdict, word):
-        ended = Ended("client", 1.0), Ended("server", 1.4, "so.")
-        check = judge_time_limit(*ended, everything=10**12, told=True, own=own, granted=60.0)
-        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own == 60)
+        ended = QueryEnd("client", 1.0), QueryEnd("server", 1.4, "so.")
+        check = judge_time_limit(*ended, everything=10**12, limit_sent=True, own=own, granted=60.0)
+        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own in (10, 60))
 
-    @pytest.mark.parametrize("heard, own", [(Ended("client", 4.0), None), (Ended("server", 1.4, "so."), 10.0)])
+    @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
     def test_how_a_server_is_given_another_limit(self, heard, own):
-        check = judge_time_limit(Ended("client", 1.0), heard, everything=10**12, told=True, own=own, granted=90.0)
+        check = judge_time_limit(
+            QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0
+        )
         assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
         assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
 
     def test_a_count_that_nobody_can_vouch_for_is_none(self):
-        check = judge_time_limit(Ended("finished", 0.5, count=7), None, everything=None, told=True)
+        check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, limit_sent=True)
         assert check.verdict == "failed"

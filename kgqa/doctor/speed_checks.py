@@ -1,4 +1,4 @@
-"""How fast a graph answers what exploration asks, how many at once it bears, and whether names are found."""
+"""Checks of speed and search: latency of exploration, concurrency, and full-text search."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
 from kgqa.doctor.sample import Sample
-from kgqa.doctor.store import QUERY_SECONDS, HurriedEndpoint, HurriedFolder
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Store
+from kgqa.graph.store import Rows, Store
 from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
 from kgqa.model import Entity, RelationPath
 
@@ -25,28 +26,29 @@ T = TypeVar("T")
 NAMES = ("full-text search", "latency")
 OPERATIONS = ("next steps", "second hop", "ends", "labels")
 EXPLORING_SECONDS = 4.0
-"""For all measured operations together."""
+"""Time for all measured operations together."""
 HUBS_SECONDS = 2.0
 ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
-"""Seconds of an ordinary operation, p50 and p95, from which exploring a question becomes a matter of patience."""
+"""Seconds (p50 and p95) above which ordinary operations are reported as slow."""
 SLOW_REMEDY = (
-    "A question sends dozens of these: give it more time (budget.seconds), or the server more memory. Virtuoso: kgqa virtuoso "
+    "A question sends dozens of these. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa virtuoso "
     "start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
 )
 THREADS = (8, 16)
 ROUND_SECONDS = 0.7
 ERROR_PAUSE = 0.05
-"""Seconds that a thread waits after an error: what turns us away should not be hammered."""
-NOTHING_ANSWERED = "See what the server logs when many ask at once, and run kgqa doctor again."
+"""Seconds that a thread waits after an error, so as not to flood the server."""
+NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
-"""Of a graph with more triples an index of names takes too long to build in an examination."""
+"""For larger graphs, building the index of names takes too long for a check."""
 
 
 @dataclass
 class Latency:
-    """Seconds of each operation, as they were measured, by operation; nothing is measured after `until`, a time of
-    time.monotonic(). `late`: how many of the operations ran out of time.
+    """Measured durations in seconds, by operation.
+
+    `until`: time of time.monotonic() after which nothing is measured. `late`: number of operations that timed out.
     """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
@@ -54,7 +56,7 @@ class Latency:
     late: int = 0
 
     def time(self, operation: str, run: Callable[[], T]) -> T | None:
-        """Run and measure. A timeout counts as the time it took, and gives None; so does what comes too late."""
+        """Run and measure an operation. Returns None after a timeout, which is measured, and once `until` is over."""
         if time.monotonic() > self.until:
             return None
         started = time.perf_counter()
@@ -68,6 +70,7 @@ class Latency:
 
     @property
     def all(self) -> list[float]:
+        """The durations of all operations."""
         return [each for seconds in self.seconds.values() for each in seconds]
 
     def __str__(self) -> str:
@@ -86,7 +89,7 @@ def _milliseconds(seconds: float) -> str:
 def measure_latency(
     graph: KnowledgeGraph, topics: Sequence[Entity], nodes: Sequence[Entity], *, seconds: float
 ) -> Latency:
-    """What exploration asks from these topics on, one after the other, until the time is over.
+    """Measure the operations of exploration, topic by topic, for some seconds.
 
     Args:
         nodes: entities whose labels are looked up, LABEL_BATCH at a time.
@@ -97,32 +100,34 @@ def measure_latency(
     found = Latency(until=time.monotonic() + seconds)
     for place, topic in enumerate(topics):
         path = RelationPath(topic)
-        expansion = found.time("next steps", lambda: graph.next_steps(path))
+        expansion = found.time("next steps", partial(graph.next_steps, path))
         steps = expansion.steps if expansion else ()
         if steps:
             longer = path.then(steps[place % len(steps)])
-            found.time("ends", lambda: graph.ends(longer, limit=ENDS))
-            found.time("second hop", lambda: graph.next_steps(longer))
+            found.time("ends", partial(graph.ends, longer, limit=ENDS))
+            found.time("second hop", partial(graph.next_steps, longer))
         batch = [nodes[(place * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
-        found.time("labels", lambda: find_labels(batch, schema=graph.schema, select=_select(graph), known={}))
+        select = _select(graph)
+        found.time("labels", partial(find_labels, batch, schema=graph.schema, select=select, known={}))
     return found
 
 
-def _select(graph: KnowledgeGraph):
+def _select(graph: KnowledgeGraph) -> Callable[..., Rows]:
     return lambda name, **values: graph.store.select(render(name, view=graph.view, **values), fresh=True)
 
 
 def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: int) -> Check:
-    """The verdict on latency.
+    """Judge the latency.
 
     Args:
-        topics: how many ordinary ones there were. most_edges: of the hubs.
+        topics: number of ordinary topics.
+        most_edges: largest degree of the hubs.
     """
     name = "latency"
     if not ordinary.all:
-        return Check(name, "skipped", "There is no entity to explore from.")
+        return Check(name, "skipped", "There are no entities to explore from.")
     if ordinary.late == len(ordinary.all):
-        return Check(name, "failed", f"None of {ordinary.late} queries was answered in time.", AGAIN)
+        return Check(name, "failed", f"All {ordinary.late} queries timed out.", AGAIN)
     found = f"p50/p95 over {topics} topics: {ordinary}."
     if hubs.all:
         found += f" Hubs (up to {most_edges:,} edges): {hubs}."
@@ -132,7 +137,7 @@ def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: 
 
 
 def check_latency(graph: KnowledgeGraph, sample: Sample) -> tuple[Check, Latency]:
-    """Latency of ordinary topics, and apart from them of hubs.
+    """Check the latency of ordinary topics, and separately of hubs.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
@@ -148,8 +153,8 @@ def check_latency(graph: KnowledgeGraph, sample: Sample) -> tuple[Check, Latency
 
 
 @dataclass(frozen=True)
-class Round:
-    """What so many threads got done together: queries answered, errors, and one of the messages of these."""
+class LoadRound:
+    """The result of concurrent requests: numbers of answers and errors, wall time, and one error message."""
 
     threads: int
     answered: int
@@ -159,11 +164,12 @@ class Round:
 
     @property
     def rate(self) -> float:
+        """Answers per second."""
         return self.answered / self.seconds if self.seconds else 0.0
 
 
-def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float = ROUND_SECONDS) -> Round:
-    """Have so many threads ask something cheap, again and again, for so long."""
+def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
+    """Send a cheap query repeatedly from several threads for some seconds."""
     query = render("any_triple", view=view)
     ready = threading.Barrier(threads + 1)
     answered, failed, errors = [0] * threads, [0] * threads, [""] * threads
@@ -189,59 +195,59 @@ def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds
     for worker in workers:
         worker.join()
     took = time.monotonic() - started
-    return Round(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
+    return LoadRound(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
 
 
-def check_concurrency(store: HurriedEndpoint | HurriedFolder, view: Sequence[Entity]) -> Check:
-    """How many requests at once the store bears."""
-    if isinstance(store, HurriedFolder):
-        return judge_concurrency([measure_round(store, view, threads) for threads in THREADS], configured=None)
+def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
+    """Check how many concurrent requests the store handles."""
+    if isinstance(store, ProbeFolder):
+        return judge_concurrency(
+            [measure_round(store, view, threads, seconds=ROUND_SECONDS) for threads in THREADS], configured=None
+        )
 
-    def measured(threads: int) -> Round:
-        # more than are sent otherwise, and no error is mended by trying again
+    def measured(threads: int) -> LoadRound:
+        # more than usual, and without retries
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
-        with HurriedEndpoint(store.url, access=wide, profile=store.profile.name) as other:
-            return measure_round(other, view, threads)
+        with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
+            return measure_round(other, view, threads, seconds=ROUND_SECONDS)
 
     rounds = [measured(threads) for threads in THREADS]
     configured = store.access.concurrency or store.profile.concurrency
     if configured < THREADS[0] and rounds[0].errors:
-        rounds.insert(0, measured(configured))  # it may bear as many as are sent, and that is enough
+        rounds.insert(0, measured(configured))  # it is enough if the server handles the configured number
     return judge_concurrency(rounds, configured=configured)
 
 
-def judge_concurrency(rounds: Sequence[Round], *, configured: int | None) -> Check:
-    """The verdict on concurrency. Only so many threads are borne as were measured without an error; `rounds` go from few
-    threads to many.
-    """
+def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) -> Check:
+    """Judge the concurrency. `rounds` are ordered by increasing number of threads."""
     name = "concurrency"
-    told = [
+    results = [
         f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds
     ]
-    found = "; ".join(told) + "."
+    found = "; ".join(results) + "."
     bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
-        return Check(name, "ok", found + (f" At most {configured} are sent at once." if configured else ""))
+        return Check(name, "ok", found + (f" kgqa sends at most {configured} at once." if configured else ""))
     found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
     if not any(each.answered for each in rounds):
-        return Check(name, "failed", f"Nothing was answered. {found}", NOTHING_ANSWERED)
-    borne = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
-    if borne and configured is not None and configured <= borne:
-        return Check(name, "ok", f"{found} At most {configured} are sent at once, which it bears.")
-    number = f"= {borne}" if borne else f"below {bad[0].threads}"
-    remedy = f"Set endpoint.concurrency {number}, or let the server take more connections."
+        return Check(name, "failed", f"No request was answered. {found}", NOTHING_ANSWERED)
+    handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
+    if handled and configured is not None and configured <= handled:
+        return Check(name, "ok", f"{found} kgqa sends at most {configured} at once, which the server handles.")
+    number = f"= {handled}" if handled else f"below {bad[0].threads}"
+    remedy = f"Set endpoint.concurrency {number}, or let the server accept more connections."
     return Check(name, "warning", found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
 
 
 def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) -> Check:
-    """Whether entities are found by their names, how fast, and by what kind of index.
+    """Check whether entities are found by name, how fast, and with which kind of index.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
     """
     name = "full-text search"
     large = triples is not None and triples > INDEX_TRIPLES
-    if large and isinstance(graph.store, HurriedFolder) and not _has_index(graph):
+    if large and isinstance(graph.store, ProbeFolder) and not _has_index(graph):
         return Check(name, "skipped", "The index of names is not built yet. The first question builds it.")
     started = time.monotonic()
     index = graph.names
@@ -249,7 +255,7 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
     kind = index_kind(index)
     labels = find_labels(sample.entities[:LABEL_BATCH], schema=graph.schema, select=_select(graph), known={})
     if not labels:
-        return Check(name, "warning", f"{kind}; there is no label to search for.", "See the check of labels.")
+        return Check(name, "warning", f"{kind}; the sample has no label to search for.", "See the check of labels.")
     entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]
     started = time.monotonic()
     matches = graph.search(label)
@@ -257,14 +263,14 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
     how = f"{kind}, ready after {seconds_words(opened)}"
     if any(match.entity == entity or match.exact for match in matches):
         return Check(name, "ok", f"{how}: “{label}” was found in {seconds_words(took)}.")
-    found = f"{how}: an entity is labelled “{label}”, and a search for that does not find it."
+    found = f"{how}: a search for the label “{label}” does not find its entity."
     return Check(
-        name, "failed", found, "Build the index anew: kgqa cache clear --kind graphs; on a server see docs/graphs.md."
+        name, "failed", found, "Rebuild the index: kgqa cache clear --kind graphs; for a server see docs/graphs.md."
     )
 
 
 def index_kind(index: object) -> str:
-    """What kind of index of names this is, for people."""
+    """Describe the kind of an index of names."""
     if isinstance(index, UnindexedNames):
         return "no index"
     return "kgqa's own index (SQLite)" if isinstance(index, SqliteNames) else "the server's own index"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.llm.prompts import Prompts
+from kgqa.testing.memory_oracle import MemoryOracle
 from kgqa.testing.model_oracle import ModelOracle
-from kgqa.testing.remembering import RememberingOracle
 from tests.testing.test_model_oracle import RIGHT, TABLE, messages
 
 PROMPTS = Prompts()
@@ -17,7 +17,7 @@ ANSWERING = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/suffici
 
 @pytest.mark.parametrize("name", sorted(set(RIGHT)))
 def test_it_remembers_only_where_it_is_asked_for_answers(name):
-    said = RememberingOracle(TABLE, memory=MEMORY)(messages(name))
+    said = MemoryOracle(TABLE, memory=MEMORY)(messages(name))
     truthful = ModelOracle(TABLE)(messages(name))
     assert ("Kyoto" in said) == (name in ANSWERING)
     if name not in ANSWERING:
@@ -26,4 +26,4 @@ def test_it_remembers_only_where_it_is_asked_for_answers(name):
 
 def test_what_it_does_not_remember_it_reads():
     for name in RIGHT:
-        assert RememberingOracle(TABLE)(messages(name)) == ModelOracle(TABLE)(messages(name))
+        assert MemoryOracle(TABLE)(messages(name)) == ModelOracle(TABLE)(messages(name))

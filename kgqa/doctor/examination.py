@@ -1,28 +1,28 @@
-"""The whole examination, one check after the other. What is known is kept, whatever ends it."""
+"""Runs all checks of `kgqa doctor`, and keeps the results so far if it is interrupted."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
-from kgqa.doctor import model as health_model
-from kgqa.doctor import settings as health_settings
+from kgqa.doctor import model_checks, settings_checks
 from kgqa.doctor.checks import LEFT_OUT, Check, Health, checked, skipped
-from kgqa.doctor.graph_run import OF_GRAPH, GraphExamination
+from kgqa.doctor.graph_examination import OF_GRAPH, GraphExamination
 from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
 
-NAMES = (*OF_GRAPH, *health_model.NAMES, "embeddings", "cache", "settings")
-"""All checks, in the order in which they are made."""
+NAMES = (*OF_GRAPH, *model_checks.NAMES, "embeddings", "cache", "settings")
+"""The names of all checks, in order."""
 
 
 class Examination:
-    """Examines what the settings name: a graph, a language model, the settings themselves. Nothing is written to the graph.
+    """Examines a graph, a language model and the settings. Nothing is written to the graph.
 
     Args:
-        model: whether the language model is asked; that costs a few calls.
-        watch: told the name of each check before it is made.
-        say: told about slow things that happen once.
+        settings: they name the graph and the language model.
+        model: whether to check the language model, which costs a few calls.
+        watch: called with the name of each check before it is made.
+        say: called with a message about slow one-time work.
     """
 
     def __init__(
@@ -47,24 +47,24 @@ class Examination:
         """Make all checks.
 
         Raises:
-            SettingsError: the address of the graph is none, or holds a password.
+            SettingsError: the graph's URL is invalid, or contains a password.
         """
         self._graph.run()
         self._watch("model")
-        if self._asks_model or health_model.why_none(self._settings):
-            for check in health_model.check_model(self._settings):
+        if self._asks_model or model_checks.no_model_reason(self._settings):
+            for check in model_checks.check_model(self._settings):
                 self._checks[check.name] = check
         else:
-            self._skip(health_model.NAMES, LEFT_OUT)
-        self._make("embeddings", lambda: health_settings.check_embeddings(self._settings, self._cache, say=self._say))
-        self._make("cache", lambda: health_settings.check_cache(self._cache))
+            self._skip(model_checks.NAMES, LEFT_OUT)
+        self._make("embeddings", lambda: settings_checks.check_embeddings(self._settings, self._cache, say=self._say))
+        self._make("cache", lambda: settings_checks.check_cache(self._cache))
         self._make("settings", self._check_settings, remedy="See kgqa config show.")
         self._complete = True
         return self.health()
 
     def health(self) -> Health:
-        """What is known so far; a check that was not made is there as skipped."""
-        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this.") for name in NAMES)
+        """Return the results so far; checks that were not made are skipped."""
+        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this check.") for name in NAMES)
         return Health(checks, self._graph.id, time.monotonic() - self._started, self._complete)
 
     def _make(self, name: str, run: Callable[[], Check], remedy: str = "") -> Check:
@@ -78,6 +78,6 @@ class Examination:
 
     def _check_settings(self) -> Check:
         has_encoder = self._checks["embeddings"].verdict == "ok"
-        return health_settings.check_settings(
+        return settings_checks.check_settings(
             self._graph.settings, query_seconds=self._graph.query_seconds, encoder=has_encoder
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.doctor.settings import check_cache, check_embeddings, check_settings, queries_of
+from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
 from kgqa.settings import resolve
 
 
@@ -23,15 +23,15 @@ def test_defaults_are_no_surprise(tmp_path):
     [
         ({"ask.method": "cot"}, "failed", "needs a language model"),
         ({"ask.method": "cot", "llm.model": "http://127.0.0.1:1/v1"}, "ok", "llm.model"),
-        ({"rank.chooser": "llm"}, "failed", "wants a language model"),
-        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker is not there"),
+        ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
+        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker does not exist"),
         ({"ask.preset": "as-published"}, "warning", "as-published"),
         ({"llm.temperature": 0.7}, "warning", "0.7"),
         ({"ask.method": "tog", "llm.model": "openai:x"}, "ok", "ask.method"),
-        ({"budget.seconds": 0.2}, "warning", "has 0.2 s"),
-        ({"budget.queries": 5}, "warning", "may send 5 queries"),
-        ({"graph.timeout": 400.0}, "warning", "graph.timeout, 400 s"),
-        ({"graph.frontier_cap": 3}, "warning", "Only 3 nodes"),
+        ({"budget.seconds": 0.2}, "warning", "budget.seconds is 0.2"),
+        ({"budget.queries": 5}, "warning", "budget.queries is 5"),
+        ({"graph.timeout": 400.0}, "warning", "graph.timeout (400 s)"),
+        ({"graph.frontier_cap": 3}, "warning", "frontier_cap is only 3"),
         ({"endpoint.user": "me"}, "warning", "no password"),
     ],
 )
@@ -49,7 +49,7 @@ def test_no_embeddings_where_they_are_wanted(tmp_path):
 def test_values_are_not_shown_but_the_file_of_the_working_folder_is(tmp_path):
     (tmp_path / "kgqa.toml").write_text('[endpoint]\ncontact = "somebody@secret.example"\n')
     check = found(tmp_path, {})
-    assert "By the kgqa.toml of the working folder: endpoint.contact" in check.found
+    assert "Set by the kgqa.toml of the working folder: endpoint.contact" in check.found
     assert "secret" not in check.found
 
 
@@ -63,7 +63,7 @@ def test_a_cache_that_can_be_written(tmp_path):
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
     check = check_cache(cache)
-    assert check.verdict == "ok" and "has 0.02 of at most 10.7 GB" in check.found
+    assert check.verdict == "ok" and "uses 0.02 of at most 10.7 GB" in check.found
     assert [item.name for item in cache.folder.iterdir()] == ["models"]
 
 

@@ -1,7 +1,6 @@
-"""What a language model is shown of one question: the masked question, paths in words, and what lies at their ends.
+"""Renders what a language model sees of one question: the masked question, paths in words, and their ends.
 
-Everything a prompt says of the graph goes through here, so that masking is in one place and leaks are counted (thesis,
-section 3.4).
+All texts from the graph reach prompts through this module, which masks topics and counts leaks (thesis, section 3.4).
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from kgqa.trace import Trace
 from kgqa.words import grouped_steps, published_words, relation_words
 
 MOST_ENDS = 10
-"""Entities at the end of a path that are shown (thesis, section 4.2)."""
+"""Entities shown at the end of a path (thesis, section 4.2)."""
 COUNTED = 1000
-"""Up to so many the others are counted."""
+"""Maximum number of ends that are counted."""
 
 
-class Shown:
+class PromptView:
     """One question as a language model sees it.
 
     Attributes:
-        question: with its topics masked, as the settings say.
-        texts: everything of the graph that was shown, to look for leaks in.
+        question: the question, with its topics masked if the settings say so.
+        texts: all texts from the graph shown so far, to search for leaks.
     """
 
     def __init__(
@@ -48,38 +47,37 @@ class Shown:
         if style == "same":
             style = {"drop": "placeholder"}.get(settings["explore.mask"], settings["explore.mask"])
         self.masks = style != "none"
-        entities = [topic.value for topic in topics]
-        self._marks: dict[Value, str] = {}
+        entities = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
+        self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+        self._names = [name for texts in names.values() for name in texts]
+        self._marks: dict[Entity, str] = {}
         self.question = text
         if self.masks:
-            marks = placeholders(entities)  # type: ignore[arg-type]
-            # an id that says the name is none to show
-            every = [name for several in names.values() for name in several]
-            ids = {t.value: t.id for t in topics if not leaks([t.id], every)} if style == "id" else {}
-            self._marks = {**marks, **ids}
-            masked = mask(text, names, style=style, ids=ids)  # type: ignore[arg-type]
-            self.question = masked.text
-        self._named = names
-        self._names = [name for several in names.values() for name in several]
+            # an id that contains the name would leak it
+            ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
+            self._marks = {**placeholders(entities), **ids}
+            self.question = mask(text, self._named, style=style, ids=ids).text
         self._elements: dict[Candidate, tuple[str, ...]] = {}
         self._ends: dict[Candidate, str] = {}
         self.texts: set[str] = {self.question}
 
     def topic(self, entity: Entity) -> str:
-        """What stands for a topic."""
+        """Return the placeholder, id or name of a topic."""
         if entity in self._marks:
             return self._marks[entity]
         return next((topic.name for topic in self._topics if topic.value == entity), entity.iri)
 
     def name(self, value: Value, name: str) -> str:
-        """What is shown of a value that was reached: its name, or what stands for it where it is a topic."""
-        if value in self._marks or not self.masks:
-            return self._marks.get(value, name)
-        # namesakes, titles that repeat the name, sequels
+        """Return the name to show for a value: a topic's placeholder, or the name with topics masked."""
+        if isinstance(value, Entity) and value in self._marks:
+            return self._marks[value]
+        if not self.masks:
+            return name
+        # mask topics inside other names: namesakes, titles, sequels
         return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 
     def elements(self, candidate: Candidate) -> tuple[str, ...]:
-        """A path: the topic, then a text for each hop, then one for each path it must meet."""
+        """Return a path as texts: the topic, each hop, then each path it must meet."""
         found = self._elements.get(candidate)
         if found is None:
             hops = self._hops(candidate.path)
@@ -106,7 +104,7 @@ class Shown:
         )
 
     def ends(self, candidate: Candidate) -> str:
-        """Some names of what lies at the end of a path, and how many there are."""
+        """Return some names of a path's ends, and how many more there are."""
         text = self._ends.get(candidate)
         if text is None:
             self._ends[candidate] = text = self._ends_text(candidate)
@@ -132,5 +130,5 @@ class Shown:
         return f"{names}; and {len(values) - MOST_ENDS} others" if len(values) > MOST_ENDS else names
 
     def leaked(self) -> int:
-        """How many of the texts shown so far carry the name of a topic that was to be masked."""
+        """Count the texts shown so far that contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0

@@ -1,4 +1,4 @@
-"""Whether the language model answers, what holds it to choices, how many calls at once it bears, and what it costs."""
+"""Checks of the language model: whether it answers, how it is constrained to choices, concurrency, and cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgqa.doctor.checks import Check, percentile, seconds_words, skipped, what_and_next
+from kgqa.doctor.checks import Check, Verdict, percentile, seconds_words, skipped, split_message
 from kgqa.errors import KgqaError
 from kgqa.llm.backends.constraints import CONSTRAINT_MODES, REQUEST_FIELDS, ConstraintMode
 from kgqa.llm.client import LLM, Completion, Prompt
@@ -20,57 +20,58 @@ from kgqa.settings import Settings
 NAMES = ("model", "choice mode", "model concurrency")
 PROMPT = "top/compare"
 REAL = ("A", "B")
-"""The choices that the prompt asks for."""
+"""The choices that the prompt names."""
 STRANGE = ("FIRST", "SECOND")
-"""Choices that it does not speak of: a model that is held to nothing does not hit upon them."""
+"""Choices that the prompt does not name, so that only a constrained model gives them."""
 TRIES = 3
-"""One for each way of holding a model to choices."""
+"""One for each constraint mode."""
 AT_ONCE = 4
 SECONDS = 20.0
 RETRIES = 1
-NO_MODEL = "No language model is set: paths are chosen by similarity. One is given by --llm MODEL."
+NO_MODEL = "No language model is set, so paths are chosen by similarity. Set one with --llm MODEL."
 
 
 @dataclass(frozen=True)
 class Calls:
-    """What was asked and came back. `seconds`: what all of it took, calls of one batch being made at once."""
+    """Completed calls, and the wall time of all in seconds; calls of a batch run concurrently."""
 
     completions: tuple[Completion, ...]
     seconds: float
 
     @property
     def failures(self) -> list[Completion]:
+        """The failed calls."""
         return [each for each in self.completions if each.failure]
 
 
 def check_model(settings: Settings) -> list[Check]:
-    """Ask the model that the tournament of paths asks, TRIES + AT_ONCE times at most. No reply is kept in a file.
+    """Call the tournament's model, at most TRIES + AT_ONCE times. Replies are not recorded.
 
     Returns:
         One check for each of NAMES.
     """
-    why = why_none(settings)
+    why = no_model_reason(settings)
     if why:
         return [skipped(name, why) for name in NAMES]
     try:
         models = open_models(_in_a_hurry(settings))
         prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     except KgqaError as error:
-        return _without(*what_and_next(str(error)))
+        return _without(*split_message(str(error)))
     if models is None:
         return [skipped(name, NO_MODEL) for name in NAMES]
     try:
-        return _asked(models, prompts)
+        return _call_model(models, prompts)
     finally:
         models.close()
 
 
-def why_none(settings: Settings) -> str:
-    """Why there is no model to ask by these settings; empty where there is one."""
+def no_model_reason(settings: Settings) -> str:
+    """Explain why the settings provide no model to call; empty if they do."""
     if (settings["llm.model"] or "none").strip() == "none":
         return NO_MODEL
     if settings["llm.replay_only"] == "on":
-        return "Replies come from a file (llm.replay_only): no model is asked."
+        return "Replies come from a file (llm.replay_only), so no model is called."
     return ""
 
 
@@ -86,7 +87,7 @@ def _without(found: str, remedy: str) -> list[Check]:
     ]
 
 
-def _asked(models: Models, prompts: Prompts) -> list[Check]:
+def _call_model(models: Models, prompts: Prompts) -> list[Check]:
     model, sampling = models.by_stage["tournament"], models.sampling["tournament"]
     messages = prompts.render(PROMPT, **prompts.get(PROMPT).example)
     prompt = Prompt(messages, "tournament", sampling=sampling)
@@ -94,12 +95,12 @@ def _asked(models: Models, prompts: Prompts) -> list[Check]:
         tried = _try_choices(model, replace(prompt, choices=STRANGE))
         at_once = _complete(model, [replace(prompt, choices=REAL)] * AT_ONCE)
     except TimeoutError:
-        late = f"{models.name} has not answered within {SECONDS:g} s."
+        late = f"{models.name} did not answer within {SECONDS:g} s."
         return _without(
-            late, "Ask a faster one, or have it think less (llm.extra_body); llm.timeout is what questions grant."
+            late, "Use a faster model, or limit its reasoning (llm.extra_body). Questions wait for llm.timeout seconds."
         )
     except KgqaError as error:
-        return _without(*what_and_next(str(error)))
+        return _without(*split_message(str(error)))
     others = [name for name in models.name.split(", ") if name != model.name]
     calls = Calls((*tried.completions, *at_once.completions), tried.seconds + at_once.seconds)
     return [
@@ -110,13 +111,13 @@ def _asked(models: Models, prompts: Prompts) -> list[Check]:
 
 
 def _try_choices(model: LLM, prompt: Prompt) -> Calls:
-    """Ask until the model is held to the choices, or until nothing more is found out."""
+    """Call the model until it is constrained to the choices, or no further mode is left to try."""
     completions: list[Completion] = []
     started = time.monotonic()
     for _ in range(TRIES):
-        before = ways_given_up(model)
+        before = rejected_modes(model)
         completions += _complete(model, [prompt]).completions
-        now = ways_given_up(model)
+        now = rejected_modes(model)
         if completions[-1].constrained or completions[-1].failure or now in (before, set(REQUEST_FIELDS)):
             break
     return Calls(tuple(completions), time.monotonic() - started)
@@ -129,27 +130,27 @@ def _complete(model: LLM, prompts: Sequence[Prompt]) -> Calls:
 
 
 def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode:
-    """The way in which a server holds the model to choices, by what it did and what was noted of it."""
+    """Return how the server constrains the model to choices, from its completions and notes."""
     if not completions[-1].constrained:
         return "free"
-    ways = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
-    return next(way for way in ways if way not in ways_given_up(model))
+    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
+    return next(mode for mode in modes if mode not in rejected_modes(model))
 
 
-def ways_given_up(model: LLM) -> set[ConstraintMode]:
-    """The ways of holding the model to choices that its notes say were tried in vain."""
+def rejected_modes(model: LLM) -> set[ConstraintMode]:
+    """Return the constraint modes that failed, according to the model's notes."""
     return {
-        way for way in REQUEST_FIELDS if any(f"to choices by {REQUEST_FIELDS[way]}," in note for note in model.notes)
+        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices by {field}," in note for note in model.notes)
     }
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
-    """The verdict on whether the model answers; `others`: models of other stages, which were not asked."""
-    also = f" Not asked: {', '.join(others)}." if others else ""
+    """Judge whether the model answers; `others`: models of other stages, which were not called."""
+    also = f" Not checked: {', '.join(others)}." if others else ""
     bad = calls.failures
     if len(bad) == len(calls.completions):
         detail = f": {bad[0].detail}" if bad[0].detail else ""
-        remedy = "Look at the model's parameters: llm.max_tokens, llm.extra_body, and what the server logs."
+        remedy = "Check llm.max_tokens, llm.extra_body and the server's log."
         return Check("model", "failed", f"{name} gave no usable reply ({bad[0].failure}{detail}).{also}", remedy)
     good = [each.seconds for each in calls.completions if not each.failure]
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
@@ -159,13 +160,13 @@ def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
             "model",
             "warning",
             f"{found} The others: {bad[0].failure}. {bad[0].detail}".rstrip(),
-            "See what the server logs.",
+            "Check the server's log.",
         )
     return Check("model", "ok", found)
 
 
 def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check:
-    """The verdict on how choices are kept to, and on whether replies can be read."""
+    """Judge whether the model is constrained to choices, and whether its replies can be read."""
     name = "choice mode"
     usable = [each for each in completions if not each.failure]
     read = sum(read_choice(each.text, options=REAL).value is not None for each in usable)
@@ -173,39 +174,39 @@ def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check
     if not usable:
         return Check(name, "skipped", "There was no reply to read.")
     if mode == "free":
-        found = f"Free text: the server holds the model to nothing. {parsed}"
-        verdict = "ok" if read == len(usable) else "warning" if read else "failed"
+        found = f"Free text: the server does not constrain the model. {parsed}"
+        verdict: Verdict = "ok" if read == len(usable) else "warning" if read else "failed"
         remedy = (
             ""
             if verdict == "ok"
-            else "Take a model that follows its instructions, or a server that holds it to choices, such as vLLM."
+            else "Use a model that follows instructions, or a server that can constrain it to choices, such as vLLM."
         )
         return Check(name, verdict, found, remedy)
     if read < len(usable):
         return Check(
-            name, "warning", f"{mode}, yet only {parsed}", "See what the server does with " + REQUEST_FIELDS[mode] + "."
+            name, "warning", f"{mode}, yet only {parsed}", "Check how the server handles " + REQUEST_FIELDS[mode] + "."
         )
-    return Check(name, "ok", f"{mode}: the server holds the model to the choices. {parsed}")
+    return Check(name, "ok", f"{mode}: the server constrains the model to the choices. {parsed}")
 
 
 def judge_at_once(calls: Calls, cost: str) -> Check:
-    """The verdict on several calls at once: they should take little more time than one."""
+    """Judge concurrent calls; together they should take little more time than one."""
     name = "model concurrency"
     seconds = [each.seconds for each in calls.completions if not each.failure]
-    found = f"{len(calls.completions)} calls at once took {seconds_words(calls.seconds)}"
+    found = f"{len(calls.completions)} concurrent calls took {seconds_words(calls.seconds)}"
     if seconds:
         one = percentile(seconds, 0.5)
         found += f", one of them {seconds_words(one)}"
     found = f"{found}. {cost}"
     if calls.failures:
-        remedy = "Send fewer at once: llm.concurrency."
+        remedy = "Lower llm.concurrency."
         return Check(name, "warning", f"{len(calls.failures)} failed ({calls.failures[0].failure}). {found}", remedy)
     return Check(name, "ok", found)
 
 
 def cost_words(completions: Sequence[Completion], price: tuple[float, float] | None) -> str:
-    """What calls cost: how many, tokens and, where the price of the model is known, USD."""
-    asked = sum(each.prompt_tokens for each in completions)
-    said = sum(each.completion_tokens for each in completions)
-    money = "" if price is None else f", {(asked * price[0] + said * price[1]) / 1_000_000:.4f} USD"
-    return f"This examination made {len(completions)} calls: {asked + said:,} tokens{money}."
+    """Describe the cost of calls: number, tokens and, if the price is known, USD."""
+    prompt = sum(each.prompt_tokens for each in completions)
+    reply = sum(each.completion_tokens for each in completions)
+    money = "" if price is None else f", {(prompt * price[0] + reply * price[1]) / 1_000_000:.4f} USD"
+    return f"The checks made {len(completions)} calls: {prompt + reply:,} tokens{money}."

@@ -1,4 +1,4 @@
-"""Stores for an examination: the real ones, but in a hurry. No query may take long, and nothing comes from a cache."""
+"""Stores with short time limits and without caches, for the checks of `kgqa doctor`."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ from kgqa.settings import Settings
 
 T = TypeVar("T")
 QUERY_SECONDS = 5.0
-"""What one query may take: more is no use to a question either."""
-PATIENT_TIMES = 6
-"""How many times as much a query that was late is given when it is tried again: the server may have been busy."""
+"""Time limit of a query; slower ones would be of no use to questions either."""
+RETRY_FACTOR = 6
+"""A query that timed out is retried with a limit larger by this factor, because the server may have been busy."""
 ALL_SECONDS = 180.0
-"""What all queries together may take, of a server on which each is slow."""
+"""Time limit of all queries together."""
 PATIENCE = 1.0
-"""Seconds to keep trying where nothing answers: here that is a result."""
+"""Seconds to keep retrying a server that does not respond."""
 
 
-class _Hurried:
-    """Ends each query after QUERY_SECONDS, and asks nothing once ALL_SECONDS are over.
+class _ShortLimits:
+    """Limits each query to QUERY_SECONDS and all queries to ALL_SECONDS.
 
     Attributes:
-        patient: whether a query that was late is tried once more, with more time; not where time is what is measured.
+        retries_timeouts: whether a query that timed out is retried with more time; False while time is measured.
     """
 
     started: float
-    patient = True
+    retries_timeouts = True
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        run = partial(super().select, query, max_rows=max_rows, fresh=fresh)  # type: ignore[misc]
+        run: Callable[..., Rows] = partial(super().select, query, max_rows=max_rows, fresh=fresh)  # type: ignore[misc]
         return self._tried(run, timeout)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        return self._tried(partial(super().ask, query, fresh=fresh), timeout)  # type: ignore[misc]
+        run: Callable[..., bool] = partial(super().ask, query, fresh=fresh)  # type: ignore[misc]
+        return self._tried(run, timeout)
 
     def _tried(self, run: Callable[..., T], timeout: float | None) -> T:
         limit = self._limit(timeout, QUERY_SECONDS)
         if limit <= 0:
-            raise StoreTimeout(f"The queries before this one have used up the {ALL_SECONDS:.0f} s there are for all.")
+            raise StoreTimeout(f"Earlier queries have used up the time limit of {ALL_SECONDS:.0f} s for all queries.")
         try:
             return run(timeout=limit)
         except StoreTimeout:
-            more = self._limit(timeout, PATIENT_TIMES * QUERY_SECONDS)
-            if not self.patient or more <= limit:
+            more = self._limit(timeout, RETRY_FACTOR * QUERY_SECONDS)
+            if not self.retries_timeouts or more <= limit:
                 raise
         return run(timeout=more)
 
@@ -66,8 +67,8 @@ class _Hurried:
         return min(left, most if timeout is None else min(timeout, most))
 
 
-class HurriedEndpoint(_Hurried, EndpointStore):
-    """A server. `access` is how it is spoken to."""
+class ProbeEndpoint(_ShortLimits, EndpointStore):
+    """A SPARQL server with short time limits; `access` holds the options of its requests."""
 
     def __init__(self, url: str, *, access: Access, **options: Any) -> None:
         self.started = time.monotonic()
@@ -75,23 +76,26 @@ class HurriedEndpoint(_Hurried, EndpointStore):
         super().__init__(url, access=access, timeout=QUERY_SECONDS, **options)
 
 
-class HurriedFolder(_Hurried, EmbeddedStore):
-    """A graph folder."""
+class ProbeFolder(_ShortLimits, EmbeddedStore):
+    """A graph folder with short time limits."""
 
     def __init__(self, path: Path) -> None:
         self.started = time.monotonic()
         super().__init__(path, timeout=QUERY_SECONDS)
 
 
-def open_hurried(settings: Settings, cache: Cache) -> HurriedEndpoint | HurriedFolder:
-    """The store that the settings name, or that of the demo graph. Nothing is sent to a server yet.
+ProbeStore = ProbeEndpoint | ProbeFolder
+
+
+def open_probe_store(settings: Settings, cache: Cache) -> ProbeStore:
+    """Open the store that the settings name, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
-        SettingsError: no usable address. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+        SettingsError: the URL is invalid. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = settings["graph.path"]
     if place and is_address(place):
         options = EndpointOptions.of(settings)
         access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        return HurriedEndpoint(place, access=access, profile=options.profile, row_cap=options.row_cap)
-    return HurriedFolder(Path(place) if place else demo_folder(cache))
+        return ProbeEndpoint(place, access=access, profile=options.profile, row_cap=options.row_cap)
+    return ProbeFolder(Path(place) if place else demo_folder(cache))
