@@ -14,7 +14,7 @@ import pytest
 from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 
-LINES = 600_000 if SOAK else 120_000
+LINES = 600_000 if SOAK else 60_000
 GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
 
 
@@ -186,7 +186,7 @@ def test_a_load_that_is_stopped(kgqa, started, tmp_path, how):
     big = _big_file(tmp_path)
     folder = tmp_path / "g"
     process = started("graph", "load", big, "--into", "g")
-    assert _wait_for(lambda: len(list((folder / "gen-2" / "store").glob("*.sst"))) > 1)
+    assert _wait_for(lambda: any((folder / "gen-2" / "store").glob("*")))
     process.send_signal(how)
     process.wait(20)
     if how == signal.SIGINT:

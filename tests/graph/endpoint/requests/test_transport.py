@@ -25,7 +25,7 @@ from kgqa.testing.sparql_faults import (
     zipped,
 )
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
-from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.instance.processes import free_port
 from tests.graph import scripted
 from tests.graph.scripted import asked, took
 
