@@ -37,7 +37,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.server.processes import free_port
+from kgqa.virtuoso.instance.processes import free_port
 from kgqa.virtuoso.server.server import Server
 
 DEMO_IRI = "http://kgqa.example/demo"

@@ -1,12 +1,12 @@
 """Answers questions over a knowledge graph, and shows why.
 
-The names below are the whole of what a short program needs; each is imported when it is first used, so that
-`import kgqa` costs next to nothing.
+The names below are all that a short program needs. Each is imported when it is first used, which keeps `import kgqa`
+fast.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgqa.version import __version__
 
@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from kgqa.methods.ask import ask, open_resources
     from kgqa.model import Answer, Entity, Literal, Question, RelationPath, Step
 
-_HOMES = {
+__all__ = [
+    "Answer",
+    "Entity",
+    "Literal",
+    "Question",
+    "RelationPath",
+    "Step",
+    "__version__",
+    "ask",
+    "open_graph",
+    "open_resources",
+]
+_MODULES = {
     "open_graph": "kgqa.graph.opening",
     "ask": "kgqa.methods.ask",
     "open_resources": "kgqa.methods.ask",
@@ -26,12 +38,11 @@ _HOMES = {
     "RelationPath": "kgqa.model",
     "Step": "kgqa.model",
 }
-__all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str):
-    if name not in _HOMES:
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
         raise AttributeError(f"module 'kgqa' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

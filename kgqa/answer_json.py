@@ -1,4 +1,7 @@
-"""An answer as a JSON object, and JSON that is safe to print. The object's schema is in docs/answer-json.md."""
+"""Converts answers to JSON objects, and JSON to text that is safe to print.
+
+The fields of an answer object are documented in docs/answer-json.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\uf
 
 
 def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
-    """The documented JSON object of an answer; `trace` adds every decision."""
+    """Convert an answer to its documented JSON object. `trace` adds all events."""
     found: dict[str, Any] = {
         "id": answer.question.id,
         "question": answer.question.text,
@@ -61,6 +64,6 @@ def _path_object(evidence: Evidence) -> dict[str, Any]:
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """JSON that is safe to print: readable in any language, but nothing in it that a terminal obeys."""
+    """Serialise JSON for printing: readable in any language, without characters that control a terminal."""
     text = json.dumps(data, ensure_ascii=False, indent=indent)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,7 +1,7 @@
-"""One place on disk for everything that can be derived again: tables of a graph, models, embeddings, the demo.
+"""The cache on disk for derived data: tables of a graph, models, embeddings, the demo graph.
 
-Entries are files or folders two levels deep (`graphs/<fingerprint>`, `models/<key>`). When the whole grows
-over its limit the entries unused for longest go first.
+Entries are files or folders two levels deep (`graphs/<fingerprint>`, `models/<key>`). When the cache exceeds its
+limit, the least recently used entries are removed first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,8 +24,9 @@ from kgqa.errors import SettingsError
 DEFAULT_LIMIT_BYTES = 10 << 30
 KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
 KEPT = ("runs",)
-"""Which runs this user has begun: a few bytes each, and the one thing here that does not come back by itself."""
+"""Kinds that are never cleared: the list of runs this user created, a few bytes each, cannot be derived again."""
 CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
+Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,9 @@ class CacheEntry:
 
 
 class Cache:
-    """A folder of derived things. Where it cannot be written, everything still works, only slower."""
+    """A folder of derived data. If it is not writable, everything still works, only slower."""
 
-    _used_now: set[Path] = set()  # by anything in this process, whichever Cache it came through
+    _used_now: ClassVar[set[Path]] = set()  # entries used by this process, through any Cache
 
     def __init__(self, folder: Path, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.folder = Path(folder)
@@ -47,7 +50,7 @@ class Cache:
 
     @classmethod
     def default(cls) -> Cache:
-        """The user's cache: KGQA_CACHE_FOLDER, or the platform's folder for caches."""
+        """Return the user's cache: KGQA_CACHE_FOLDER, or the platform's cache folder."""
         given = os.environ.get("KGQA_CACHE_FOLDER")
         if given:
             return cls(Path(given))
@@ -56,20 +59,18 @@ class Cache:
         return cls(Path(user_cache_dir("kgqa", appauthor=False)))
 
     def entry(self, kind: str, name: str) -> Path:
-        """The path of an entry, which may not exist; marks it as used now."""
+        """Return the path of an entry, which may not exist, and mark it as used now."""
         if kind not in KINDS or name in ("", ".", "..") or "/" in name:
-            raise ValueError(f"no entry can be called {kind}/{name}")
+            raise ValueError(f"invalid cache entry: {kind}/{name}")
         path = self.folder / kind / name
         if path not in self._used_now:
             self._used_now.add(path)
-            try:
+            with suppress(OSError):
                 os.utime(path)
-            except OSError:
-                pass
         return path
 
     def write_text(self, path: Path, text: str) -> bool:
-        """Write a file of an entry, atomically. False where the cache cannot be written."""
+        """Write a file of an entry atomically. Returns False if the cache is not writable."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,14 +78,12 @@ class Cache:
             os.replace(temporary, path)
             return True
         except OSError:
-            try:
-                temporary.unlink()  # on a full disk half a file is in the way of others
-            except OSError:
-                pass
+            with suppress(OSError):
+                temporary.unlink()  # half a file would take space on a full disk
             return False
 
     def entries(self) -> list[CacheEntry]:
-        """All entries, least recently used first."""
+        """List all entries, least recently used first."""
         found = []
         for kind in KINDS:
             folder = self.folder / kind
@@ -96,7 +95,7 @@ class Cache:
         return sorted(found, key=lambda entry: entry.used)
 
     def clear(self, kinds: Sequence[str] = CLEARED) -> int:
-        """Remove all entries of these kinds; gives the bytes freed.
+        """Remove all entries of these kinds and return the bytes freed.
 
         Raises:
             SettingsError: an entry cannot be removed.
@@ -107,7 +106,7 @@ class Cache:
                 try:
                     _remove(self.folder / entry.kind / entry.name)
                 except FileNotFoundError:
-                    pass  # another process was faster
+                    pass  # removed by another process meanwhile
                 except OSError as error:
                     where = self.folder / entry.kind / entry.name
                     raise SettingsError(f"{where} cannot be removed: {error.strerror}.") from error
@@ -115,8 +114,9 @@ class Cache:
         return freed
 
     def prune(self) -> int:
-        """Remove what was unused for longest until the cache is within its limit; gives the bytes freed.
-        What this process uses stays, and what cannot be removed; other processes may prune as well.
+        """Remove the least recently used entries until the cache is within its limit; return the bytes freed.
+
+        Entries used by this process are kept, and so are those that cannot be removed.
         """
         entries = self.entries()
         total, freed = sum(entry.bytes for entry in entries), 0
@@ -132,14 +132,14 @@ class Cache:
         return freed
 
     def vectors(self, model: str, size: int) -> VectorCache:
-        """The cache of embeddings of one model; `size` is the length of a vector."""
+        """Open the embedding cache of one model; `size` is the length of a vector."""
         return VectorCache(self.entry("embeddings", f"{model}.sqlite"), size)
 
 
 class VectorCache:
-    """Embeddings by text, as 16-bit floats in SQLite (an error below 1e-4 in a cosine). Thread-safe.
+    """Caches embeddings by text, as 16-bit floats in SQLite (error of a cosine below 1e-4). Thread-safe.
 
-    Where the file cannot be written nothing is kept.
+    If the file is not writable, nothing is cached.
     """
 
     def __init__(self, file: Path, size: int) -> None:
@@ -155,9 +155,9 @@ class VectorCache:
         except (OSError, sqlite3.Error):
             self._connection = None
 
-    def get(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """The vectors that are known, float32 of shape (size,)."""
-        found: dict[str, np.ndarray] = {}
+    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Return the cached vectors by text, float32 of shape (size,)."""
+        found: dict[str, Vector] = {}
         if self._connection is None:
             return found
         with self._lock:
@@ -174,7 +174,8 @@ class VectorCache:
                 pass
         return found
 
-    def put(self, vectors: dict[str, np.ndarray]) -> None:
+    def put(self, vectors: dict[str, Vector]) -> None:
+        """Cache vectors by text."""
         if self._connection is None or not vectors:
             return
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
@@ -186,6 +187,7 @@ class VectorCache:
                 pass
 
     def close(self) -> None:
+        """Close the file; afterwards nothing is cached."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -207,12 +209,12 @@ def _size(path: Path) -> int:
         try:
             total += item.stat().st_size if item.is_file() else 0
         except OSError:
-            continue  # gone meanwhile
+            continue  # removed meanwhile
     return total
 
 
 def age_words(seconds_since_epoch: float) -> str:
-    """How long ago, for people."""
+    """Describe how long ago a time was, for people."""
     seconds = max(0.0, time.time() - seconds_since_epoch)
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:

@@ -1,52 +1,77 @@
-"""Errors a caller can act on. Every message says what happened and what to do next."""
+"""The exceptions that kgqa raises on purpose. Every message says what is wrong and what to do next.
+
+* KgqaError
+  · SettingsError
+  · SchemaError
+  · InvalidTerm
+  · QuestionError
+  * ModelUnavailable
+    · ModelRefused
+  * StoreError
+    · StoreTimeout
+    * PartialResult
+      · RowCapMet
+      · DamagedResult
+    · ResultCapped
+    · QueryRejected
+    * StoreUnavailable
+      · LoginRefused
+      · StoreBusy
+      · StoreIncomplete
+    · NamesNotIndexed
+    · StoreCrashed
+    · LoadError
+  * ServerError
+    · SqlError
+"""
 
 
 class KgqaError(Exception):
-    """Base of all errors raised on purpose. The CLI prints the message and exits with `exit_code`."""
+    """Base class of all errors that kgqa raises. The command line prints the message and exits with `exit_code`."""
 
     exit_code = 1
 
 
 class SettingsError(KgqaError):
-    """A setting is unknown, has the wrong type, or stands where it is not allowed."""
+    """A setting is unknown, has a wrong value, or is not allowed in this source."""
 
     exit_code = 2
 
 
 class SchemaError(KgqaError):
-    """A schema file cannot be read or contradicts itself."""
+    """A schema file cannot be read or is invalid, or a text is not an id under a schema."""
 
 
 class InvalidTerm(KgqaError):
-    """Text that should become an IRI or literal cannot stand in a SPARQL query."""
+    """A text cannot be used as an IRI or literal in a SPARQL query."""
 
 
 class QuestionError(KgqaError):
-    """The question cannot be asked as it is: empty, too long, or its topic is not in the graph."""
+    """The question is empty or too long, or its topic is not in the graph."""
 
 
 class ModelUnavailable(KgqaError):
-    """An embedding or language model that was asked for by name cannot be used here."""
+    """The requested embedding or language model cannot be used."""
 
 
 class ModelRefused(ModelUnavailable):
-    """A model's server refuses this one request, or no reply to it is recorded: asking again changes nothing."""
+    """The model's server rejects this request, or no reply to it is recorded. Retrying does not help."""
 
 
 class StoreError(KgqaError):
-    """Base of what a `Store` raises."""
+    """Base class of the errors that a `Store` raises."""
 
 
 class StoreTimeout(StoreError):
-    """The query ran past its time limit and was ended. No part of its result is given."""
+    """The query exceeded its time limit and was cancelled. No partial result is returned."""
 
 
 class PartialResult(StoreError):
-    """The result is longer than the row or byte cap. No part of it is given."""
+    """The result is longer than the row or byte cap. No partial result is returned."""
 
 
 class RowCapMet(PartialResult):
-    """The server cut the result at its own row cap. `variables` are those of the result, `cap` is in rows."""
+    """The server cut the result at its row cap. `variables`: those of the result. `cap`: rows."""
 
     def __init__(self, message: str, *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
         super().__init__(message)
@@ -55,25 +80,23 @@ class RowCapMet(PartialResult):
 
 
 class ResultCapped(StoreError):
-    """The server's row cap cuts what a question needs of a path; what is left is not to be compared with other paths."""
+    """The server's row cap truncates the ends of a path, which makes it incomparable with other paths."""
 
 
 class DamagedResult(PartialResult):
-    """What arrived is no whole result: truncated JSON, broken gzip. The query and the graph are not to blame."""
+    """The reply is not a complete result: truncated JSON, broken gzip. The query and the graph are not the cause."""
 
 
 class QueryRejected(StoreError):
-    """The query is not valid SPARQL, or is not allowed here (SERVICE, LOAD, an update where one reads)."""
+    """The query is not valid SPARQL, or is not allowed here (SERVICE, LOAD, an update on a read-only store)."""
 
 
 class StoreUnavailable(StoreError):
-    """There is no usable store at this place: missing, not a graph, no permission, unreachable."""
+    """There is no usable store at this path or URL: missing, not a graph, no permission, unreachable."""
 
 
 class LoginRefused(StoreUnavailable):
-    """A server that is there does not let this user do this. `status` is that of HTTP: with 401 it takes the user for
-    nobody it knows.
-    """
+    """The server denies this user the request. `status` is the HTTP status; 401 means unknown user or password."""
 
     def __init__(self, message: str, *, status: int = 403) -> None:
         super().__init__(message)
@@ -85,27 +108,27 @@ class StoreBusy(StoreUnavailable):
 
 
 class StoreIncomplete(StoreUnavailable):
-    """A load into this store was interrupted before anything was usable."""
+    """The first load into this store was interrupted; the store is not usable yet."""
 
 
 class NamesNotIndexed(StoreError):
-    """Entities of this store cannot be found by name. Everything else works."""
+    """Entities of this store cannot be found by name because there is no index. Everything else works."""
 
 
 class StoreCrashed(StoreError):
-    """The engine died on this query. Where it died by itself, the query is not tried again."""
+    """The engine crashed while running this query."""
 
 
 class LoadError(StoreError):
-    """A file could not be loaded. What was in the graph before is unchanged."""
+    """A file could not be loaded. The graph is unchanged."""
 
 
 class ServerError(KgqaError):
-    """A database server of one's own cannot be started, stopped or used as asked."""
+    """The user's own database server cannot be started, stopped or used as requested."""
 
 
 class SqlError(ServerError):
-    """The server refused an SQL statement. `state` is the SQLSTATE it gave, such as `28000` for a bad login."""
+    """The server rejected an SQL statement. `state` is the SQLSTATE, such as `28000` for a bad login."""
 
     def __init__(self, message: str, *, state: str = "") -> None:
         super().__init__(message)

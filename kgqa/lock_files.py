@@ -1,4 +1,4 @@
-"""Locks that vanish with the process that holds them."""
+"""File locks that are released when the process that holds them ends."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MOMENT_SECONDS = 2.0  # a program on its way to being executed has what its parent had, and whoever asks holds it too
+WAIT_SECONDS = 2.0
+"""Covers brief holders: a child between fork and exec, which inherits the lock, or another process testing it."""
 PAUSE_SECONDS = 0.05
 
 
 @contextmanager
-def only_one(path: Path, *, wait_seconds: float = MOMENT_SECONDS) -> Iterator[bool]:
-    """Hold the lock on a file. Yields whether it was to be had within the time; False means another process has it.
+def only_one(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[bool]:
+    """Acquire an exclusive lock on a file. Yields False if another process holds it for `wait_seconds`.
 
     Raises:
-        OSError: the file cannot be made or opened.
+        OSError: the file cannot be created or opened.
     """
-    # for nobody else: whoever may open it could hold it
+    # private to this user: anybody who can open the file could lock it
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        yield _taken(descriptor, time.monotonic() + wait_seconds)
+        yield _acquire(descriptor, time.monotonic() + wait_seconds)
     finally:
         os.close(descriptor)
 
 
 def held(path: Path) -> bool:
-    """Whether a process holds the lock on a file, as far as this user may know."""
+    """Check whether a process holds the lock on a file; False if the file cannot be opened."""
     try:
         with open(path, "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -40,7 +41,7 @@ def held(path: Path) -> bool:
     return False
 
 
-def _taken(descriptor: int, until: float) -> bool:
+def _acquire(descriptor: int, until: float) -> bool:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The nouns everything else speaks: entities, paths, questions, answers. Frozen, typed, JSON both ways.
+"""The data model: entities, relation paths, questions, answers. All classes are frozen and convert to and from JSON.
 
 A relation path is entity-agnostic (Tournament on Path, Xiang & Wu 2026, section 3.2): two walks are the
 same path if and only if they start at the same topic and take the same sequence of relations. That is what
@@ -31,7 +31,7 @@ class Entity:
     iri: str
 
     def __hash__(self) -> int:
-        return hash(self.iri)  # thousands a question: the one made for a dataclass takes twice as long
+        return hash(self.iri)  # called thousands of times per question; the generated one takes twice as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Literal:
             raise ValueError("a literal has a language or a datatype, not both")
 
 
-Value = Union[Entity, Literal]
+Value = Union[Entity, Literal]  # noqa: UP007  `_build` compares it to type hints
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge of a path: `out` follows the relation from subject to object, `in` against it."""
+    """One edge of a path: `out` goes from subject to object, `in` from object to subject."""
 
     relation: str
     direction: Direction = "out"
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """A topic entity and a sequence of steps; equality is path equivalence (ToP, section 3.2)."""
+    """A topic entity and a sequence of steps. Equality is path equivalence (ToP, section 3.2)."""
 
     topic: Entity
     steps: tuple[Step, ...] = ()
@@ -82,8 +82,10 @@ class RelationPath:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A second path that must lead to the same node as the first: to the one at place `at` of its walks (the
-    length of the first path: the answer; less: an inner node, a mediator that both go through).
+    """A second path that must meet the first.
+
+    `at` is the position in the first path's walks where they meet. If it equals the length of the first path, they
+    meet at the answer; if it is smaller, at an inner node such as a mediator.
     """
 
     at: int
@@ -92,11 +94,11 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A path and the words that stand for it in a ranking.
+    """A path and its wording for ranking.
 
-    `hops`: the words of each logical hop; `leads_to`: those of its ends' type, where known; `approximate`:
-    found on a capped frontier; `joins`: paths from other topics that its walks must meet; `restricted`: the
-    entities that a chooser selected on the way, by their place.
+    `hops`: the words of each logical hop. `leads_to`: the words of the type of its ends, if known. `approximate`: it
+    was found on a capped frontier. `joins`: paths from other topics that its walks must meet. `restricted`: entities
+    selected by a chooser on the way, by position.
     """
 
     path: RelationPath
@@ -110,7 +112,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and, where known, the entities it is about. `id` is free text that batches keep."""
+    """A question and, if known, its topic entities. `id` is free text that a batch passes through."""
 
     text: str
     topics: tuple[Entity, ...] = ()
@@ -128,9 +130,9 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value with what a person calls it: `id` is the short id of the schema, `name` a label or the id.
+    """A value with its name for people: `id` is the schema's short id, `name` the label, or the id if there is none.
 
-    For a literal `id` is empty and `name` its text.
+    A literal has an empty `id` and its text as `name`.
     """
 
     value: Value
@@ -140,10 +142,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A path an answer came from, in words, and some walks along it.
+    """A path that leads to the answers, in words, and some walks along it.
 
-    `walks`: each a tuple of the named nodes from topic to end, a few for each of the first ends; `mediators`:
-    the places in a walk where mediators stand. `score` is the chooser's, comparable within one question only.
+    `walks`: tuples of named nodes from topic to end, a few for each of the first ends. `mediators`: the positions of
+    mediators in a walk. `score` is the chooser's; it is comparable only within one question.
     """
 
     path: RelationPath
@@ -157,9 +159,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class StageUsage:
-    """What one stage of a question asked of language models. `rounds`: batches, which is how often it waited; `cost`
-    in USD, None where a price is not known; `unparsed`, `repaired`, `reasked`: replies without use, mended ones,
-    and those asked for again; `failed`: prompts without a usable completion.
+    """The language model usage of one stage of a question.
+
+    `rounds`: number of batches sent one after the other. `cost`: USD, None if a price is unknown. `unparsed`,
+    `repaired`, `reasked`: numbers of unusable replies, repaired replies and repeated requests. `failed`: prompts
+    without a usable completion.
     """
 
     stage: str
@@ -176,8 +180,10 @@ class StageUsage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a question cost. `seconds` is wall time; `cost` in USD, None where nothing or nothing known was paid; the
-    rest are counts. `calls` and tokens are those of language models, recorded replies included.
+    """The cost of a question.
+
+    `seconds`: wall time. `cost`: USD, None if nothing was paid or a price is unknown. The rest are counts; `calls` and
+    tokens are those of language models, including recorded replies.
     """
 
     hops: int = 0
@@ -195,7 +201,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One decision in a trace: `kind` (expanded, filtered, match, ...), seconds since the start, details."""
+    """One event in a trace: its kind (`expanded`, `filtered`, `match`, ...), seconds since the start, details."""
 
     kind: str
     at: float
@@ -204,11 +210,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class GraphId:
-    """Which graph a question was asked of.
+    """Identifies the graph that a question was asked on.
 
-    `place` is a folder or an address, without a password; `iris` the named graphs looked at, empty for the default
-    graph. `fingerprint` changes with the triples, and is empty where a server counted nothing in time; `triples` is None
-    where it did not count them all. `schema` is the name of what the graph was read by.
+    `place`: folder or URL, without a password. `iris`: the named graphs used; empty for the default graph.
+    `fingerprint` changes with the triples; it is empty if the server could not compute it in time. `triples` is None
+    if the server could not count them. `schema` is the schema's name.
     """
 
     place: str
@@ -220,12 +226,12 @@ class GraphId:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for a question, and why.
+    """The answers to a question, with their evidence, query and cost.
 
-    `grounding` is `graph` when every answer is an end of the evidence; `query_class` says how the query
-    relates to the answers when it is run again: `exact`, `restricted`, `superset` or `none`. `notes` are
-    for the reader (ambiguous topic, no language model); `defects` are broken promises, normally empty. `graph` is
-    None where none was asked: by methods that ask a language model alone.
+    `grounding` is `graph` if every answer is an end of the evidence. `query_class` says how the query's result relates
+    to the answers when it is run again: `exact`, `restricted`, `superset` or `none`. `notes` are for the reader
+    (ambiguous topic, no language model); `defects` report failed internal checks and are normally empty. `graph` is
+    None for methods that only ask a language model.
     """
 
     question: Question
@@ -246,17 +252,17 @@ class Answer:
     graph: GraphId | None = None
 
     def __str__(self) -> str:
-        """The names of the answers, or why there are none."""
+        """Return the names of the answers, or the reason why there are none."""
         return ", ".join(answer.name for answer in self.answers) or f"{self.status}: {self.reason}"
 
     def _repr_html_(self) -> str:
-        """Shown by a notebook. Everything from the graph is escaped."""
+        """Return HTML for notebooks. Everything from the graph is escaped."""
         rows = "".join(f"<li><b>{escape(a.name)}</b> <code>{escape(a.id)}</code></li>" for a in self.answers)
         paths = "".join(f"<li>{escape(evidence.words)}</li>" for evidence in self.paths)
         parts = [f"<p>{escape(self.question.text)}</p>"]
         parts.append(f"<ul>{rows}</ul>" if rows else f"<p><i>{escape(self.status)}: {escape(self.reason)}</i></p>")
         if paths:
-            parts.append(f"<p>by way of</p><ul>{paths}</ul>")
+            parts.append(f"<p>via</p><ul>{paths}</ul>")
         if self.sparql:
             parts.append(f"<details><summary>SPARQL</summary><pre>{escape(self.sparql)}</pre></details>")
         return f'<div class="kgqa-answer">{"".join(parts)}</div>'
@@ -266,10 +272,10 @@ T = TypeVar("T")
 
 
 def to_json(value: Any) -> Any:
-    """Turn any model object into plain JSON data; `from_json` turns it back into an equal object."""
+    """Convert a model object to plain JSON data. `from_json` restores an equal object."""
     if is_dataclass(value) and not isinstance(value, type):
         data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-        if isinstance(value, (Entity, Literal)):  # the two members of the union `Value` tell themselves apart
+        if isinstance(value, (Entity, Literal)):  # tells the members of the union `Value` apart
             data["kind"] = "entity" if isinstance(value, Entity) else "literal"
         return data
     if isinstance(value, (list, tuple)):
@@ -280,15 +286,16 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """Build a `kind` from what `to_json` gave.
+    """Build a `kind` from the output of `to_json`.
 
     Raises:
-        ValueError: the data has not the shape of `kind`.
+        ValueError: the data does not have the shape of `kind`.
     """
     try:
-        return _build(kind, data)
+        found: T = _build(kind, data)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
+        raise ValueError(f"not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
+    return found
 
 
 @cache
@@ -311,9 +318,9 @@ def _build(kind: Any, data: Any) -> Any:
         return tuple(_build(item, each) for each in data)
     if origin is OneOf:
         if data not in typing.get_args(kind):
-            raise TypeError(f"{data!r} is none of {typing.get_args(kind)}")
+            raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
         return data
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         if not isinstance(data, dict):
             raise TypeError(f"{data!r} is not an object")
         hints = _hints(kind)

@@ -1,4 +1,4 @@
-"""What other packages bring: methods, choosers and datasets, found by entry point when they are asked for by name."""
+"""Loads methods, choosers and data set readers of other packages, by entry point."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Kind = Literal["method", "chooser", "dataset"]
 
 
 def plugin_names(kind: Kind) -> list[str]:
-    """Names of all that is installed of a kind."""
+    """List the names of all installed plugins of a kind."""
     return sorted({each.name for each in entry_points(group=f"kgqa.{kind}s")})
 
 
 def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
-    """What an installed package brings under a name.
+    """Load a plugin by name.
 
     Args:
-        ours: names of what kgqa itself has of that kind, for the message.
+        ours: names of kgqa's own objects of this kind, for the error message.
 
     Raises:
-        SettingsError: no package brings it, or the one that does fails.
+        SettingsError: there is no such plugin, or it cannot be imported.
     """
     for each in entry_points(group=f"kgqa.{kind}s", name=name):
         try:
             return each.load()
-        except (Exception, SystemExit) as error:  # whatever a foreign package does when it is imported
+        except (Exception, SystemExit) as error:  # a foreign package may raise anything when it is imported
             raise SettingsError(f"The {kind} {name} cannot be loaded from {each.value}: {error}") from error
-    raise SettingsError(f"There is no {kind} {name}. There are: {', '.join([*ours, *plugin_names(kind)])}.")
+    raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join([*ours, *plugin_names(kind)])}.")

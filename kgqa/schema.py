@@ -1,8 +1,7 @@
-"""What a graph's IRIs, names, mediators and noise look like: one TOML file a graph family, no code.
+"""Schemas: TOML files that describe a graph family's ids, names, types, mediators and noise.
 
-The bundled files are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema says nothing about
-one particular graph's content; what must be looked up there (which types are mediators) is named here by
-the predicate that tells.
+The bundled files are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema does not describe one graph's
+content. Where that must be looked up (which types are mediators), it names the predicate to look at.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", 
 
 @dataclass(frozen=True)
 class Schema:
-    """One schema file, prefixes expanded. All tuples of strings are full IRIs or IRI prefixes."""
+    """A parsed schema file with expanded prefixes. All tuples of strings are full IRIs or IRI prefixes."""
 
     name: str
     title: str
@@ -72,11 +71,11 @@ class Schema:
     mediator_untrue: tuple[str, ...] = ()
     walks: WalkRule = "topic-not-end"
     probes: tuple[tuple[str, str], ...] = ()
-    """Entities that a graph of this family has, and their labels: what tells whether a graph is what it should be."""
+    """Well-known entities of this family with their labels, to check that a graph is what it claims to be."""
 
     @cached_property
     def digest(self) -> str:
-        """16 hex digits of the file's text: what is derived under this schema is kept under it."""
+        """A hash of the file's text (16 hex digits), part of the cache key of data derived under this schema."""
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @cached_property
@@ -84,7 +83,7 @@ class Schema:
         return sorted(self.prefixes.items(), key=lambda item: -len(item[1]))
 
     def short_id(self, iri: str) -> str:
-        """The shortest id that `iri()` takes back: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
+        """Return the shortest id that `iri()` accepts: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
         if self.id_base and iri.startswith(self.id_base):
             rest = iri[len(self.id_base) :]
             if re.fullmatch(r"[\w.\-]+", rest):
@@ -96,10 +95,10 @@ class Schema:
         return iri
 
     def iri(self, text: str) -> str:
-        """The IRI that `text` names: a full IRI, `<IRI>`, `prefix:local`, or an id such as `m.0abc`.
+        """Expand an id to an IRI. `text` is a full IRI, `<IRI>`, `prefix:local`, or an id such as `m.0abc`.
 
         Raises:
-            SchemaError: it names none in this schema.
+            SchemaError: the text is not an id in this schema.
         """
         text = text.strip()
         if text.startswith("<") and text.endswith(">"):
@@ -110,27 +109,31 @@ class Schema:
         elif self.id_base and re.fullmatch(r"[\w.\-]+", text):
             text = self.id_base + text
         if not _IRI.match(text):
-            hint = f"an id such as {self.id_example}, " if self.id_example else ""
+            example = f"an id such as {self.id_example}, " if self.id_example else ""
             raise SchemaError(
-                f"{text[:80]!r} is no id of a {self.title} graph: give {hint}a prefixed name or a full IRI."
+                f"{text[:80]!r} is not an id in this graph (schema {self.name}). "
+                f"Use {example}a prefixed name or a full IRI."
             )
         return text
 
     def is_noise(self, relation: str) -> bool:
-        """Whether exploration leaves this relation alone: names, types, bookkeeping."""
+        """Whether exploration ignores this relation: names, types, bookkeeping."""
         if relation in self.noise_except:
             return False
         return relation.startswith(self.noise_prefixes) or relation in self.label or relation in self.alias
 
     def label_subject(self, relation: str) -> str:
-        """The IRI that carries this relation's own label (wdt:P36 is named by wd:P36)."""
+        """Return the IRI that carries this relation's label (wd:P36 for wdt:P36)."""
         for namespace, target in self.labelled_as:
             if relation.startswith(namespace) and "/" not in relation[len(namespace) :]:
                 return target + relation[len(namespace) :]
         return relation
 
     def named_by(self, subject: str) -> list[str]:
-        """The relations whose label is that of `subject`, the inverse of `label_subject`: of wd:P36 wdt:P36, p:P36, ..."""
+        """Return the relations that are named by `subject`'s label; the inverse of `label_subject`.
+
+        For wd:P36 these are wdt:P36, p:P36, ps:P36 and pq:P36.
+        """
         found = [
             namespace + subject[len(target) :]
             for namespace, target in self.labelled_as
@@ -139,11 +142,11 @@ class Schema:
         return found or [subject]
 
     def preferring(self, languages: Sequence[str]) -> Schema:
-        """This schema with these languages before its own, see `language_list`."""
+        """Return this schema with these languages before its own. See `language_list`."""
         return replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
 
     def domain_in_name(self, relation: str) -> str | None:
-        """The subject's type where the relation's name holds it (`people.person.gender`: people.person)."""
+        """Return the subject's type if it is part of the relation's name (people.person of people.person.gender)."""
         named = self.domain_from_name and relation.startswith(self.id_base)
         if not named or "." not in relation[len(self.id_base) :]:
             return None
@@ -164,10 +167,13 @@ _KEYS = {
 
 
 def parse_schema(text: str, *, where: str = "schema") -> Schema:
-    """Read a schema from TOML text.
+    """Parse a schema from TOML text.
+
+    Args:
+        where: name of the source, for error messages.
 
     Raises:
-        SchemaError: not TOML, an unknown key, or a value of the wrong kind; the message names the key.
+        SchemaError: not TOML, an unknown key, or a wrong value; the message names the key.
     """
     try:
         data = parse_toml(text)
@@ -220,7 +226,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
 
 
 class _Reader:
-    """Takes typed values out of the TOML data, with prefixes expanded and errors that name the key."""
+    """Reads typed values from the TOML data, expands prefixes, and names the key in errors."""
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
         self._data = data
@@ -249,7 +255,7 @@ class _Reader:
     def text(self, section: str, key: str, default: str | None = None) -> str:
         value = self._get(section, key, default)
         if not isinstance(value, str):
-            raise self._fail(section, key, "text")
+            raise self._fail(section, key, "a string")
         return value
 
     def flag(self, section: str, key: str) -> bool:
@@ -260,14 +266,14 @@ class _Reader:
 
     def choice(self, section: str, key: str, allowed: tuple[str, ...], default: str) -> str:
         value = self._get(section, key, default)
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise self._fail(section, key, "one of " + ", ".join(allowed))
         return value
 
     def strings(self, section: str, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         value = self._get(section, key, list(default))
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self._fail(section, key, "a list of texts")
+            raise self._fail(section, key, "a list of strings")
         return tuple(value)
 
     def iris(self, section: str, key: str) -> tuple[str, ...]:
@@ -282,10 +288,10 @@ class _Reader:
         return tuple(tuple(self.expand(item) for item in group) for group in value)
 
     def predicate_and_values(self, section: str, key: str) -> tuple[str, ...]:
-        """A predicate and the values it may have, all of them IRIs; () where there is none."""
+        """Read a predicate and the values it may have, all IRIs; () if the key is missing."""
         value = self.iris(section, key)
         if len(value) == 1:
-            raise self._fail(section, key, "a list of a predicate and one or more values")
+            raise self._fail(section, key, "a list of one predicate and one or more values")
         return value
 
     def probes(self) -> tuple[tuple[str, str], ...]:
@@ -294,7 +300,7 @@ class _Reader:
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and text for text in pair)
             for pair in value
         ):
-            raise self._fail("probes", "entities", "a list of pairs of an id and a label")
+            raise self._fail("probes", "entities", "a list of [id, label] pairs")
         return tuple((self.expand(entity), label) for entity, label in value)
 
     def marked_by(self) -> tuple[str, str] | None:
@@ -307,16 +313,18 @@ class _Reader:
 
 
 def bundled_schema(name: str) -> Schema:
-    """One of the schemas that come with kgqa, by name."""
+    """Load a bundled schema by name.
+
+    Raises:
+        SchemaError: no such name.
+    """
     if name not in BUNDLED:
-        raise SchemaError(
-            f"There is no bundled schema {name!r}: choose from {', '.join(BUNDLED)}, or give a .toml file."
-        )
+        raise SchemaError(f"Unknown schema {name!r}. Choose one of {', '.join(BUNDLED)}, or give a .toml file.")
     return parse_schema((files("kgqa") / "schemas" / f"{name}.toml").read_text(encoding="utf-8"), where=f"{name}.toml")
 
 
 def load_schema(name_or_file: str | Path) -> Schema:
-    """A bundled schema by name, or any schema by the path of its TOML file.
+    """Load a bundled schema by name, or any schema by the path of its TOML file.
 
     Raises:
         SchemaError: no such name, unreadable file, or not a schema.
@@ -328,7 +336,7 @@ def load_schema(name_or_file: str | Path) -> Schema:
         return bundled_schema(str(name_or_file))
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise SchemaError(f"{path} is larger than {MAX_BYTES:,} bytes: that is no schema file.")
+            raise SchemaError(f"{path} is larger than {MAX_BYTES:,} bytes, too large for a schema file.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"The schema file {path} cannot be read: {error}") from error
@@ -336,18 +344,18 @@ def load_schema(name_or_file: str | Path) -> Schema:
 
 
 def language_list(text: str | None) -> tuple[str, ...]:
-    """The languages of a setting such as `de,en`, most wanted first; () for None.
+    """Parse a language list such as `de,en`, most preferred first; () for None.
 
     Raises:
-        SettingsError: something in it is no language tag.
+        SettingsError: an item is not a language tag.
     """
     tags = [tag.strip() for tag in (text or "").split(",") if tag.strip()]
     for tag in tags:
         if not _LANGUAGE.match(tag):
-            raise SettingsError(f"graph.languages: {tag[:40]!r} is no language tag: give some such as de,en.")
+            raise SettingsError(f"graph.languages: {tag[:40]!r} is not a language tag. Give a list such as de,en.")
     return tuple(dict.fromkeys(tag.lower() for tag in tags))
 
 
 def value_of(entity_or_text: Entity | str, schema: Schema) -> Entity:
-    """An Entity from an Entity or from any text `Schema.iri` understands."""
+    """Convert an id to an Entity; see `Schema.iri` for accepted texts and errors."""
     return entity_or_text if isinstance(entity_or_text, Entity) else Entity(schema.iri(entity_or_text))

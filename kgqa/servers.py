@@ -1,5 +1,6 @@
-"""Servers with OpenAI's interface, for chat and for embeddings: their URL, their key, and the client of the openai
-library for the two, which reads replies up to a size and follows no redirect.
+"""Access to OpenAI-compatible servers, for chat and embeddings: base URL, key, and client.
+
+The client of the openai library is configured to limit the size of replies and not to follow redirects.
 """
 
 from __future__ import annotations
@@ -17,30 +18,31 @@ OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_VARIABLE = "KGQA_LLM_KEY"
 CONNECT_SECONDS = 10.0
 LARGEST_REPLY = 8 << 20
-"""Bytes of a reply, decompressed. The largest replies of language models have some hundred thousand."""
-_GONE = (502, 503, 504)
-"""Replies of something in front of a server that is not there."""
+"""Maximum size of a reply in bytes, decompressed. The largest replies of language models have some 100,000."""
+_GATEWAY_ERRORS = (502, 503, 504)
+"""Status codes of a proxy whose server is down."""
 _LARGEST_ERROR = 1 << 16
-"""Bytes of an error that are read: enough to quote it."""
+"""Bytes read of an error reply, enough to quote it."""
 
 
 class ReplyTooLarge(Exception):
-    """A server sent more than a reply may have; the rest of it was not read."""
+    """A reply exceeds the size limit; the rest of it was not read."""
 
 
 def base_url(
     url: str, *, endpoint: str = "/chat/completions", of: str = "language model", key: str = KEY_VARIABLE
 ) -> str:
-    """The URL that an endpoint is put behind; `/v1` where the given one has no path.
+    """Normalise a base URL, to which endpoints such as `/chat/completions` are appended. The default path is `/v1`.
 
     Args:
-        of, key: what is there, and the variable that its key is put into, for messages.
+        of: what the server offers, for error messages.
+        key: environment variable of its key, for error messages.
 
     Raises:
-        SettingsError: not http or https, or something in it that does not belong there, such as a password.
+        SettingsError: not http or https, or the URL contains a user, a password or a query.
     """
     if any(sign in url for sign in "@?#"):
-        raise SettingsError(f"The URL of the {of} must not hold a user, a password or a query: put the key into {key}.")
+        raise SettingsError(f"The URL of the {of} must not contain a user, password or query. Put the key into {key}.")
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -48,60 +50,59 @@ def base_url(
     except ValueError:
         usable = False
     if not usable:
-        raise SettingsError(f"The URL of the {of} must begin with http:// or https://: {clean(url)[:100]!r}.")
+        raise SettingsError(f"The URL of the {of} must start with http:// or https://, not {clean(url)[:100]!r}.")
     path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 
 def usable_key(key: str, variable: str) -> str:
-    """The key without blanks around it; `variable` is the one of the environment that people put it into.
+    """Strip the key of surrounding spaces and check it; `variable` is the environment variable it came from.
 
     Raises:
-        SettingsError: it cannot stand in a header.
+        SettingsError: the key cannot be sent in a header.
     """
     key = key.strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise SettingsError(f"The key in {variable} has characters that no key has: copy it once more.")
+        raise SettingsError(f"The key in {variable} contains characters that are not allowed in a key. Copy it again.")
     return key
 
 
 def redirect_target(status: int, location: str, url: str) -> str:
-    """The URL that a reply of the server at `url` points to, without user and query; empty if it is no redirect."""
+    """Return the target of a redirect from `url`, without user and query; empty if the reply is not a redirect."""
     if not 300 <= status < 400 or not location:
         return ""
     try:
         parts = urlsplit(urljoin(url, location))
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an address that is not valid"
+        return "an invalid URL"
     return clean(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")[:200]
 
 
 def open_client(
     url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0, largest: int = LARGEST_REPLY
 ) -> Any:
-    """Open an `openai.OpenAI` that sends this key and no other, and, unless it is for OpenAI, nothing else that the
-    environment says of OpenAI's own service.
+    """Open an `openai.OpenAI` client that sends only this key.
 
-    Its calls raise ReplyTooLarge, and `openai.APIStatusError` for a redirect: the prompt and the key reach no other
-    address than `url`.
+    Unless the server is OpenAI's own, headers that the environment sets for OpenAI are removed. Calls raise
+    ReplyTooLarge, and `openai.APIStatusError` for a redirect, so that prompt and key are sent to `url` only.
 
     Args:
-        timeout: seconds until something of a reply has to come.
-        retries: times it tries again.
-        largest: bytes that a reply may have, decompressed. Only the beginning of an error is read.
+        timeout: seconds to wait for data of a reply.
+        retries: number of retries.
+        largest: maximum size of a reply in bytes, decompressed. Only the beginning of an error is read.
     """
     from openai import OpenAI, Timeout
 
-    key = key or "none"  # the library refuses to do without
+    key = key or "none"  # the library requires one
     return OpenAI(
         base_url=url,
         api_key=key,
         timeout=Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
         max_retries=retries,
         http_client=_bounded_client(largest),
-        # an Authorization in OPENAI_CUSTOM_HEADERS would go before the key
-        default_headers={**({} if is_openai else _kept_back()), "Authorization": f"Bearer {key}"},
+        # an Authorization in OPENAI_CUSTOM_HEADERS would override the key
+        default_headers={**({} if is_openai else _omitted_headers()), "Authorization": f"Bearer {key}"},
     )
 
 
@@ -109,33 +110,33 @@ def _bounded_client(largest: int) -> Any:
     from openai import DefaultHttpxClient
 
     class BoundedClient(DefaultHttpxClient):
-        """Reads replies up to a size, and follows no redirect."""
+        """Limits the size of replies and does not follow redirects."""
 
         replied = 0.0
-        """When a reply last came that was not of something in front of the server, in seconds of `time.monotonic`."""
+        """Time of the last reply of the server itself, not of a proxy, in seconds of `time.monotonic`."""
 
         def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
-            if response.status_code not in _GONE:
+            if response.status_code not in _GATEWAY_ERRORS:
                 self.replied = time.monotonic()
             try:
-                body = _beginning(response, largest if response.is_success else _LARGEST_ERROR)
+                body = _read_up_to(response, largest if response.is_success else _LARGEST_ERROR)
             finally:
                 response.close()
             if response.is_success and len(body) > largest:
                 raise ReplyTooLarge(f"the reply is larger than {largest >> 20} MB")
-            headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY]
+            headers = [(name, value) for name, value in response.headers.multi_items() if name not in _BODY_HEADERS]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
     return BoundedClient()
 
 
-_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that are no longer true of a body that has been read."""
+_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that no longer hold once the body has been read."""
 
 
-def _beginning(response: Any, size: int) -> bytes:
-    """The body as far as it comes, or somewhat more than `size` bytes of it. It is decompressed piece by piece."""
+def _read_up_to(response: Any, size: int) -> bytes:
+    """Read and decompress the body in pieces, and stop after slightly more than `size` bytes."""
     body = bytearray()
     for part in response.iter_bytes():
         body += part
@@ -145,8 +146,9 @@ def _beginning(response: Any, size: int) -> bytes:
 
 
 def responds(client: Any, seconds: float) -> bool:
-    """Whether the server of a client of `open_client` has sent a reply to anything in the last `seconds`, or sends one to a
-    small request now: one that works on one request after the other may have no time for it.
+    """Check whether the server of an `open_client` client replied in the last `seconds`, or replies to a request now.
+
+    Earlier replies count because a server that handles one request at a time may be too busy for another.
     """
     from openai import APIConnectionError, APIStatusError
 
@@ -161,7 +163,7 @@ def responds(client: Any, seconds: float) -> bool:
     try:
         client.with_options(timeout=seconds, max_retries=0).models.with_raw_response.list()
     except APIStatusError as error:
-        return error.status_code not in _GONE
+        return error.status_code not in _GATEWAY_ERRORS
     except ReplyTooLarge:
         return True
     except APIConnectionError:
@@ -169,7 +171,7 @@ def responds(client: Any, seconds: float) -> bool:
     return True
 
 
-def _kept_back() -> dict[str, Any]:
+def _omitted_headers() -> dict[str, Any]:
     from openai import Omit
 
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")

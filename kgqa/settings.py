@@ -1,7 +1,7 @@
-"""One typed tree of settings: defaults < the graph's own < kgqa.toml < environment < command line.
+"""Resolves settings: defaults < method < graph < preset < kgqa.toml < environment < command line.
 
-Each setting knows where its value came from (`kgqa config show`). A kgqa.toml in the working folder may have
-been written by somebody else, so it cannot set what decides where things are written: see `trusted`.
+The source of each value is kept (`kgqa config show`). A kgqa.toml in the working folder may come from somebody else,
+so it must not set `trusted` settings, such as those that name folders to write to.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ LARGEST = 1_000_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """Resolved values by key, and where each came from."""
+    """Resolved values by key, and the source of each."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
-    """Keys whose value is of a file in the working folder, which somebody else may have written."""
+    """Keys set by a kgqa.toml in the working folder, which may come from somebody else."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
     def with_graph(self, graph_settings: Mapping[str, Any]) -> Settings:
-        """Put a graph's own settings (`mediator_hop`, `walks`, ...) between the defaults and everything else."""
+        """Add the settings stored with a graph (`mediator_hop`, `walks`, ...); they override defaults only."""
         values, origins = dict(self.values), dict(self.origins)
         for name, value in graph_settings.items():
             for key in (f"explore.{name}", f"graph.{name}"):
@@ -53,12 +53,13 @@ def resolve(
     """Merge all sources.
 
     Args:
-        command_line: values by key; None values are not given.
-        folder: where a kgqa.toml may lie; None for the working folder.
-        user_file: the user's own kgqa.toml; None for the platform's place.
+        command_line: values by key; None means not given.
+        environment: variables; None for `os.environ`.
+        folder: folder that may contain a kgqa.toml; None for the working folder.
+        user_file: the user's own kgqa.toml; None for the platform's default location.
 
     Raises:
-        SettingsError: an unknown key, a wrong type, or a setting that may not stand where it does.
+        SettingsError: an unknown key, a wrong value, or a setting that is not allowed in this source.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: setting.default for setting in SETTINGS}
@@ -76,7 +77,7 @@ def resolve(
         for key, value in read_file(file).items():
             if BY_KEY[key].trusted and not trusted:
                 raise SettingsError(
-                    f"{key} may not be set by a {FILE_NAME} in the working folder. Put it into {user}, "
+                    f"{key} cannot be set by a {FILE_NAME} in the working folder. Put it into {user}, "
                     f"or set {BY_KEY[key].variable}."
                 )
             put(key, value, str(file))
@@ -87,7 +88,7 @@ def resolve(
             put(setting.key, _from_text(setting, environment[setting.variable]), setting.variable)
     for key, value in (command_line or {}).items():
         if key not in BY_KEY:
-            raise SettingsError(f"There is no setting {key}. See `kgqa config show`.")
+            raise SettingsError(f"Unknown setting {key}. List all settings: kgqa config show")
         if value is not None:
             put(key, value, "command line")
     for origin, preset in _presets(values["ask.method"], values["ask.preset"]):
@@ -98,23 +99,23 @@ def resolve(
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """What a method sets, and over it what a preset does."""
+    """List the settings of a method and of a preset, with their origin. The later one wins."""
     known = PRESETS.get(method, {})
     return [(method, known.get("ours", {})), (preset, known.get(preset, {}) if preset != "ours" else {})]
 
 
 def user_settings_file() -> Path:
-    """The user's own settings file, by the platform's custom."""
+    """Return the path of the user's own settings file on this platform."""
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("kgqa", appauthor=False)) / FILE_NAME
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """The settings of a TOML file by key; empty when there is none.
+    """Read the settings of a TOML file, by key; empty if the file does not exist.
 
     Raises:
-        SettingsError: not TOML, or a key that does not exist.
+        SettingsError: not TOML, or an unknown key.
     """
     try:
         if not file.is_file():
@@ -125,19 +126,21 @@ def read_file(file: Path) -> dict[str, Any]:
     found = {}
     for section, table in data.items():
         if not isinstance(table, dict):
-            raise SettingsError(f"{file}: {section!r} stands outside a section. See `kgqa config show`.")
+            raise SettingsError(
+                f"{file}: {section!r} is not in a section such as [explore]. List all settings: kgqa config show"
+            )
         for name, value in table.items():
             if f"{section}.{name}" not in BY_KEY:
-                raise SettingsError(f"{file}: there is no setting {section}.{name}. See `kgqa config show`.")
+                raise SettingsError(f"{file}: unknown setting {section}.{name}. List all settings: kgqa config show")
             found[f"{section}.{name}"] = value
     return found
 
 
 def check(setting: Setting, value: Any, origin: str) -> Any:
-    """The value in the setting's type.
+    """Return the value, converted to the setting's type.
 
     Raises:
-        SettingsError: it is of another type, out of range, or no choice.
+        SettingsError: the value has another type, is out of range, or is not one of the choices.
     """
     if value is None and setting.default is None:
         return None
@@ -149,9 +152,10 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         raise SettingsError(
             f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
         )
-    if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
-        raise SettingsError(f"{setting.key} ({origin}) must be a number up to {LARGEST:,}, not {value!r}.")
-    if setting.minimum is not None and not value >= setting.minimum:
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and not -LARGEST <= number <= LARGEST:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if setting.minimum is not None and number is not None and not number >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value
 

@@ -1,4 +1,4 @@
-"""Reads TOML that somebody else may have written: `tomllib` takes memory by the square of the parts of a dotted key."""
+"""Reads TOML from untrusted sources, with limits. `tomllib` needs memory quadratic in the parts of a dotted key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 MAX_BYTES = 1_000_000
 MAX_KEY_PARTS = 16
 
-# what is not closed goes on to the end, where tomllib refuses it
+# an unclosed string extends to the end of the text, where tomllib rejects it
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:[^"\\]|\\(?:.|\Z)|"{1,2}(?!"))*+(?:"{3,5}|\Z)'
     r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5}|\Z)"
@@ -19,14 +19,14 @@ _STRING_OR_COMMENT = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-_DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){%d}" % MAX_KEY_PARTS)
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, with limits on its size and on the parts of a dotted key.
 
     Raises:
-        ValueError: it is not TOML, or beyond the limits.
+        ValueError: not TOML, or beyond the limits.
     """
     if len(text) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")

@@ -1,14 +1,14 @@
-"""What a question did (events), what it cost (usage), and what it may still spend (budget).
+"""Records the events, the usage and the remaining budget of one question.
 
-One `Trace` belongs to one question. Stores, models, graphs and methods charge it; the printed trace, the cost line
-and the tests read the same events.
+Stores, models, graphs and methods add to the question's `Trace`. The printed trace, the cost line and the tests read
+the same events.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,17 +16,24 @@ from typing import Any
 from kgqa.model import Event, StageUsage, Usage
 
 GRACE = 10.0
-"""Seconds that remain, when a budget is spent, to read off the best answer so far."""
+"""Seconds allowed, after the budget is exhausted, to read the best answer so far."""
 
 
 class BudgetExhausted(Exception):
-    """The question has used up what it may spend. Methods turn it into a status, so it is no KgqaError."""
+    """The question has exhausted its budget. Methods turn it into a status, so it is not a KgqaError."""
+
+    @property
+    def reason(self) -> str:
+        """The `reason` of an answer."""
+        return f"The budget is exhausted: {self}."
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a question may spend; None for no limit. `seconds` of wall time, `queries` of SPARQL, `calls` and `tokens`
-    (prompts and replies together) of language models, `cost` in USD.
+    """Limits of one question; None means no limit.
+
+    `seconds`: wall time. `queries`: SPARQL queries. `calls`, `tokens`: of language models, prompts and replies
+    together. `cost`: USD.
     """
 
     seconds: float | None = None
@@ -36,15 +43,18 @@ class Budget:
     cost: float | None = None
 
 
+NO_LIMITS = Budget()
+
+
 class Trace:
     """Collects events and counts; thread-safe.
 
     Args:
-        budget: what may be spent.
+        budget: limits of the question.
         listener: called with each event as it happens.
     """
 
-    def __init__(self, budget: Budget = Budget(), *, listener: Callable[[Event], None] | None = None) -> None:
+    def __init__(self, budget: Budget = NO_LIMITS, *, listener: Callable[[Event], None] | None = None) -> None:
         self._start = time.monotonic()
         self._budget = budget
         self._listener = listener
@@ -68,7 +78,7 @@ class Trace:
             self._counts[what] += amount
 
     def charge_query(self, limit: float | None) -> float | None:
-        """Count one query and give the time it may take: `limit` or what is left of the budget.
+        """Count one query and return its time limit in seconds: the smaller of `limit` and the remaining time.
 
         Raises:
             BudgetExhausted: nothing is left.
@@ -82,7 +92,7 @@ class Trace:
         return allowed
 
     def time_for(self, limit: float | None) -> float | None:
-        """The time that something may take now: `limit` or what is left of the budget, None for no limit.
+        """Return the smaller of `limit` and the remaining time, in seconds; None for no limit.
 
         Raises:
             BudgetExhausted: nothing is left.
@@ -93,16 +103,16 @@ class Trace:
         return left if limit is None else min(limit, left)
 
     def charge_calls(self, stage: str, calls: int) -> None:
-        """Count a batch of calls of a language model, before it is sent.
+        """Count a batch of language model calls before it is sent.
 
         Raises:
-            BudgetExhausted: so many are not left, or tokens or money are spent.
+            BudgetExhausted: the calls exceed the budget, or tokens or cost are used up.
         """
         self.remaining()
         budget = self._budget
         with self._lock:
             if self._grace_until is not None:
-                raise BudgetExhausted("no model is asked any more")
+                raise BudgetExhausted("no more model calls are allowed")
             spent = _total(self._stages.values())
             if budget.calls is not None and spent.calls + calls > budget.calls:
                 raise BudgetExhausted(f"more than {budget.calls} model calls")
@@ -115,7 +125,7 @@ class Trace:
     def spend(
         self, stage: str, *, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = None
     ) -> None:
-        """Add what calls cost, after they were made."""
+        """Add the tokens and cost of completed calls."""
         with self._lock:
             self._add(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
@@ -128,7 +138,7 @@ class Trace:
         self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
 
     def remaining(self) -> float | None:
-        """Seconds left, None without a limit. Raises BudgetExhausted at zero."""
+        """Return the seconds left, None without a limit. Raises BudgetExhausted at zero."""
         if self._grace_until is not None:
             left = self._grace_until - time.monotonic()
         elif self._budget.seconds is None:
@@ -141,7 +151,7 @@ class Trace:
 
     @contextmanager
     def grace(self) -> Iterator[None]:
-        """After a budget is spent: a few seconds and any number of queries, but no model, to read the best answer off."""
+        """Allow some seconds and any number of queries, but no model calls, to read the best answer so far."""
         self._grace_until = time.monotonic() + GRACE
         try:
             yield
@@ -149,9 +159,11 @@ class Trace:
             self._grace_until = None
 
     def elapsed(self) -> float:
+        """Return the seconds since the start of the question."""
         return time.monotonic() - self._start
 
     def usage(self) -> Usage:
+        """Return the usage so far."""
         with self._lock:
             stages = tuple(self._stages.values())
             total = _total(stages)
@@ -167,6 +179,7 @@ class Trace:
             )
 
     def events(self) -> tuple[Event, ...]:
+        """Return all events so far."""
         with self._lock:
             return tuple(self._events)
 
@@ -179,7 +192,7 @@ def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
     return replace(first, cost=cost, **{name: getattr(first, name) + getattr(second, name) for name in _SUMMED})
 
 
-def _total(stages: Any) -> StageUsage:
+def _total(stages: Iterable[StageUsage]) -> StageUsage:
     total = StageUsage("")
     for each in stages:
         total = _sum(total, each)

@@ -1,7 +1,7 @@
-"""How a relation, a path or a label is turned into words: the one place for people, BM25 and embeddings.
+"""Turns relations, paths and labels into words for people, BM25 and embeddings.
 
-Which wording ranks best was measured (see docs/ranking.md): for embeddings the last two parts of a dotted
-name as plain words; the published wording (Tournament on Path) is the full dotted names with `->` and `<-`.
+The wording that ranks best was measured (docs/ranking.md): the last two parts of a dotted name as plain words. The
+published wording (Tournament on Path) is full dotted names with `->` and `<-`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _TOKEN = re.compile(r"\w+", re.UNICODE)
 
 
 def clean(text: str) -> str:
-    """One line without control characters, bidirectional overrides or terminal escapes. Bytes of file names that are no
-    UTF-8 are shown as \\xNN.
+    r"""Return the text as one line without control characters, bidirectional overrides or terminal escapes.
+
+    Bytes of file names that are not UTF-8 are shown as \xNN.
     """
     text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
     kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
@@ -34,48 +35,48 @@ def clean(text: str) -> str:
 
 
 def sentence(message: object) -> str:
-    """A message that others follow: one that ends with a command gets a full stop."""
+    """Add a full stop to a message that ends without one, so that others can follow."""
     text = str(message)
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def safe_text(text: str) -> str:
-    """Text of several lines without anything a terminal could obey; line breaks and indentation stay."""
+    """Remove what a terminal would interpret from a text of several lines; keep line breaks and indentation."""
     lines = text.replace("\t", "    ").split("\n")
     return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean_line(line.lstrip(" ")) for line in lines)
 
 
 def clean_line(line: str) -> str:
-    """As `clean`, but runs of blanks are kept."""
+    """Clean one line like `clean`, but keep runs of spaces."""
     return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
 
 
 def split_words(name: str) -> str:
-    """`team_mascot`, `teamMascot`, `team-mascot` as `team mascot`; acronyms stay whole."""
+    """Split `team_mascot`, `teamMascot` or `team-mascot` into `team mascot`; keep acronyms whole."""
     spaced = _CAMEL.sub(" ", _SEPARATORS.sub(" ", name).strip())
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in spaced.split())
 
 
 def local_name(iri: str) -> str:
-    """The part of an IRI after its last `#`, `/` or `:`, percent signs resolved."""
+    """Return the part of an IRI after its last `#`, `/` or `:`, percent-decoded."""
     return unquote(re.split(r"[#/]", iri.rstrip("/#"))[-1].rsplit(":", 1)[-1])
 
 
 def local_words(iri: str) -> str:
-    """The readable end of an IRI: `.../e/Charlton_Athletic_FC` as `Charlton Athletic FC`."""
+    """Return the readable end of an IRI: `Charlton Athletic FC` for `.../e/Charlton_Athletic_FC`."""
     return clean(local_name(iri).replace("_", " ")) or iri
 
 
 def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """A relation as plain words, for BM25 and embeddings.
+    """Return a relation as plain words, for BM25 and embeddings.
 
-    The relation's own label where it has one; with dotted names the last two parts (`sports team team
-    mascot`), which ranked best; else the end of its IRI split at underscores and capitals.
+    This is the relation's label if it has one; for dotted names the last two parts (`sports team team mascot`), which
+    ranked best; else the end of its IRI, split at underscores and capitals.
     """
     return _relation_words(relation, labels.get(relation, "") if labels else "", schema.id_base, schema.wording)
 
 
-@lru_cache(maxsize=50_000)  # every path of a question is worded; their relations are few
+@lru_cache(maxsize=50_000)  # many paths share few relations
 def _relation_words(relation: str, label: str, id_base: str, wording: str) -> str:
     if label:
         return clean(label)
@@ -86,7 +87,7 @@ def _relation_words(relation: str, label: str, id_base: str, wording: str) -> st
 
 
 def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """What a relation says of its subject: the last part of a dotted name (`team mascot`), else all its words."""
+    """Return the last part of a dotted relation name (`team mascot`), else all its words."""
     name = relation.removeprefix(schema.id_base)
     if relation not in (labels or {}) and schema.wording == "dotted" and "." in name:
         return split_words(name.rsplit(".", 1)[1])
@@ -101,15 +102,16 @@ _DATATYPES = {
 
 
 def type_words(type_: str, schema: Schema) -> str:
-    """A type or datatype as plain words: the last part of a dotted name, or of its IRI."""
+    """Return a type or datatype as plain words: the last part of a dotted name, or of its IRI."""
     name = type_.removeprefix(schema.id_base) if schema.id_base else local_name(type_)
     last = local_name(name).rsplit(".", 1)[-1]
     return _DATATYPES.get(last) or split_words(last)
 
 
 def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """A relation for people: as `relation_words`, but what the type and the property share is said once
-    (`sports team` and `team mascot`: `sports team mascot`).
+    """Return a relation for people: as `relation_words`, but without repeated words between type and property.
+
+    `sports team` and `team mascot` become `sports team mascot`.
     """
     words = relation_words(relation, schema, labels)
     name = relation.removeprefix(schema.id_base)
@@ -127,7 +129,7 @@ def path_words(
     *,
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> str:
-    """A path as one thought for ranking: its steps' words, a mediator and its exit read as one step."""
+    """Return a path's words for ranking, hops joined by commas. A mediator and its exit are one hop."""
     return ", ".join(hop_words(path, schema, labels, is_mediator=is_mediator))
 
 
@@ -138,12 +140,12 @@ def hop_words(
     *,
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> tuple[str, ...]:
-    """The words of each logical hop of a path."""
+    """Return the words of each logical hop of a path."""
     return tuple(_group_words(group, schema, labels) for group in grouped_steps(path, is_mediator))
 
 
 def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> list[tuple[Step, ...]]:
-    """The steps in logical hops: a step onto a mediator belongs with the one that leaves it."""
+    """Group the steps into logical hops: a step onto a mediator belongs to the step that leaves it."""
     groups: list[tuple[Step, ...]] = []
     pending: tuple[Step, ...] = ()
     for step in path.steps:
@@ -157,24 +159,24 @@ def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> li
 
 
 def _group_words(group: tuple[Step, ...], schema: Schema, labels: Mapping[str, str] | None) -> str:
-    return " ".join(relation_words(step.relation, schema, labels) for step in _told(group, schema))
+    return " ".join(relation_words(step.relation, schema, labels) for step in _distinctly_named(group, schema))
 
 
-def _told(group: tuple[Step, ...], schema: Schema) -> list[Step]:
-    """The steps of a logical hop without those named as the one before is (p:P39 and ps:P39, both by wd:P39)."""
-    told: list[Step] = []
+def _distinctly_named(group: tuple[Step, ...], schema: Schema) -> list[Step]:
+    """Drop steps that have the same name as the step before (p:P39 and ps:P39 are both named by wd:P39)."""
+    kept: list[Step] = []
     for step in group:
-        before = told[-1].relation if told else step.relation
+        before = kept[-1].relation if kept else step.relation
         if before == step.relation or schema.label_subject(before) != schema.label_subject(step.relation):
-            told.append(step)
-    return told
+            kept.append(step)
+    return kept
 
 
 def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """The wording of the thesis (section 3.3.2): full dotted names, `->` forwards and `<-` against the relation.
+    """Return a path in the published wording (thesis, section 3.3.2): full dotted names with `->` and `<-`.
 
     Args:
-        labels: names for relations whose ids say nothing to a reader (P36).
+        labels: names for relations whose ids mean nothing to a reader (P36).
     """
     parts = []
     for step in path.steps:
@@ -184,12 +186,12 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
 
 
 def path_key(path: RelationPath, schema: Schema) -> str:
-    """A path as one text that no other path has, for traces."""
+    """Return a text that identifies a path, for traces."""
     return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
 
 
 def paths_key(paths: Iterable[RelationPath], schema: Schema) -> str:
-    """The key of paths that must meet, whatever their order; of one path its own key."""
+    """Return a text that identifies a set of joined paths, independent of their order."""
     return MEETING.join(sorted({path_key(path, schema) for path in paths}))
 
 
@@ -201,18 +203,19 @@ def arrow_words(
     *,
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> str:
-    """A path for people: `Kimigayo → national anthem · country → capital`, `←` where a relation runs backwards."""
+    """Return a path for people: `Kimigayo → national anthem · country → capital`, with `←` for reversed relations."""
     parts = [clean(topic)]
     for group in grouped_steps(path, is_mediator):
         arrow = "→" if group[-1].direction == "out" else "←"
         parts.append(
-            f"{arrow} {' · '.join(short_words(step.relation, schema, labels) for step in _told(group, schema))}"
+            f"{arrow} "
+            + " · ".join(short_words(step.relation, schema, labels) for step in _distinctly_named(group, schema))
         )
     return " ".join(parts)
 
 
 def display_name(named: Named) -> str:
-    """A name with its id beside it, for people: `Tokyo (m.0abc)`. An id that is an IRI is left out."""
+    """Return a name with its id, for people: `Tokyo (m.0abc)`. An id that is an IRI is omitted."""
     name = clean(named.name) or clean(named.id)
     ident = clean(named.id)
     if not ident or ident == name or "://" in ident:
@@ -221,7 +224,7 @@ def display_name(named: Named) -> str:
 
 
 def normalise(text: str) -> str:
-    """A name for comparison: compatibility forms folded, accents off, lower case, words only."""
+    """Normalise a name for comparison: fold compatibility forms, remove accents and punctuation, lower-case it."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(c for c in folded if not unicodedata.combining(c))
     return " ".join(_TOKEN.findall(re.sub("['\u2019]", "", bare.replace("_", " "))))

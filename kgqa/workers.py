@@ -1,4 +1,4 @@
-"""Threads that do not keep a program from ending."""
+"""A pool of daemon threads."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ T = TypeVar("T")
 
 
 class Workers:
-    """At most `most` threads that run what they are given, in order.
+    """A pool of at most `most` daemon threads that run submitted functions in order.
 
-    As `concurrent.futures.ThreadPoolExecutor`, whose threads the interpreter waits for when it ends, however long
-    a server lets them hang: these are daemons.
+    Unlike `concurrent.futures.ThreadPoolExecutor`, it does not delay the end of the program while a thread waits for
+    a server.
     """
 
     def __init__(self, most: int, *, name: str = "worker") -> None:
         self._most = most
         self._name = name
-        self._queue: SimpleQueue = SimpleQueue()
+        self._queue: SimpleQueue[Any] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._closed = False
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Raises RuntimeError after `close`."""
+        """Schedule a call. Raises RuntimeError after `close`."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
-                raise RuntimeError("it was closed, and takes nothing more")
+                raise RuntimeError("cannot submit: the pool is closed")
             self._queue.put((future, function, args))
             if len(self._threads) < self._most:
-                # they hold the queue and not the object, which can go away without being closed
+                # threads reference the queue only, so that a pool nobody closed can be garbage-collected
                 thread = threading.Thread(target=_work, args=(self._queue,), daemon=True, name=self._name)
                 self._threads.append(thread)
                 thread.start()
         return future
 
     def close(self) -> None:
-        """What has not begun is cancelled; what runs is not waited for. May be called again."""
+        """Cancel what has not started, and do not wait for what is running. Can be called repeatedly."""
         with self._lock:
             if self._closed:
                 return
@@ -50,7 +50,7 @@ class Workers:
                 while True:
                     future = self._queue.get_nowait()[0]
                     future.cancel()
-                    future.set_running_or_notify_cancel()  # without it whoever waits is not told
+                    future.set_running_or_notify_cancel()  # wakes up waiters
             except Empty:
                 pass
             for _ in self._threads:
@@ -59,13 +59,13 @@ class Workers:
     __del__ = close
 
 
-def _work(queue: SimpleQueue) -> None:
+def _work(queue: SimpleQueue[Any]) -> None:
     while (task := queue.get()) is not None:
         future, function, args = task
         if future.set_running_or_notify_cancel():
             try:
                 result = function(*args)
-            except BaseException as error:  # whoever waits for it gets it
+            except BaseException as error:  # noqa: BLE001  passed on to the waiter
                 future.set_exception(error)
             else:
                 future.set_result(result)

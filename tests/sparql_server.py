@@ -1,4 +1,4 @@
-"""A small SPARQL server on the loopback, pyoxigraph behind it, with faults that real ones have."""
+"""A small SPARQL server on the loopback, backed by pyoxigraph, with the faults of real servers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from kgqa.testing.loopback import LoopbackServer, Response
 RESULTS = "application/sparql-results+json"
 TRIPLES = 120
 SLOW = "?combinations"
-"""Stands in the query of an examination that takes too long."""
+"""Occurs in the doctor's query that takes too long."""
 
 
 class SparqlServer:
     """Answers SPARQL with pyoxigraph.
 
     Args:
-        cap: rows at which results are cut, without a word. slow: what becomes of a query that takes long: it is
-            "finished" with too small a count, or goes on "forever". writable: whether anybody may update.
-        requests: after so many of them it drops every connection. busy: for how many seconds it does nothing about a query.
+        cap: rows at which results are silently cut; 0 for no limit.
+        slow: a slow query is "finished" with too small a count, or runs "forever".
+        writable: whether anybody may update.
+        requests: after so many requests every connection is dropped.
+        busy: seconds that a query waits before it runs.
 
     Attributes:
-        queries, updates: what came in.
+        queries: the queries received.
+        updates: the updates received.
     """
 
     def __init__(

@@ -220,7 +220,7 @@ def test_the_working_folder_may_not_move_the_cache(place):
 
 
 def test_the_users_own_file_may(place):
-    folder, user = place
+    _, user = place
     user.write_text('[cache]\nfolder = "/mine"\n')
     assert settings_of(place)["cache.folder"] == "/mine"
     assert settings_of(place, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"

@@ -251,7 +251,7 @@ def test_grace_is_for_queries_and_not_for_models(clock):
     clock.now += 50
     with trace.grace():
         assert [trace.charge_query(None) for _ in range(3)] == [pytest.approx(10)] * 3
-        with pytest.raises(BudgetExhausted, match="no model is asked any more"):
+        with pytest.raises(BudgetExhausted, match="no more model calls"):
             trace.charge_calls("decide", 1)
         clock.now += 8
         assert trace.charge_query(60.0) == pytest.approx(2)

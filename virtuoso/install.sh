@@ -1,16 +1,16 @@
 #!/bin/sh
-# Installs Virtuoso 7 (server and SQL client) from the Debian or Ubuntu package; elsewhere says what to do instead.
-# Starts nothing and leaves no service behind.
+# Installs Virtuoso 7 (server and SQL client) from the Debian or Ubuntu package; prints instructions on other systems.
+# Starts nothing and installs no service.
 set -eu
 
 PACKAGE=virtuoso-opensource-7-bin
 
 elsewhere() {
     cat >&2 <<'TEXT'
-kgqa virtuoso install: only Debian and Ubuntu have a package that this script knows. Two other ways:
-  - a container; its endpoint is then given as --graph http://127.0.0.1:8890/sparql
+kgqa virtuoso install: this script needs the package of Debian or Ubuntu. Alternatives:
+  - a container; use it with --graph http://127.0.0.1:8890/sparql
       docker run --rm -p 127.0.0.1:8890:8890 -v "$PWD/database:/database" openlink/virtuoso-opensource-7
-  - binaries from https://github.com/openlink/virtuoso-opensource/releases, named by two variables:
+  - binaries from https://github.com/openlink/virtuoso-opensource/releases; set two variables:
       export VIRTUOSO_T=/path/bin/virtuoso-t ISQL=/path/bin/isql
 TEXT
     exit 1
@@ -26,7 +26,7 @@ if [ -n "${VIRTUOSO_T:-}" ] && [ -x "${VIRTUOSO_T:-}" ] && [ -x "${ISQL:-}" ]; t
 fi
 command -v apt-get >/dev/null 2>&1 || elsewhere
 
-# an array would be a bash matter; both words are fixed, so splitting them is safe
+# sh has no arrays; the words are fixed, so splitting them is safe
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
@@ -41,7 +41,7 @@ install_package() {
 }
 export DEBIAN_FRONTEND=noninteractive
 
-# the lists of packages are often missing in containers, or old
+# in containers the package lists are often missing or old
 if ! install_package; then
     # shellcheck disable=SC2086
     $as_root apt-get update

@@ -1,16 +1,18 @@
-"""`kgqa ask`: answer one question, or one a line from standard input."""
+"""`kgqa ask`: answer one question, or one per line of standard input."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kgqa.answer_json import answer_object, json_text
 from kgqa.cli.eval.gold_answer import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
@@ -23,6 +25,12 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
+from kgqa.model import Answer, Event, Question
+from kgqa.trace import Trace
+from kgqa.words import clean, safe_text
+
+if TYPE_CHECKING:
+    from kgqa.methods.resources import Resources
 
 EXIT_NOT_ANSWERED = 3
 _OBJECT = re.compile(r'\{\s*("|\}$)')
@@ -30,13 +38,13 @@ _OBJECT = re.compile(r'\{\s*("|\}$)')
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as it came in."""
+    """A question from the command line or standard input."""
 
     text: str
     topics: tuple[str, ...] = ()
     id: str = ""
-    wrong: str = ""
-    """Why the line it came from is not understood, if it is not."""
+    error: str = ""
+    """Why the input line is invalid; empty if it is valid."""
 
 
 @click.command("ask")
@@ -44,11 +52,11 @@ class Asked:
 @click.option(
     "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
 )
-@click.option("--dataset", metavar="[NAME:]FILE", help="Ask a question of a data set (docs/datasets.md), with --id.")
-@click.option("--id", "ident", metavar="ID", help="Which question of --dataset; it is set beside its gold answer.")
+@click.option("--dataset", metavar="[NAME:]FILE", help="Ask a question of a data set (docs/datasets.md); needs --id.")
+@click.option("--id", "ident", metavar="ID", help="Id of a question of --dataset; shows its gold answer and scores.")
 @graph_options
 @JSON
-@click.option("--trace", "show_trace", is_flag=True, help="Show every decision as it is made.")
+@click.option("--trace", "show_trace", is_flag=True, help="Print every event of the search as it happens.")
 @click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
 @click.option("--iris", is_flag=True, help="Print full IRIs.")
 @asking_options
@@ -66,10 +74,10 @@ def command(
     iris: bool,
     **options: Any,
 ) -> int:
-    """Answer QUESTION from the graph, and show why.
+    r"""Answer QUESTION from the graph, and show why.
 
-    Without QUESTION, or with "-", questions are read from standard input, one a line; a line may also be a
-    JSON object with "question", and if you like "topics" (a list of ids) and "id". With --json each answer is
+    Without QUESTION, or with "-", questions are read from standard input, one per line. A line can also be a
+    JSON object with "question" and optionally "topics" (a list of ids) and "id". With --json each answer is
     then one line.
 
     \b
@@ -81,21 +89,21 @@ def command(
       kgqa ask --dataset webqsp:WebQSP.test.json --id WebQTest-1424 --graph mygraph/
 
     \b
-    Exit codes: 0 answered, 1 failed, 3 not answered. With several questions: the worst of them.
+    Exit codes: 0 answered, 1 failed, 3 not answered; with several questions, 1 if any failed, else 3 if any was not
+    answered.
     """
     from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
-    from kgqa.words import clean
 
     if (dataset is None) != (ident is None) or (dataset and question):
-        raise click.UsageError("--dataset and --id name one question together, in place of QUESTION.")
+        raise click.UsageError("Use --dataset and --id together, and without QUESTION.")
     gold = gold_question(dataset, ident) if dataset and ident is not None else None
     batch = gold is None and (not question or question == ("-",))
     if batch and sys.stdin.isatty():
-        say("Reading questions from the terminal, one a line; end with Ctrl-D.")
+        say("Enter one question per line; end with Ctrl-D.")
     one = Asked(gold.text, topics or gold.topics, gold.id) if gold else Asked(" ".join(question), topics)
     asked: Iterator[Asked] = _read_lines(topics) if batch else iter([one])
-    worst = count = said = 0
+    worst = count = shown_notes = 0
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
@@ -104,45 +112,48 @@ def command(
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)
-                count += 1  # before it is shown: Ctrl-C may come as soon as the reader has the line
+                count += 1  # before it is printed, because Ctrl-C may follow immediately
                 beside = gold_object(answer, gold) if gold and as_json else {}
                 _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1, beside=beside)
                 if gold and not as_json and not show_sparql:
                     print(gold_text(answer, gold))
-                new = resources.models.notes[said:] if resources.models else ()
+                new = resources.models.notes[shown_notes:] if resources.models else ()
                 for note in new:
                     say(f"kgqa: {clean(note)}")
-                said += len(new)
+                shown_notes += len(new)
                 worst = max(worst, {"answered": 0, "failed": 9}.get(answer.status, EXIT_NOT_ANSWERED))
         except KeyboardInterrupt:
             if not batch:
                 raise
-            say(f"kgqa: Stopped after {count} questions; their answers are printed.")
-            raise KeyboardInterrupt("said") from None
+            say(f"kgqa: Stopped after {count} question{'' if count == 1 else 's'}. Their answers are printed.")
+            raise KeyboardInterrupt("reported") from None
     if count == 0:
-        say('kgqa: there was no question. Give one: kgqa ask "What is the capital of Japan?"')
+        say('kgqa: No question given. Example: kgqa ask "What is the capital of Japan?"')
         return 2
     return 1 if worst == 9 else worst
 
 
-def _ask(asked: Asked, resources, live: bool):
+def _ask(asked: Asked, resources: Resources, live: bool) -> Answer:
     from kgqa.methods.ask import ask, budget_of
-    from kgqa.model import Answer, Question
-    from kgqa.trace import Trace
 
-    if asked.wrong:
-        return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.wrong)
+    if asked.error:
+        return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.error)
     settings = resources.settings
     trace = Trace(budget_of(settings), listener=_print_event if live else None)
     return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
 
 
 def _show(
-    answer, as_json: bool, trace: bool, only_sparql: bool, iris: bool, batch: bool, first: bool, beside: dict
+    answer: Answer,
+    as_json: bool,
+    trace: bool,
+    only_sparql: bool,
+    iris: bool,
+    batch: bool,
+    first: bool,
+    beside: dict[str, Any],
 ) -> None:
-    from kgqa.answer_json import answer_object, json_text
     from kgqa.report.answer import answer_text
-    from kgqa.words import clean, safe_text
 
     if only_sparql:
         if answer.sparql:
@@ -157,9 +168,7 @@ def _show(
         print(answer_text(answer, iris=iris, notes=verbosity() >= 0, graph=verbosity() > 0), flush=True)
 
 
-def _print_event(event) -> None:
-    from kgqa.words import clean
-
+def _print_event(event: Event) -> None:
     detail = "  ".join(f"{name}={_compact(value)}" for name, value in event.detail.items())
     print(clean(f"[{event.at:7.3f} s] {event.kind}: {detail}"), file=sys.stderr, flush=True)
 
@@ -169,28 +178,28 @@ def _compact(value: Any) -> str:
 
 
 def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
-    """Questions from standard input. Bytes that are no UTF-8 are replaced, empty lines passed over."""
-    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    """Read questions from standard input. Invalid UTF-8 is replaced, empty lines are skipped."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     for line in sys.stdin:
-        line = line.strip().lstrip("\ufeff")
-        if line:
-            yield _from_line(line, topics)
+        if text := line.strip().lstrip("\ufeff"):
+            yield _from_line(text, topics)
 
 
 def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
-    """A line of text is the question; one that is a JSON object must be a whole one."""
+    """Parse a line: plain text is the question, a JSON object must be complete and valid."""
     if not _OBJECT.match(line):
         return Asked(line, topics)
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Asked(line, wrong=f"This line looks like a JSON object but is none: {error}.")
+        return Asked(line, error=f"This line starts like a JSON object but is not valid JSON: {error}.")
     ident = data.get("id")
     ident = "" if ident is None else str(ident)
     given = data.get("topics")
     given = [given] if isinstance(given, str) else given or []
     if not isinstance(data.get("question"), str):
-        return Asked("", id=ident, wrong='The JSON object has no "question", or it is no text.')
+        return Asked("", id=ident, error='The JSON object needs a "question" that is a string.')
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
-        return Asked(data["question"], id=ident, wrong='"topics" must be a list of ids.')
+        return Asked(data["question"], id=ident, error='"topics" must be a list of ids.')
     return Asked(data["question"], tuple(given) or topics, ident)

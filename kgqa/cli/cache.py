@@ -1,20 +1,27 @@
-"""`kgqa cache`: what is kept that could be derived again, and how to be rid of it."""
+"""`kgqa cache`: show or clear the cache of derived data."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON
+from kgqa.settings import resolve
+from kgqa.words import clean
+
+if TYPE_CHECKING:
+    from kgqa.cache import Cache
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at or clear what was derived: tables of graphs, models, embeddings, the demo graph."""
+    """Show or clear derived data: tables of graphs, models, embeddings, the demo graph."""
 
 
-def _open():
-    from kgqa.methods.ask import cache_of
-    from kgqa.settings import resolve
+def _open() -> Cache:
+    from kgqa.methods.ask import cache_of  # loads numpy, which would slow down `kgqa --help`
 
     return cache_of(resolve())
 
@@ -22,10 +29,8 @@ def _open():
 @command.command("info")
 @JSON
 def info(as_json: bool) -> None:
-    """What is in the cache, how large, and when it was last used."""
-    from kgqa.answer_json import json_text
+    """List the entries of the cache, their sizes, and when they were last used."""
     from kgqa.cache import age_words
-    from kgqa.words import clean
 
     cache = _open()
     entries = cache.entries()
@@ -46,13 +51,13 @@ def info(as_json: bool) -> None:
     "kinds",
     multiple=True,
     type=click.Choice(["graphs", "models", "embeddings", "demo"]),
-    help="Only this kind.",
+    help="Clear only this kind; repeat for several.",
 )
 def clear(kinds: tuple[str, ...]) -> None:
-    """Remove what is in the cache. Everything comes back when it is needed; graphs you loaded are not in it."""
+    """Clear the cache. Everything in it is derived again when needed; graphs that you loaded are not in it."""
     from kgqa.cache import CLEARED
 
-    print(f"{_size(_open().clear(kinds or CLEARED))} freed.")
+    print(f"Freed {_size(_open().clear(kinds or CLEARED))}.")
 
 
 def _size(count: float) -> str:

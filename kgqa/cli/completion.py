@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
 
 
 @click.command("completion")
@@ -11,14 +12,11 @@ def command(shell: str) -> None:
     """Print the script that completes kgqa commands and options in SHELL.
 
     \b
-    For this shell:     eval "$(kgqa completion bash)"
-    For every new one:  kgqa completion bash >> ~/.bashrc
-                        kgqa completion zsh > ~/.zfunc/_kgqa
-                        kgqa completion fish > ~/.config/fish/completions/kgqa.fish
+    In this shell:       eval "$(kgqa completion bash)"
+    In every new shell:  kgqa completion bash >> ~/.bashrc
+                         kgqa completion zsh > ~/.zfunc/_kgqa
+                         kgqa completion fish > ~/.config/fish/completions/kgqa.fish
     """
-    from click.shell_completion import get_completion_class
-
-    from kgqa.cli.main import cli
-
-    kind = get_completion_class(shell)
-    print(kind(cli, {}, "kgqa", "_KGQA_COMPLETE").source())
+    completion = get_completion_class(shell)
+    assert completion is not None, shell
+    print(completion(click.get_current_context().find_root().command, {}, "kgqa", "_KGQA_COMPLETE").source())

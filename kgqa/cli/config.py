@@ -1,4 +1,4 @@
-"""`kgqa config`: which settings are in force, and where each came from."""
+"""`kgqa config`: show the settings in effect and the source of each."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, settings_from
 from kgqa.errors import StoreError
-from kgqa.settings import FILE_NAME, SETTINGS, Settings, user_settings_file
+from kgqa.settings import FILE_NAME, Settings, user_settings_file
+from kgqa.settings_table import SETTINGS
+from kgqa.words import clean
 
 
 @click.group("config")
 def command() -> None:
-    """Look at the settings."""
+    """Show the settings."""
 
 
 @command.command("show")
 @graph_options
 @JSON
 def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
-    """Every setting: its value, where it came from, and what it does.
+    """Show every setting: its value, its source, and what it does.
 
-    A value comes from the command line, else a variable such as KGQA_EXPLORE_DEPTH, else kgqa.toml in the
-    working folder, else your own kgqa.toml, else the graph, else the default. The graph is the one of --graph,
-    or the one that `kgqa ask` would ask.
+    Sources, highest priority first: the command line, environment variables such as KGQA_EXPLORE_DEPTH, kgqa.toml in
+    the working folder, your own kgqa.toml, the graph, the defaults. The graph is the one of --graph, or the one that
+    `kgqa ask` would use.
     """
-    from kgqa.answer_json import json_text
-    from kgqa.words import clean
-
     settings = settings_from(options, graph_path)
     try:
         settings = settings.with_graph(_of_graph(settings))
@@ -51,11 +51,11 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
         value = settings[setting.key]
         shown = "none" if value is None else clean(str(value))
         print(f"  {name:<15} {shown:<12} {clean(settings.origins[setting.key]):<12} {setting.help}")
-    print(f"\nYour own file: {user_settings_file()}; in a working folder: {FILE_NAME}")
+    print(f"\nYour own file: {user_settings_file()}; in the working folder: {FILE_NAME}")
 
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
-    """The settings that a graph's folder keeps. Nothing of the graph itself is opened."""
+    """Read the settings stored in a graph folder, without opening the graph."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
     from kgqa.graph.store import is_address
@@ -63,5 +63,5 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
 
     place = settings["graph.path"]
     if place and is_address(place):
-        return {}  # a server keeps none
+        return {}  # servers have no stored settings
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

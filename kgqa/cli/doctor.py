@@ -1,4 +1,4 @@
-"""`kgqa doctor`: whether a graph, a model and the settings will do, and what to do about what will not."""
+"""`kgqa doctor`: check a graph, a language model and the settings, and suggest remedies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from typing import Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.doctor.checks import Health
+from kgqa.model import to_json
+from kgqa.words import clean
 
 NARROWEST, WIDEST = 60, 120
 _NAME, _VERDICT = 19, 9
@@ -23,14 +27,14 @@ _WORDS = {"failed": "FAILED"}
 @setting_option("ask.method", "--method")
 @setting_option("ask.preset", "--preset")
 @setting_option("llm.model", "--llm", metavar="MODEL")
-@click.option("--no-model", is_flag=True, help="Do not ask the language model, which costs a few calls.")
+@click.option("--no-model", is_flag=True, help="Skip the checks of the language model, which cost a few calls.")
 @JSON
 @verbosity_options
 def command(graph_path: str | None, no_model: bool, as_json: bool, **options: Any) -> int:
-    """Examine a graph, a language model and the settings, and say what is wrong and what helps.
+    r"""Check a graph, a language model and the settings, and suggest remedies.
 
-    Each check is ok, a warning (results can be trusted, but come slowly or in part), failed (they cannot), or skipped.
-    Nothing is written to the graph. A language model is asked at most seven times.
+    The result of a check is ok, warning (results can be trusted, but may be slow or incomplete), failed (results
+    cannot be trusted), or skipped. Nothing is written to the graph. A language model is called at most seven times.
 
     \b
     Examples:
@@ -39,12 +43,12 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
       kgqa doctor --llm http://127.0.0.1:8000/v1 --json
 
     \b
-    Exit codes: 0 an evaluation may be trusted, 1 it cannot be, 2 wrong usage, 130 stopped by Ctrl-C.
+    Exit codes: 0 an evaluation can be trusted, 1 it cannot, 2 wrong usage, 130 stopped by Ctrl-C.
     """
-    from kgqa.doctor.run import Examination
+    from kgqa.doctor.examination import Examination
 
     if graph_path is not None and not graph_path.strip():
-        raise click.UsageError("--graph is empty: give a folder or an address, or leave it out for the demo graph.")
+        raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
     line = _Line()
     examination = Examination(settings_from(options, graph_path), model=not no_model, watch=line.show, say=line.say)
     try:
@@ -52,8 +56,8 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     except KeyboardInterrupt:
         line.clear()
         _print(examination.health(), as_json)
-        say("kgqa: Stopped; what was found before is printed.")
-        raise KeyboardInterrupt("said") from None
+        say("kgqa: Stopped. The results so far are printed.")
+        raise KeyboardInterrupt("reported") from None
     finally:
         line.clear()
     _print(health, as_json)
@@ -61,7 +65,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
 
 
 class _Line:
-    """One line on the terminal that says what is looked at; nothing where there is no terminal."""
+    """A line on the terminal that shows the current check."""
 
     def __init__(self) -> None:
         self._shows = sys.stderr.isatty() and verbosity() >= 0
@@ -69,7 +73,7 @@ class _Line:
 
     def show(self, name: str) -> None:
         if self._shows:
-            print(f"\r\x1b[KLooking at: {name}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[KChecking: {name}", end="", file=sys.stderr, flush=True)
             self._dirty = True
 
     def say(self, text: str) -> None:
@@ -82,10 +86,7 @@ class _Line:
             self._dirty = False
 
 
-def _print(health, as_json: bool) -> None:
-    from kgqa.answer_json import json_text
-    from kgqa.model import to_json
-
+def _print(health: Health, as_json: bool) -> None:
     if as_json:
         data = {
             "trusted": health.trusted,
@@ -108,29 +109,39 @@ def _print(health, as_json: bool) -> None:
 
 
 def _print_row(name: str, verdict: str, found: str, remedy: str = "") -> None:
-    from kgqa.words import clean
-
     width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
     indent = " " * (_NAME + _VERDICT)
     lines = [(f"{name:<{_NAME}}{verdict:<{_VERDICT}}", clean(found))]
     if remedy:
         lines.append((indent, f"→ {clean(remedy)}"))
     for start, text in lines:
-        # addresses and IRIs stay whole, to be copied
-        whole = {"break_long_words": False, "break_on_hyphens": False}
-        print(textwrap.fill(text, width, initial_indent=start, subsequent_indent=indent, **whole))
+        wrapped = textwrap.fill(
+            text,
+            width,
+            initial_indent=start,
+            subsequent_indent=indent,
+            # keep URLs and IRIs whole, so that they can be copied
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        print(wrapped)
 
 
-def _summary(health) -> str:
-    counted = {verdict: health.count(verdict) for verdict in ("ok", "warning", "failed", "skipped")}
-    words = {"warning": "warning" if counted["warning"] == 1 else "warnings"}
-    counts = ", ".join(f"{count} {words.get(verdict, verdict)}" for verdict, count in counted.items() if count)
+def _summary(health: Health) -> str:
+    warnings = health.count("warning")
+    counted = (
+        (health.count("ok"), "ok"),
+        (warnings, "warning" if warnings == 1 else "warnings"),
+        (health.count("failed"), "failed"),
+        (health.count("skipped"), "skipped"),
+    )
+    counts = ", ".join(f"{count} {word}" for count, word in counted if count)
     if not health.complete:
-        verdict = "The examination was stopped, so nothing can be said on the whole"
+        verdict = "Stopped before all checks were made, so there is no overall verdict"
     elif health.trusted:
-        verdict = "An evaluation on this may be trusted"
-        verdict += ", but the model was not looked at" if "model" in health.left_out else ""
+        verdict = "An evaluation on this graph can be trusted"
+        verdict += ", but the model was not checked" if "model" in health.left_out else ""
     else:
-        verdict = "An evaluation on this cannot be trusted"
-        verdict += f", as nothing is known of {', '.join(health.unseen)}" if health.unseen else ""
+        verdict = "An evaluation on this graph cannot be trusted"
+        verdict += f", because these checks could not be made: {', '.join(health.unseen)}" if health.unseen else ""
     return f"{verdict}: {counts} ({health.seconds:.1f} s)."

@@ -1,14 +1,16 @@
-"""`kgqa explain`: a SPARQL query in plain words."""
+"""`kgqa explain`: explain a SPARQL query in plain words."""
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import click
 
 from kgqa.cli.options import graph_options, setting_option, settings_from
 from kgqa.errors import QuestionError
+from kgqa.words import safe_text
 
 MAX_CHARS = 1_000_000
 
@@ -17,11 +19,11 @@ MAX_CHARS = 1_000_000
 @click.argument("query", required=False)
 @graph_options
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-def command(query: str | None, graph_path: str | None, **options) -> None:
-    """Say in plain words what a SPARQL QUERY asks for. No model is used.
+def command(query: str | None, graph_path: str | None, **options: Any) -> None:
+    r"""Explain in plain words what a SPARQL QUERY asks for, without a language model.
 
-    QUERY is SPARQL, or the name of a file with it; without it standard input is read, where the output of
-    `kgqa ask --json` will do as well. Names come from the graph.
+    QUERY is SPARQL or a file that contains it. Without QUERY, it is read from standard input, also from the output of
+    `kgqa ask --json`. Names come from the graph.
 
     \b
     Example:
@@ -30,7 +32,6 @@ def command(query: str | None, graph_path: str | None, **options) -> None:
     from kgqa.graph.opening import open_graph_of
     from kgqa.graph.query.explain import explain
     from kgqa.methods.ask import cache_of
-    from kgqa.words import safe_text
 
     settings = settings_from(options, graph_path)
     sparql = _sparql(query)
@@ -48,15 +49,14 @@ def _sparql(query: str | None) -> str:
             with open(query, encoding="utf-8") as file:
                 text = file.read(MAX_CHARS + 1)
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise QuestionError(
-                f"{query[:100]} is neither a SPARQL query nor a file that can be read: {error}"
-            ) from error
+            raise QuestionError(f"{query[:100]} is neither a SPARQL query nor a readable file: {error}") from error
     if len(text) > MAX_CHARS:
-        raise QuestionError(f"The query is longer than {MAX_CHARS:,} characters.")
+        raise QuestionError(f"The query has more than {MAX_CHARS:,} characters. Shorten it.")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    if isinstance(data, dict) and isinstance(data.get("sparql"), str) and data["sparql"]:
-        return data["sparql"]
-    raise QuestionError("This JSON has no query in it: the question was not answered from the graph.")
+    sparql = data.get("sparql") if isinstance(data, dict) else None
+    if isinstance(sparql, str) and sparql:
+        return sparql
+    raise QuestionError("This JSON contains no query, because the question was not answered from the graph.")

@@ -1,4 +1,4 @@
-"""`kgqa export`: the final query of every question of a run."""
+"""`kgqa export`: write the final query of every question of a run to files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, verbosity_options
+from kgqa.words import clean
 
 
 @click.command("export")
@@ -16,24 +18,23 @@ from kgqa.cli.options import JSON, verbosity_options
     required=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write the queries here: a .rq file a question, and index.csv.",
+    help="Write one .rq file per question and index.csv to this folder.",
 )
 @JSON
 @verbosity_options
 def command(folder: Path, sparql: Path, as_json: bool) -> None:
-    """Write the query behind every answer of a run, for explanation or to run it again.
+    r"""Write the final query of every question of a run, to explain it or to run it again.
 
-    A file has the question's id and text as comments. Questions without a query are in index.csv only.
+    Each file has the question's id and text as comments. Questions without a query are in index.csv only.
 
     \b
     Examples:
       kgqa export runs/x --sparql queries/
       kgqa explain queries/00001-....rq
     """
-    from kgqa.answer_json import json_text
+    # loads numpy, which would slow down `kgqa --help`
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.export import write_queries
-    from kgqa.words import clean
 
     done = write_queries(open_runs(folder), sparql)
     if as_json:
@@ -41,4 +42,4 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
         print(json_text(found, indent=2))
         return
     for each in done:
-        print(f"{clean(str(each.folder))}: {each.queries:,} queries of {each.questions:,} questions")
+        print(f"{clean(str(each.folder))}: {each.queries:,} queries for {each.questions:,} questions")

@@ -1,4 +1,4 @@
-"""A group of commands that are imported when they are used."""
+"""A group of commands that are imported only when they run, so that help texts are instant."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the `command` of modules, imported on use.
+    """A click group whose commands are imported when they are used.
 
     Args:
-        modules: the module of each command by its name, in the order of the help text.
+        lazy_commands: for each command its `module:attribute` and its one-line help.
     """
 
-    def __init__(self, *arguments: Any, modules: Mapping[str, str], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._modules = modules
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.lazy_commands = lazy_commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._modules)
+        return list(self.lazy_commands)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self._modules:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy_commands:
             return None
-        found: click.Command = import_module(self._modules[name]).command
-        return found
+        module, _, attribute = self.lazy_commands[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.lazy_commands.items()])

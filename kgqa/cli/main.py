@@ -1,7 +1,8 @@
-"""`kgqa`: the group of commands, and what they share when something goes wrong."""
+"""`kgqa`: the group of all commands, and its error messages and exit codes."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -10,44 +11,48 @@ from kgqa.cli.lazy_group import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 from kgqa.version import __version__
+from kgqa.words import clean
 
 COMMANDS = {
-    "ask": "kgqa.cli.ask",
-    "eval": "kgqa.cli.eval.group",
-    "data": "kgqa.cli.data",
-    "report": "kgqa.cli.report",
-    "export": "kgqa.cli.export",
-    "score": "kgqa.cli.eval.score",
-    "graph": "kgqa.cli.graph.group",
-    "virtuoso": "kgqa.cli.servers.virtuoso",
-    "freebase": "kgqa.cli.servers.freebase",
-    "rank": "kgqa.cli.rank",
-    "prompts": "kgqa.cli.prompts",
-    "explain": "kgqa.cli.explain",
-    "doctor": "kgqa.cli.doctor",
-    "config": "kgqa.cli.config",
-    "cache": "kgqa.cli.cache",
-    "completion": "kgqa.cli.completion",
+    "ask": ("kgqa.cli.ask:command", "Answer QUESTION from a graph and show why."),
+    "eval": ("kgqa.cli.eval.group:command", "Answer the questions of a data set and measure the results."),
+    "data": ("kgqa.cli.data:command", "List and check question data sets."),
+    "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
+    "export": ("kgqa.cli.export:command", "Write the SPARQL queries behind the answers of a run."),
+    "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
+    "graph": ("kgqa.cli.graph.group:command", "Load, inspect and search a graph."),
+    "virtuoso": ("kgqa.cli.servers.virtuoso:command", "Install, start, inspect and stop a Virtuoso server."),
+    "freebase": ("kgqa.cli.servers.freebase:command", "Clean the Freebase dump and load it into a server."),
+    "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),
+    "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
+    "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),
+    "doctor": ("kgqa.cli.doctor:command", "Check a graph, a language model and the settings."),
+    "config": ("kgqa.cli.config:command", "Show the settings."),
+    "cache": ("kgqa.cli.cache:command", "Show or clear the cache."),
+    "completion": ("kgqa.cli.completion:command", "Print the shell completion script."),
 }
 EXIT_CODES = """\b
 Exit codes:
   0    answered, or done
   1    an error; the message says what to do next
   2    wrong usage
-  3    asked, but not answered (no answer, not supported, budget spent)
-  130  stopped by Ctrl-C; what was finished is kept"""
+  3    not answered (no answer, not supported, budget spent)
+  130  stopped by Ctrl-C; finished work is kept"""
 
 
 @click.command(
-    cls=LazyGroup, modules=COMMANDS, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup,
+    lazy_commands=COMMANDS,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="kgqa")
 @verbosity_options
 def cli() -> None:
-    """Answers questions over a knowledge graph, and shows why.
+    """Answer questions over a knowledge graph, and show why.
 
     \b
-    Start here, with nothing configured:
+    To start, without any configuration:
       kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
     Then with a graph of your own:
       kgqa graph load triples.nt.gz --into mygraph/
@@ -57,7 +62,7 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; every error becomes a message and an exit code, never a traceback."""
+    """Run the command line; every error becomes a message and an exit code, not a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -70,39 +75,37 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        # else the command has said what was kept; click puts an error of its own around it
+        # an exception with arguments was reported by the command; click wraps it in an Abort
         if not error.args and not getattr(error.__cause__, "args", ()):
-            _say("Stopped.")
+            _print_error("Stopped.")
         sys.exit(130)
     except BrokenPipeError:
-        # whoever read our output has had enough; keep the interpreter from complaining as it closes it
-        import os
-
+        # the reader of the output has ended; avoid an error of the interpreter when it closes the stream
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KgqaError as error:
-        _say(str(error))
+        _print_error(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
         if error.filename is None:
-            _internal(error, arguments)
-        # a folder that may not be read or written, a full disk: nothing that we could have done better
-        _say(f"{error.filename}: {error.strerror}.")
+            _report_defect(error, arguments)
+        # no permission, full disk ...
+        _print_error(f"{error.filename}: {error.strerror}.")
         sys.exit(1)
-    except Exception as error:  # a defect of ours: still a message first
-        _internal(error, arguments)
+    except Exception as error:  # noqa: BLE001  (a defect of kgqa is reported in one line)
+        _report_defect(error, arguments)
 
 
-def _internal(error: Exception, arguments: list[str]) -> None:
+def _report_defect(error: Exception, arguments: list[str]) -> None:
     if any(a in ("-v", "--verbose", "-vv") for a in arguments):
         raise error
-    _say(f"internal error: {type(error).__name__}: {error}. This is a defect; kgqa -v ... shows where.")
+    _print_error(
+        f"internal error: {type(error).__name__}: {error}. This is a defect of kgqa; kgqa -v ... shows the traceback."
+    )
     sys.exit(1)
 
 
-def _say(text: str) -> None:
-    from kgqa.words import clean
-
+def _print_error(text: str) -> None:
     print(f"kgqa: {clean(text)}", file=sys.stderr)
 
 

@@ -1,55 +1,58 @@
-"""Options that several commands share, and how they become settings."""
+"""Options shared by several commands, and how they become settings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from kgqa.settings import BY_KEY, Settings, resolve
+from kgqa.settings import Settings, resolve
+from kgqa.settings_table import BY_KEY
 from kgqa.words import safe_text
 
-_PLACE = click.option(
+Command = TypeVar("Command", bound=Callable[..., Any])
+_GRAPH = click.option(
     "--graph",
     "graph_path",
     metavar="FOLDER|URL",
-    help="Graph folder, or address of a SPARQL endpoint; without it the bundled demo graph.",
+    help="graph folder or URL of a SPARQL endpoint. [the bundled demo graph]",
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+JSON = click.option("--json", "as_json", is_flag=True, help="print JSON, for scripts")
 
 
-def _louder(ctx: click.Context, parameter: click.Parameter, value: int | bool) -> None:
+def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | bool) -> None:
     if value:
         ctx.find_root().ensure_object(dict)
         ctx.find_root().obj["verbosity"] = -1 if parameter.name == "quiet" else int(value)
 
 
-def verbosity_options(function: Callable) -> Callable:
-    """-v and -q after a command's name, as well as before it."""
-    for names, attributes, text in (
-        (("-q", "--quiet"), {"is_flag": True}, "Say less: no progress, no notes."),
-        (("-v", "--verbose"), {"count": True}, "Say more; with an internal error, show the traceback."),
-    ):
-        function = click.option(*names, **attributes, help=text, expose_value=False, callback=_louder)(function)
+def verbosity_options(function: Command) -> Command:
+    """Add -v and -q, which may stand after the name of a command as well as before it."""
+    flags: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
+        (("-q", "--quiet"), {"is_flag": True}, "no progress and no notes"),
+        (("-v", "--verbose"), {"count": True}, "more messages; after an internal error, the traceback"),
+    )
+    for names, attributes, text in flags:
+        function = click.option(*names, **attributes, help=text, expose_value=False, callback=_set_verbosity)(function)
     return function
 
 
-def setting_option(key: str, *names: str, **attributes: Any) -> Callable:
-    """A click option for a setting: its help, type and choices come from the table of settings."""
+def setting_option(key: str, *names: str, **attributes: Any) -> Callable[[Command], Command]:
+    """Return a click option for a setting, with the help, type and choices of the settings table."""
     setting = BY_KEY[key]
     parameter = key.replace(".", "__")
     kind = click.Choice(setting.choices) if setting.choices and setting.kind is str else setting.kind
     default = "none" if setting.default is None else setting.default
-    help_text = f"{setting.help[0].upper()}{setting.help[1:]}. [{default}]"
+    help_text = f"{setting.help}. [{default}]"
     return click.option(*names, parameter, type=kind, default=None, help=help_text, **attributes)
 
 
-def graph_options(function: Callable) -> Callable:
-    """--graph, which named graphs of it, and the languages of its names."""
+def graph_options(function: Command) -> Command:
+    """Add --graph, --graph-iri and --languages."""
     function = setting_option("graph.languages", "--languages", metavar="LIST")(function)
-    return _PLACE(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
+    return _GRAPH(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
 
 
 _ASKING: tuple[tuple[str, str, str], ...] = (
@@ -99,14 +102,14 @@ _ASKING: tuple[tuple[str, str, str], ...] = (
     ("budget.tokens", "--max-tokens", ""),
     ("budget.cost", "--max-cost", ""),
 )
-"""What can be said of how questions are asked: the setting, its options, what stands for its value."""
+"""Settings of how questions are answered: (setting, options, metavar)."""
 
 
-def asking_options(function: Callable) -> Callable:
-    """All options that say how questions are asked."""
+def asking_options(function: Command) -> Command:
+    """Add all options of how questions are answered."""
     flags = (
-        ("--replay-only", "Call no model: every reply has to be in the --replay file."),
-        ("--as-published", "Short for --preset as-published: no departure of ours."),
+        ("--replay-only", "call no model: every reply must be in the --replay file"),
+        ("--as-published", "same as --preset as-published: the published method without changes"),
     )
     for name, text in flags:
         function = click.option(name, is_flag=True, help=text)(function)
@@ -117,7 +120,7 @@ def asking_options(function: Callable) -> Callable:
 
 
 def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:
-    """Resolve the settings with what was given on the command line."""
+    """Resolve the settings with the options of the command line."""
     given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
     given["graph.path"] = graph_path
     if options.get("as_published"):
@@ -128,9 +131,9 @@ def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Set
 
 
 def verbosity() -> int:
-    """-1 quiet, 0 normal, 1 and more verbose."""
+    """Return -1 for quiet, 0 for normal, 1 or more for verbose."""
     context = click.get_current_context()
-    return (context.find_root().obj or {}).get("verbosity", 0)
+    return int((context.find_root().obj or {}).get("verbosity", 0))
 
 
 def note_printer() -> Callable[[str], None]:
@@ -145,6 +148,6 @@ def note_printer() -> Callable[[str], None]:
 
 
 def say(text: str, *, also_quiet: bool = False) -> None:
-    """Tell the person something about the work, unless they asked for quiet; with `also_quiet` even then."""
+    """Print a note on standard error, unless --quiet is given; with `also_quiet` even then."""
     if verbosity() >= 0 or also_quiet:
         print(safe_text(text), file=sys.stderr, flush=True)

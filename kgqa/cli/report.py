@@ -1,4 +1,4 @@
-"""`kgqa report`: runs beside each other, as a table, a file for a paper, or a site with a page a question."""
+"""`kgqa report`: compare runs in a table, a file for a paper, or a site with one page per question."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, say, verbosity, verbosity_options
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -15,11 +16,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command("report")
 @click.argument("folders", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option(
-    "--html", "site", type=click.Path(path_type=Path), metavar="FOLDER", help="Write a site: open index.html."
+    "--html",
+    "site",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write a static site; open its index.html.",
 )
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write the tables as Markdown.")
-@click.option("--csv", "csv_", type=_FILE, metavar="FILE", help="Write the numbers, a line a metric and run.")
-@click.option("--latex", type=_FILE, metavar="FILE", help="Write the tables for LaTeX (booktabs).")
+@click.option("--csv", "csv_", type=_FILE, metavar="FILE", help="Write the numbers, one line per metric and run.")
+@click.option("--latex", type=_FILE, metavar="FILE", help="Write the tables as LaTeX (booktabs).")
 @JSON
 @verbosity_options
 def command(
@@ -30,17 +35,17 @@ def command(
     latex: Path | None,
     as_json: bool,
 ) -> None:
-    """Set runs side by side: every metric with its 95% interval.
+    r"""Compare runs: every metric with its 95% interval.
 
-    RUN is the folder of a run; one with several methods gives a column each. A run need not be done. Differences are
-    from the first run, on the questions that both have.
+    RUN is a run folder; one with several methods gives one column per method. Unfinished runs are allowed. Differences
+    are relative to the first run, on the questions of both.
 
     \b
     Examples:
       kgqa report runs/x
       kgqa report runs/x runs/y --html out/ --latex table.tex
     """
-    from kgqa.answer_json import json_text
+    # loads numpy, which would slow down `kgqa --help`
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.comparison import compare
     from kgqa.report.files import write_file
@@ -63,11 +68,11 @@ def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
 
     from kgqa.report.site import write_site
 
-    # shows itself on a terminal only
+    # disable=None: only on a terminal
     with tqdm(desc="pages", leave=False, disable=True if verbosity() < 0 else None) as bar:
 
-        def told(done: int, total: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        return write_site(runs, site, comparison=comparison, told=told)
+        return write_site(runs, site, comparison=comparison, on_progress=on_progress)

@@ -1,1 +1,1 @@
-"""The checks of `kgqa doctor`."""
+"""The checks of `kgqa doctor`: a graph, its server, a language model, and the settings."""

@@ -1,4 +1,4 @@
-"""What an examination of a graph, a model and the settings says: one check a question, and whether all may be trusted."""
+"""The results of checks, and the overall verdict on them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
-"""Checks without which nothing is known of a graph: one that could not be made is failed, and none may be skipped."""
-MUST_BE_SEEN = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
-"""Checks of what is in a graph: one that gets no answer in time, or only a part of one, is failed."""
+"""Checks that must be made: an error makes them fail, and if one is skipped, evaluations are not reliable."""
+CONTENT_CHECKS = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
+"""Checks of a graph's content: they fail if the server does not answer in time or only partially."""
 LEFT_OUT = "Left out."
-"""Why a check was skipped that somebody did not want."""
-AGAIN = "Run kgqa doctor again when the server has less to do."
+"""The reason of a check that the user excluded."""
+AGAIN = "Run kgqa doctor again when the server is less busy."
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the examination.
+    """The result of one check.
 
-    `found` says what was seen, with its figures and units; `remedy` what to do about it, empty where nothing is to be
-    done. `failed`: what an evaluation finds here cannot be trusted; `warning`: it can, but slowly, or in part.
+    `found`: what was found, with numbers and units. `remedy`: what to do; empty if nothing is to be done. The verdict
+    `failed` means that evaluations are not reliable; `warning`, that they are reliable but slow or incomplete.
     """
 
     name: str
@@ -36,8 +36,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """All checks. `graph` is None where none could be opened, `seconds` the time it all took; `complete` is False where
-    somebody stopped it.
+    """The results of all checks.
+
+    `graph`: None if no graph could be opened. `seconds`: total time. `complete`: False if the user stopped it.
     """
 
     checks: tuple[Check, ...]
@@ -47,7 +48,7 @@ class Health:
 
     @property
     def trusted(self) -> bool:
-        """Whether an evaluation on this may be trusted: nothing failed, and what is essential was looked at."""
+        """Whether evaluations are reliable: no check failed, and all essential checks were made."""
         return self.complete and not self.unseen and not self.count("failed")
 
     @property
@@ -58,54 +59,55 @@ class Health:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The checks that somebody did not want."""
+        """The checks that the user excluded."""
         return tuple(check.name for check in self.checks if (check.verdict, check.found) == ("skipped", LEFT_OUT))
 
     def count(self, verdict: Verdict) -> int:
-        """How many checks ended so."""
+        """Count the checks with a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
 
 
 def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
-    """The result of a check; an error of kgqa's becomes one as well. An answer that came late or in part is a warning, but
-    in MUST_BE_SEEN a failure: what the graph holds is then not known.
+    """Make a check, and turn errors into results.
+
+    A timeout or a partial result is a warning, or a failure for `CONTENT_CHECKS`.
 
     Args:
-        remedy: where the error's own message names no next step that fits.
+        remedy: used if the error's message does not say what to do.
     """
     try:
         return run()
     except StoreTimeout as error:
-        found = f"Not seen: timed out. {error}"
-        if name in MUST_BE_SEEN:  # its remedy is for other errors: what is late is not mended by it
+        found = f"Timed out. {error}"
+        if name in CONTENT_CHECKS:  # `remedy` does not help against timeouts
             return Check(name, "failed", found, AGAIN)
         return Check(name, "warning", found, remedy or AGAIN)
     except PartialResult as error:
-        verdict: Verdict = "failed" if name in MUST_BE_SEEN else "warning"
-        return Check(name, verdict, *_with(what_and_next(str(error)), remedy))
+        verdict: Verdict = "failed" if name in CONTENT_CHECKS else "warning"
+        return Check(name, verdict, *_with(split_message(str(error)), remedy))
     except StoreUnavailable as error:
-        return Check(name, "failed", *_with(what_and_next(str(error)), remedy))
+        return Check(name, "failed", *_with(split_message(str(error)), remedy))
     except KgqaError as error:
         return Check(name, "failed", str(error), remedy)
 
 
 def skipped(name: str, why: str) -> Check:
-    """A check that could not or should not be made."""
+    """Return the result of a check that could not or should not be made."""
     return Check(name, "skipped", why)
 
 
-def what_and_next(message: str) -> tuple[str, str]:
-    """An error's message as what happened and what to do next, which are its last sentence or what follows a colon."""
+def split_message(message: str) -> tuple[str, str]:
+    """Split an error's message into what is wrong and what to do, its last sentence or the part after a colon."""
     what, stop, next_step = message.rstrip().rpartition(". ")
     if stop and not next_step.startswith(("It says", "The server says")):
-        return what + ".", _begun(next_step)
+        return what + ".", _capitalised(next_step)
     what, colon, next_step = message.rstrip().partition(": ")
     if colon and not stop:
-        return what + ".", _begun(next_step)
+        return what + ".", _capitalised(next_step)
     return message, ""
 
 
-def _begun(text: str) -> str:
+def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -114,16 +116,16 @@ def _with(parts: tuple[str, str], remedy: str) -> tuple[str, str]:
 
 
 def seconds_words(seconds: float) -> str:
-    """A time for people: `4 ms`, `1.3 s`."""
+    """Format a duration: `4 ms`, `1.3 s`."""
     return f"{1000 * seconds:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The smallest value that so large a share of the values does not exceed (nearest rank).
+    """Return a percentile by the nearest-rank method; `share` is 0.95 for the 95th percentile.
 
     Raises:
         ValueError: there are no values.
     """
     if not values:
-        raise ValueError("there is no percentile of nothing")
+        raise ValueError("no values")
     return sorted(values)[max(1, math.ceil(share * len(values))) - 1]

@@ -1,4 +1,4 @@
-"""A sample of a graph: some of its edges, the nodes that questions would start from, and hubs."""
+"""Draws a sample of a graph: edges, topics to explore from, and hubs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RELATIONS = 12
 EDGES = 20
 TOPICS = 20
 LOOKED_AT = 10_000
-"""Triples that are looked at for relations, where all of them are too many to count."""
+"""Triples searched for relations, if the graph is too large to count them."""
 FREQUENT = 4
 HUB_EDGES = 200
 HUB_DEGREE = 1_000
@@ -25,11 +25,10 @@ HUBS = 3
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of a graph.
+    """A sample of a graph.
 
-    `edges`: by relation, pairs of subject and object, neither of them a mediator. `topics`: entities among them.
-    `hubs`: entities with HUB_DEGREE edges or more, and how many they have. `missed`: why some edges are not among them,
-    None where all came that were asked for.
+    `edges`: pairs of subject and object by relation, without mediators. `topics`: some of these entities. `hubs`:
+    entities with HUB_DEGREE edges or more, with their degrees. `missed`: the error if some edges could not be fetched.
     """
 
     edges: dict[str, tuple[tuple[Entity, Entity], ...]]
@@ -44,11 +43,11 @@ class Sample:
 
 
 def draw_sample(graph: KnowledgeGraph) -> Sample:
-    """Draw a sample: the same one of the same graph on the same server.
+    """Draw a sample; it is the same each time for the same graph on the same server.
 
     Raises:
-        StoreUnavailable, QueryRejected: see `Store`. StoreTimeout, PartialResult: the relations did not come; edges that
-            do not are left out.
+        StoreUnavailable, QueryRejected: see `Store`.
+        StoreTimeout, PartialResult: the relations could not be fetched; edges that cannot be fetched are left out.
     """
     relations = sampled_relations(graph)
     missed: StoreTimeout | PartialResult | None = None
@@ -66,12 +65,10 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
-    """Relations that exploration walks along and that no mediator stands at, the most frequent one first, the others
-    spread over all the rest.
-    """
+    """Choose relations of exploration that do not touch mediators: the most frequent one, others of all frequencies."""
     known = list(graph.relations) if graph.tables.counted else _relations_met(graph)
     usable = [r for r in known if not graph.is_noise(r) and not _at_mediators(graph, r)]
-    # the rarer half has an edge or two each, and tells little
+    # relations of the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
     apart = max(1, len(usable) // RELATIONS)
     return usable[::apart][:RELATIONS]
@@ -93,7 +90,7 @@ def _pairs(graph: KnowledgeGraph, relation: str, limit: int) -> tuple[tuple[Enti
 
 
 def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity, int], ...]:
-    """Entities at which many edges of frequent relations end."""
+    """Find entities with many edges of frequent relations."""
     candidates: list[Entity] = []
     for relation in relations:
         try:

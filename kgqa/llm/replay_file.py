@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.foreign_json import Check, is_count, is_flag, is_number, is_text, load_json
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
+from kgqa.untrusted_json import Check, is_count, is_flag, is_number, is_text, load_json
 
 FORMAT = 1
 """The `user_version` of the file."""

@@ -1,1 +1,1 @@
-"""One module a published method, and `ask`, which runs one."""
+"""The question answering methods, one module per published method, and `ask`, which runs one."""

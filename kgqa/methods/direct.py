@@ -1,4 +1,4 @@
-"""Baselines without a graph: the model alone, asked at once (`io`) or let think step by step (`cot`)."""
+"""Baselines without a graph: the model answers directly (`io`) or after thinking step by step (`cot`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace import Trace
 
+UNREADABLE = "The language model's reply could not be read."
+
 
 def answer_io(
     question: Question,
@@ -20,7 +22,7 @@ def answer_io(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """The model's answer, from its memory. Arguments and errors as of `top.answer`; topics are not used."""
+    """Answer from the model's memory. Arguments and errors are those of `top.answer`; topics are not used."""
     return recalled(question, "io", resources, trace)
 
 
@@ -32,22 +34,22 @@ def answer_cot(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """The model's answer after thinking step by step, from its memory. Arguments and errors as of `top.answer`."""
+    """Answer from the model's memory, thinking step by step. Arguments and errors are those of `top.answer`."""
     return recalled(question, "cot", resources, trace)
 
 
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
-    """What the model answers to a prompt of `prompts/direct`."""
+    """Answer from the model's memory, with a prompt of `prompts/direct`."""
     assert resources.models is not None
     messages = resources.prompts.render(f"direct/{prompt}", question=question.text)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    said = ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [read_numbered_answers], reask=reask)[
+    texts = ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [read_numbered_answers], reask=reask)[
         0
     ]
     notes = (f"Answered by {models.name} from its own knowledge.",)
-    if not said:
-        reason = "the language model knew no answer" if said == () else "the language model's answer could not be read"
+    if not texts:
+        reason = "The language model knew no answer." if texts == () else UNREADABLE
         return Answer(question, "no_answer", method=prompt, notes=notes, reason=reason)
-    answers = tuple(Named(Literal(text), "", text) for text in map(str, said))
+    answers = tuple(Named(Literal(text), "", text) for text in map(str, texts))
     return Answer(question, "answered", answers=answers, grounding="model", method=prompt, notes=notes)

@@ -1,4 +1,4 @@
-"""The evidence of an answer: its path in words, and some walks along it with everyone on the way named."""
+"""Collects the evidence of an answer: its path in words, and some walks along it with named nodes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
 
 MAX_ENDS = 20
-MAX_WALKS_AN_END = 3
+MAX_WALKS_PER_END = 3
 SECONDS = 5.0
-"""Looking for walks takes no longer: they illustrate an answer that stands without them."""
+"""Time limit of the query for walks. The answer holds without them."""
 
 
 def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
 ) -> tuple[Evidence, ...]:
-    """Walks to the first ends of a path, at most three each, and their triples; then the same for each path from
-    another topic that these walks meet. No walks where the graph has so many that finding them takes too long, or
-    cannot be asked about its ends, which the trace says.
+    """Find walks to the first ends of a path, and walks of each joined path to where they meet.
+
+    There are no walks, and the trace says so, if finding them takes too long or the server rejects the query.
+
+    Returns:
+        The evidence of the path, then of each joined path.
     """
     path = candidate.path
     walks = _walks(
-        graph, path, list(ends), trace, MAX_WALKS_AN_END, joins=candidate.joins, restricted=candidate.restricted
+        graph, path, list(ends), trace, MAX_WALKS_PER_END, joins=candidate.joins, restricted=candidate.restricted
     )
     found = [_evidence(graph, path, walks, None if score is None else round(score, 4), candidate.approximate)]
     for join in candidate.joins:
@@ -46,7 +49,7 @@ def _walks(
     try:
         every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
-        # rejected: some servers give values that they do not take in a query, Virtuoso xsd:time
+        # some servers return values that they reject in a query, such as xsd:time on Virtuoso
         trace.event("no_walks", error=str(error))
         return []
     walks: list[tuple[Value, ...]] = []

@@ -1,4 +1,4 @@
-"""Puts together, from the settings, what ranks the paths of one question: chooser, prefilter, tournament, last word."""
+"""Assembles the ranking of one question from the settings: prefilter, tournament, chooser, final comparison."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from types import MappingProxyType
 from kgqa.errors import SettingsError
 from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
-from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import plugin
 from kgqa.rank.prefilter import prefilter
@@ -36,9 +36,9 @@ class Ranking:
 
     Args:
         asked: the question without its topics' mentions.
-        cues: what its wording says of the path.
-        shown: what a language model sees of the question; None where none decides.
-        clauses: what is compared for the paths of each topic, where that is not the whole question.
+        cues: what the wording suggests about the path.
+        view: the question as a language model sees it; None if no language model decides.
+        clauses: the text to compare each topic's paths with, if not the whole question.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Ranking:
         cues: Cues,
         resources: Resources,
         trace: Trace,
-        shown: Shown | None = None,
+        view: PromptView | None = None,
         clauses: Mapping[Entity, str] = MappingProxyType({}),
     ) -> None:
         self._asked = asked
         self._clauses = clauses
         self._settings = settings = resources.settings
-        self._shown = shown
+        self._view = view
         self._encoder = resources.encoder
         self._trace = trace
         self._random = settings["rank.chooser"] == "random"
         trained = settings["rank.chooser"] == "trained" or settings["rank.prefilter"] == "trained"
         if trained and resources.ranker is None:
-            raise SettingsError("A trained ranker needs its file: --ranker FILE, made by `kgqa rank train`.")
+            raise SettingsError("A trained ranker needs --ranker FILE. Create the file with `kgqa rank train`.")
         self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker
         use_trained = settings["rank.chooser"] == "trained"
@@ -68,7 +68,7 @@ class Ranking:
         self.chooser: Chooser = self._chooser(use_trained, resources)
         self._memo = self._voting(self.chooser)
         self._last_word = self._memo
-        if shown is not None and resources.models is not None:
+        if view is not None and resources.models is not None:
             models = resources.models.for_question(trace)
             compare = settings["llm.compare"]
 
@@ -76,8 +76,8 @@ class Ranking:
                 return ModelChooser(
                     models,
                     resources.prompts,
-                    elements=shown.elements,
-                    ends=shown.ends,
+                    elements=view.elements,
+                    ends=view.ends,
                     show_ends=show_ends,
                     compare=compare,
                     reask=settings["llm.reask"],
@@ -90,7 +90,7 @@ class Ranking:
 
     @cached_property
     def scores(self) -> PathScores:
-        """What paths are scored by; made when it is needed, since a language model seldom leaves anything to it."""
+        """The scores of paths. Created on demand, because a language model seldom needs them."""
         settings = self._settings
         return PathScores(
             self._asked,
@@ -107,23 +107,24 @@ class Ranking:
     @property
     def by_model(self) -> bool:
         """Whether a language model decides."""
-        return self._shown is not None
+        return self._view is not None
 
     @property
     def question(self) -> str:
-        """The question as whoever decides sees it."""
-        return self._asked if self._shown is None else self._shown.question
+        """The question as the chooser sees it."""
+        return self._asked if self._view is None else self._view.question
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
-        # with one vote a pair's order is drawn, so that favouring a place does not favour the earlier candidate
-        return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._shown is not None else chooser)
+        # with one vote, Voting draws the order of a pair, so that a position bias does not favour earlier candidates
+        return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._view is not None else chooser)
 
     def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
         if self._random:
             return RandomChooser(self._settings["rank.seed"])
         if (name := self._settings["rank.chooser"]) not in CHOOSERS:
-            return plugin("chooser", name, ours=list(CHOOSERS))(resources)
+            chooser: Chooser = plugin("chooser", name, ours=list(CHOOSERS))(resources)
+            return chooser
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),
@@ -133,7 +134,7 @@ class Ranking:
         )
 
     def prefilter(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """The candidates that a tournament gets."""
+        """Select the candidates that enter the tournament."""
         return prefilter(
             self._asked,
             pool,
@@ -147,7 +148,7 @@ class Ranking:
         )
 
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """The winners of a hop, best first; with clauses those of each topic by its own, side by side."""
+        """Return the winners of a hop, best first. With clauses, each topic has a tournament, and winners alternate."""
         if not self._clauses:
             return self._play(self.question, pool, self._memo)
         winners = [
@@ -156,8 +157,8 @@ class Ranking:
         ]
         return [each for place in zip_longest(*winners) for each in place if each is not None]
 
-    def decided(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """The best of the few that are left, best first, compared once more with what they lead to."""
+    def compare_finalists(self, pool: Sequence[Candidate]) -> list[Candidate]:
+        """Compare the remaining paths once more, together with their ends; best first."""
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
@@ -172,19 +173,20 @@ class Ranking:
 
     @property
     def entities(self) -> Chooser:
-        """Who selects entities."""
+        """The chooser that selects entities."""
         return self._memo
 
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
-        """Paths of all lengths against each other, with their scores; a path that came more than once, once."""
+        """Sort distinct paths of any length by score, best first."""
         distinct = list({(c.path, c.joins, c.restricted): c for c in candidates}.values())
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
-        """Whether a path is good enough to answer the question: a language model's word, or its score. One that meets
-        paths from other topics has no score to reach: that they meet says more than its words.
+        """Whether a path is accepted as an answer, by the language model or by its score.
+
+        A joined path needs no minimum score: that the topics meet is better evidence than its words.
         """
-        if self._shown is not None or self._settings["rank.chooser"] not in CHOOSERS:
+        if self._view is not None or self._settings["rank.chooser"] not in CHOOSERS:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
         return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

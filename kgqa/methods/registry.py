@@ -1,4 +1,4 @@
-"""All methods by name: ours, and those that other packages bring by the entry point `kgqa.methods`."""
+"""Finds methods by name: kgqa's own, and those of other packages (entry point `kgqa.methods`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kgqa.trace import BudgetExhausted
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to answer. `answer` is called `(question, *, resources, trace, topics, names)`; what it raises becomes a
-    failed answer.
+    """A question answering method.
 
-    `topics`: whether the question's topics have to be known first; `model`: whether it needs a language model.
+    `answer` is called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer.
+    `topics`: whether the topics must be linked first. `model`: whether it needs a language model.
     """
 
     answer: Callable[..., Answer]
@@ -38,29 +38,29 @@ _OURS: dict[str, tuple[str, str, bool, bool]] = {
 
 
 def method_names() -> list[str]:
-    """All names, ours first."""
+    """List all method names, kgqa's own first."""
     return list(dict.fromkeys([*_OURS, *plugin_names("method")]))
 
 
 @lru_cache(32)
 def method(name: str) -> Method:
-    """A method by its name. An entry point names a `Method` or a function, which is taken to need topics.
+    """Return a method by name. An entry point is a `Method`, or a function that needs topics and no model.
 
     Raises:
-        SettingsError: there is no such method, or the package that brings it fails.
+        SettingsError: there is no such method, or its package fails.
     """
     if name in _OURS:
         module, function, topics, model = _OURS[name]
         return Method(getattr(import_module(module), function), topics, model)
     found = plugin("method", name, ours=list(_OURS))
     if not isinstance(found, Method) and not callable(found):
-        raise SettingsError(f"The method {name} of another package is neither a Method nor a function: {found!r:.100}.")
+        raise SettingsError(f"The entry point of method {name} is neither a Method nor a function: {found!r:.100}")
     found = found if isinstance(found, Method) else Method(found)
-    return replace(found, answer=_guarded(name, found.answer))
+    return replace(found, answer=_contained(name, found.answer))
 
 
-def _guarded(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
-    """A foreign method whose mistakes end its question and nothing else."""
+def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Wrap a method of another package, so that its bugs fail one question only."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
         try:
@@ -70,7 +70,7 @@ def _guarded(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
         except Exception as error:
             raise KgqaError(f"The method {name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, Answer):
-            raise KgqaError(f"The method {name} gave no Answer but {type(found).__name__}.")
+            raise KgqaError(f"The method {name} returned {type(found).__name__} instead of an Answer.")
         return found
 
     return guarded

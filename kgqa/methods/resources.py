@@ -1,4 +1,4 @@
-"""What every question of a run shares: the graph, the embeddings, the language models, the settings."""
+"""The resources that all questions of a run share: graph, embeddings, language models, settings."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kgqa.settings import Settings
 
 @dataclass(frozen=True)
 class Resources:
-    """Frozen, thread-safe; methods take it and keep nothing."""
+    """Graph, embeddings, language models and settings of a run. Frozen and thread-safe."""
 
     graph: KnowledgeGraph
     encoder: CachedEncoder | None
     settings: Settings
     ranker: Scorer | None = None
-    """A trained ranker, where the settings name one."""
+    """A trained ranker, if the settings name one."""
     models: Models | None = None
-    """Language models, where the settings name one."""
+    """Language models, if the settings name any."""
     prompts: Prompts = field(default_factory=Prompts)
 
     def silent(self, seconds: float) -> list[str]:
-        """The servers that send no reply within so many seconds, each by its address or its model."""
+        """List the servers that do not reply within some seconds, by URL or model name."""
         responds = getattr(self.graph.store, "responds", None)
         gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
         if self.encoder is not None and not self.encoder.responds(seconds):
@@ -34,6 +34,7 @@ class Resources:
         return gone + (self.models.unresponsive(seconds) if self.models is not None else [])
 
     def close(self) -> None:
+        """Close the graph and the language models."""
         self.graph.close()
         if self.models is not None:
             self.models.close()

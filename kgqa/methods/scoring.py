@@ -1,9 +1,10 @@
-"""How paths are scored for one question without a language model: similarity, alignment of words and hops, depth."""
+"""Scores paths for one question without a language model: similarity, alignment of words and hops, depth."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,25 +15,28 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 
 ONE_HOP = 0.3
-"""Of the share of the alignment where the wording announces one hop."""
+"""Factor of the alignment's weight if the wording announces one hop."""
 UNKNOWN_TYPE = 0.25
-"""Similarity of a type at which nothing is added or taken off, as where it is not known: about what types that have
-nothing to do with what is asked for have."""
+"""Type similarity that counts as neutral, also for unknown types: the usual similarity of unrelated types."""
 PROMISE = 0.075
-"""What a beginning counts less than a path that says the same: without it the short paths that may lead anywhere push
-out of a narrow beam those that have arrived (PathQuestion-3 with a beam of 3: 72 against 83)."""
+"""Penalty of a partial path against an equally similar complete path. Without it, short paths push complete ones out of
+a narrow beam (PathQuestion-3 with a beam of 3: 72 instead of 83)."""
 PLAIN = 0.2
-"""Taken off besides for each hop more than one where the wording has no room for a second."""
+"""Extra penalty per hop beyond the first if the wording leaves no room for a second hop."""
 AGAINST = 0.02
-"""Taken off for each step against its relation, whose words say the opposite: `children` backwards is a parent."""
-Similarity = Callable[[str, Sequence[Candidate]], np.ndarray]
+"""Penalty per reversed step, because the relation's words mean the opposite: `children` backwards is a parent."""
+Scores = np.ndarray[Any, np.dtype[np.float64]]
+"""float64 of shape (n,)."""
+Similarity = Callable[[str, Sequence[Candidate]], Scores]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:
-    """`alignment`: share of the alignment, the rest is similarity of the whole; `deeper`: taken off for each hop more
-    than the wording announces; `shallower`: for each hop less; `answer_type`: of the similarity between what is
-    asked for and the type that the path leads to.
+    """Weights of the parts of a score.
+
+    `alignment`: weight of the alignment; the rest is the similarity of the whole path. `deeper`, `shallower`: penalty
+    per hop more or less than the wording announces. `answer_type`: weight of the similarity between the expected
+    answer type and the type of the path's ends.
     """
 
     alignment: float = 0.4
@@ -42,12 +46,12 @@ class ScoreWeights:
 
 
 class PathScores:
-    """Scores of paths for one question, comparable across lengths; float64 of shape (n,).
+    """Computes the scores of paths for one question, comparable across lengths.
 
     Args:
         asked: the question without its topics' mentions.
-        cues: what the wording says of the path.
-        similarity: of the question to whole paths; None for cosine, or BM25 without an encoder.
+        cues: what the wording suggests about the path.
+        similarity: similarity of the question to whole paths; None for cosine, or BM25 without an encoder.
     """
 
     def __init__(
@@ -72,43 +76,45 @@ class PathScores:
             else None
         )
         self._aligner: HopAligner | None = None
-        # one hop leaves little to put in order
+        # with one hop there is little to align
         self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         if encoder is not None and cues.words and self._share:
             self._aligner = HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
 
     @property
     def uses_kinds(self) -> bool:
-        """Whether it matters what kind of thing a path leads to."""
+        """Whether scores depend on the type of a path's ends."""
         return self._asked_for is not None
 
-    def complete(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """How well each path as a whole says what is asked."""
+    def complete(self, candidates: Sequence[Candidate]) -> Scores:
+        """Score each path as a complete answer to the question."""
         return self._complete(candidates, self._similar(candidates))
 
-    def promising(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """How well each path says what is asked, or the beginning of it."""
+    def promising(self, candidates: Sequence[Candidate]) -> Scores:
+        """Score each path as a complete answer or as the beginning of one."""
         similar = self._similar(candidates)
         complete = self._complete(candidates, similar)
         if self._aligner is None:
             return complete
-        begun = self._mixed(similar, self._aligner.promises([c.hops for c in candidates]))
+        partial = self._mixed(similar, self._aligner.promises([c.hops for c in candidates]))
         over = np.array([len(c.hops) for c in candidates]) - self._cues.hops
-        return np.maximum(complete, begun - PROMISE - self._deeper * np.maximum(over, 0))
+        best: Scores = np.maximum(complete, partial - PROMISE - self._deeper * np.maximum(over, 0))
+        return best
 
-    def _complete(self, candidates: Sequence[Candidate], similar: np.ndarray) -> np.ndarray:
+    def _complete(self, candidates: Sequence[Candidate], similar: Scores) -> Scores:
         if self._aligner is not None:
             similar = self._mixed(similar, self._aligner.scores([c.hops for c in candidates]))
         lengths = np.array([len(c.hops) for c in candidates])
         over, under = lengths - self._cues.hops, self._cues.hops - lengths
         depth = self._deeper * np.maximum(over, 0) + self._shallower * np.maximum(under, 0)
-        return similar - depth + self._weights.answer_type * self._fitting(candidates)
+        scores: Scores = similar - depth + self._weights.answer_type * self._fitting(candidates)
+        return scores
 
-    def _similar(self, candidates: Sequence[Candidate]) -> np.ndarray:
+    def _similar(self, candidates: Sequence[Candidate]) -> Scores:
         return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
 
-    def _fitting(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """How much more than nothing the ends of each path are like what is asked for, by their type."""
+    def _fitting(self, candidates: Sequence[Candidate]) -> Scores:
+        """Return the similarity of each path's end type to the expected answer type, minus `UNKNOWN_TYPE`."""
         found = np.zeros(len(candidates))
         if self._asked_for is None or self._encoder is None:
             return found
@@ -120,23 +126,24 @@ class PathScores:
         return found
 
     @staticmethod
-    def _against(candidates: Sequence[Candidate]) -> np.ndarray:
+    def _against(candidates: Sequence[Candidate]) -> Scores:
         return np.array([sum(step.direction == "in" for step in c.path.steps) for c in candidates], dtype=float)
 
-    def _mixed(self, similar: np.ndarray, aligned: np.ndarray) -> np.ndarray:
+    def _mixed(self, similar: Scores, aligned: Scores) -> Scores:
         return (1 - self._share) * similar + self._share * aligned
 
 
 def similarity_of(encoder: CachedEncoder | None) -> Similarity:
-    """Cosine of embeddings of the question and a path's words; BM25 relative to the best without an encoder."""
+    """Return cosine similarity of embeddings of question and path, or BM25 relative to the best without an encoder."""
 
-    def cosine(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+    def cosine(question: str, candidates: Sequence[Candidate]) -> Scores:
         if not candidates:
             return np.zeros(0)
         words = [candidate.words for candidate in candidates]
         if encoder is None:
             scores = bm25(question, words)
             return scores / scores.max() if scores.max() > 0 else scores
-        return (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        cosines: Scores = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        return cosines
 
     return cosine

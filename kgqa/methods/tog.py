@@ -1,8 +1,8 @@
-"""Think-on-Graph (Sun et al. 2024), the baseline: a beam of entities, relations and entities pruned by scores, and after
-each hop the question whether that is enough.
+"""Think-on-Graph (Sun et al. 2024), the baseline: a beam search over entities.
 
-Each entity's relations are scored by themselves and its neighbours by themselves; a neighbour's score is that of its
-relation times its own. Of 20 neighbours or more some are drawn at random. Nothing sees a path as a whole.
+In each hop the model scores the relations of each entity, then the neighbours of each relation; the score of a
+neighbour is the product of both. If there are 20 neighbours or more, some are sampled. After each hop the model decides
+whether the triples found suffice. Paths are never compared as a whole.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -20,8 +21,8 @@ from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
-from kgqa.methods.direct import recalled
-from kgqa.methods.reading import read_chosen
+from kgqa.methods.direct import UNREADABLE, recalled
+from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.resources import Resources
 from kgqa.model import (
     Answer,
@@ -40,20 +41,21 @@ from kgqa.words import hop_words, normalise, relation_words
 
 METHOD = "tog"
 MANY = 20
-"""From so many neighbours on a few are drawn."""
+"""Number of neighbours from which on they are sampled."""
 LISTED = 1000
+"""Maximum number of neighbours that are fetched."""
 _FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
 _LOOSE = re.compile(
     r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.IGNORECASE
 )
 _BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
-"""What opens braces that are JSON. In others a number is an answer: this is the form that is asked for."""
+"""The beginning of a JSON object. In braces without it, also a number is an answer, as the prompt requests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """A chain from a topic: its relations, and the node after each; `score` of its last hop."""
+class Chain:
+    """A chain of nodes along a path from a topic, without the topic itself; `score` is that of its last hop."""
 
     path: RelationPath
     nodes: tuple[Value, ...]
@@ -61,11 +63,17 @@ class Walk:
 
     @property
     def end(self) -> Value:
+        """The last node."""
         return self.nodes[-1] if self.nodes else self.path.topic
+
+    def from_end(self) -> RelationPath:
+        """Return the empty path that starts at the last node."""
+        assert isinstance(self.end, Entity)
+        return RelationPath(self.end)
 
 
 class ThinkOnGraph:
-    """One question's search."""
+    """The search for one question."""
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         self._question = question.text
@@ -79,15 +87,15 @@ class ThinkOnGraph:
         self._width = self._settings["explore.beam"]
         seed = f"{self._settings['rank.seed']}\0{question.text}".encode("utf-8", "surrogatepass")
         self._random = random.Random(hashlib.blake2b(seed, digest_size=8).digest())
-        self.walks: list[Walk] = []
-        """All walks that were kept, of all hops."""
+        self.chains: list[Chain] = []
+        """All kept chains, of all hops."""
 
-    def hop(self, frontier: Sequence[Walk]) -> list[Walk]:
-        """The best `beam` walks one hop further; fewer where nothing else has a score."""
-        steps = self._relations([walk for walk in frontier if isinstance(walk.end, Entity)])
+    def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
+        """Extend the chains by one hop and return the best, at most `explore.beam`; all have scores above 0."""
+        steps = self._relations([chain for chain in frontier if isinstance(chain.end, Entity)])
         found = self._neighbours(steps)
-        best = sorted((walk for walk in found if walk.score > 0), key=lambda walk: -walk.score)[: self._width]
-        self.walks += best
+        best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)[: self._width]
+        self.chains += best
         self._trace.count("hops")
         self._trace.count("candidates", len(found))
         self._trace.event(
@@ -96,60 +104,60 @@ class ThinkOnGraph:
         return best
 
     def sufficient(self) -> tuple[str, ...] | None:
-        """The answers, if the model finds the triples so far enough; else None."""
+        """Ask the model whether the triples so far suffice, and return its answers; None if they do not."""
         texts = self._ask("tog/sufficient", "decide", [{"triples": self._triples()}], [self._read_sufficient])
         return texts[0] or None
 
-    def last_word(self) -> tuple[str, ...]:
-        """The answers that the model gives at the end of the search."""
+    def final_answer(self) -> tuple[str, ...]:
+        """Ask the model for the answers at the end of the search."""
         return self._ask("tog/answer", "decide", [{"triples": self._triples()}], [self._read_answer])[0] or ()
 
-    def _relations(self, frontier: Sequence[Walk]) -> list[tuple[Walk, Step, float]]:
-        every: list[tuple[Walk, dict[str, Step]]] = []
+    def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
+        every: list[tuple[Chain, dict[str, Step]]] = []
         expansions = self._graph.map(
-            lambda walk: self._graph.next_steps(RelationPath(walk.end)), frontier, tolerated=(StoreTimeout,)
+            lambda chain: self._graph.next_steps(chain.from_end()), frontier, tolerated=(StoreTimeout,)
         )
-        for walk, expansion in zip(frontier, expansions):
+        for chain, expansion in zip(frontier, expansions):
             if isinstance(expansion, StoreTimeout):
-                self._trace.event("gave_up", path=self._name(walk.end), error=str(expansion))
+                self._trace.event("gave_up", path=self._name(chain.end), error=str(expansion))
                 continue
             steps = expansion.steps
-            back = {walk.path.steps[-1].reversed()} if walk.path.steps else set()
+            back = {chain.path.steps[-1].reversed()} if chain.path.steps else set()
             named: dict[str, Step] = {}
             for step in steps:
                 if step not in back:
                     named.setdefault(self._step_name(step), step)
             if named:
-                every.append((walk, named))
+                every.append((chain, named))
         values = [
-            {"entity": self._name(walk.end), "relations": list(named), "width": self._width} for walk, named in every
+            {"entity": self._name(chain.end), "relations": list(named), "width": self._width} for chain, named in every
         ]
         readers = [self._relation_reader(list(named)) for _, named in every]
         read = self._ask("tog/relations", "filter", values, readers)
         return [
-            (walk, named[name], score)
-            for (walk, named), scores in zip(every, read)
+            (chain, named[name], score)
+            for (chain, named), scores in zip(every, read)
             for name, score in (scores or ())[: self._width]
         ]
 
-    def _neighbours(self, steps: Sequence[tuple[Walk, Step, float]]) -> list[Walk]:
-        found: list[Walk] = []
-        several: list[tuple[Walk, Step, float, list[Value]]] = []
+    def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
+        found: list[Chain] = []
+        several: list[tuple[Chain, Step, float, list[Value]]] = []
         reached = self._graph.map(
-            lambda asked: self._graph.ends(RelationPath(asked[0].end, (asked[1],)), limit=LISTED),
+            lambda each: self._graph.ends(each[0].from_end().then(each[1]), limit=LISTED),
             steps,
             tolerated=(StoreTimeout, PartialResult),
         )
-        for (walk, step, score), there in zip(steps, reached):
+        for (chain, step, score), there in zip(steps, reached):
             if isinstance(there, Exception):
                 self._trace.event("gave_up", path=self._step_name(step), error=str(there))
                 continue
-            ends = self._drawn(walk, there.values)
+            ends = self._sampled(chain, there.values)
             if len(ends) == 1:
-                found.append(self._onward(walk, step, ends[0], score))
+                found.append(self._extended(chain, step, ends[0], score))
             elif ends:
-                several.append((walk, step, score, ends))
-        # all at once, not name by name
+                several.append((chain, step, score, ends))
+        # fetch all names in one batch
         self._graph.labels(end for _, _, _, ends in several for end in ends if isinstance(end, Entity))
         values = [
             {"relation": self._step_name(step), "entities": [self._name(end) for end in ends]}
@@ -157,31 +165,31 @@ class ThinkOnGraph:
         ]
         readers = [self._entity_reader(len(ends)) for _, _, _, ends in several]
         read = self._ask("tog/entities", "entity", values, readers)
-        for (walk, step, score, ends), scores in zip(several, read):
-            # as published, a reply of another form counts all the same
+        for (chain, step, score, ends), scores in zip(several, read):
+            # as published, an unreadable reply counts as equal scores
             shares = scores or (1 / len(ends),) * len(ends)
-            found += [self._onward(walk, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
+            found += [self._extended(chain, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
         return found
 
-    def _drawn(self, walk: Walk, ends: Sequence[Value]) -> list[Value]:
-        # a blank node, which an update may make, cannot be asked about
+    def _sampled(self, chain: Chain, ends: Sequence[Value]) -> list[Value]:
+        # blank nodes cannot be queried
         ends = [end for end in ends if not (isinstance(end, Entity) and end.iri.startswith("_:"))]
-        ends = [end for end in ends if end not in (walk.path.topic, *walk.nodes)]
+        ends = [end for end in ends if end not in (chain.path.topic, *chain.nodes)]
         if len(ends) >= MANY:
             ends = self._random.sample(ends, min(self._settings["tog.sampled"], len(ends)))
         return ends
 
     @staticmethod
-    def _onward(walk: Walk, step: Step, end: Value, score: float) -> Walk:
-        return Walk(walk.path.then(step), (*walk.nodes, end), score)
+    def _extended(chain: Chain, step: Step, end: Value, score: float) -> Chain:
+        return Chain(chain.path.then(step), (*chain.nodes, end), score)
 
     def _ask(
         self,
         prompt: str,
         stage: Stage,
         values: Sequence[Mapping[str, object]],
-        readers: Sequence[Callable[[str], Reading]],
-    ) -> list:
+        readers: Sequence[Callable[[str], Reading[Any]]],
+    ) -> list[Any]:
         prompts = self._resources.prompts
         asked = [Prompt(prompts.render(prompt, question=self._question, **each), stage) for each in values]
         return ask_and_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
@@ -218,7 +226,7 @@ class ThinkOnGraph:
         braces = _BRACES.findall(text[:20_000])
         verdict = next((b.strip().lower() for b in braces if b.strip().lower() in ("yes", "no")), None)
         if self._faithful:
-            # the published evaluator reads the first braces as verdict, and the answer wherever braces follow
+            # the published evaluator reads the first braces as the verdict, and any later braces as answers
             verdict = braces[0].strip().lower() if braces else None
         if verdict == "no":
             return Reading((), False, "")
@@ -229,11 +237,12 @@ class ThinkOnGraph:
     def _read_answer(self, text: str) -> Reading[tuple[str, ...]]:
         braces = [b for b in _BRACES.findall(text[-20_000:]) if b.strip().lower() not in ("yes", "no")]
         if braces and not self._faithful and _OBJECT.match(braces[-1]):
-            return read_numbered_answers(text)
+            read = read_numbered_answers(text)
+            return Reading(None if read.value is None else tuple(map(str, read.value)), read.repaired, read.problem)
         if not braces:
             return Reading(None, False, "It has no answer in braces.")
-        said = braces if self._faithful else braces[-1:]
-        parts = [part.strip()[:500] for each in said for part in each.split(";")]
+        chosen = braces if self._faithful else braces[-1:]
+        parts = [part.strip()[:500] for each in chosen for part in each.split(";")]
         return Reading(tuple(dict.fromkeys(part for part in parts if part)) or None, False, "The braces are empty.")
 
     def _triples(self) -> list[str]:
@@ -244,10 +253,10 @@ class ThinkOnGraph:
         return list(texts)
 
     def triples(self) -> tuple[Triple, ...]:
-        """The triples of all kept walks."""
+        """Return the triples of all kept chains."""
         found: dict[Triple, None] = {}
-        for walk in self.walks:
-            for step, here, there in zip(walk.path.steps, (walk.path.topic, *walk.nodes), walk.nodes):
+        for chain in self.chains:
+            for step, here, there in zip(chain.path.steps, (chain.path.topic, *chain.nodes), chain.nodes):
                 subject, object_ = (here, there) if step.direction == "out" else (there, here)
                 if isinstance(subject, Entity):
                     found[Triple(subject, step.relation, object_)] = None
@@ -279,91 +288,92 @@ def answer(
     topics: Sequence[Named],
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
-    """Answer as Think-on-Graph does. Arguments and errors as of `top.answer`; `names` are not used: nothing is masked."""
+    """Answer as Think-on-Graph does. Arguments and errors are those of `top.answer`; nothing is masked."""
     assert resources.models is not None
     search = ThinkOnGraph(question, resources, trace)
     notes = (f"Explored by {resources.models.name}.",)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
-    frontier = [Walk(RelationPath(topic.value), ()) for topic in topics if isinstance(topic.value, Entity)]
-    said: tuple[str, ...] | None = None
+    frontier = [Chain(RelationPath(topic.value), ()) for topic in topics if isinstance(topic.value, Entity)]
+    texts: tuple[str, ...] | None = None
     try:
         for _ in range(resources.settings["explore.depth"]):
             frontier = search.hop(frontier)
             if not frontier:
                 break
-            said = search.sufficient()
-            if said:
-                trace.event("accepted", answers=list(said)[:20])
+            texts = search.sufficient()
+            if texts:
+                trace.event("accepted", answers=list(texts)[:20])
                 break
-        if not said:
-            # published: without triples the model thinks step by step, with some it answers from them as it can
-            said = search.last_word() if search.walks else ()
-            if not search.walks:
+        if not texts:
+            # as published: with triples the model answers as well as it can, without it thinks step by step
+            texts = search.final_answer() if search.chains else ()
+            if not search.chains:
                 recall = recalled(question, "cot", resources, trace)
                 return replace(recall, method=METHOD, topics=tuple(topics), notes=(*notes, *recall.notes))
     except BudgetExhausted as error:
         return _best_so_far(search, empty, error, resources, trace)
-    if not said:
-        return replace(empty, reason="the language model's answer could not be read")
-    return _grounded(search, said, empty, resources, trace)
+    if not texts:
+        return replace(empty, reason=UNREADABLE)
+    return _grounded(search, texts, empty, resources, trace)
 
 
 def _best_so_far(
     search: ThinkOnGraph, empty: Answer, error: BudgetExhausted, resources: Resources, trace: Trace
 ) -> Answer:
-    """What the best walk of the last finished hop leads to, where the budget ended the search."""
-    spent = replace(empty, status="budget_exhausted", reason=f"The budget is spent: {error}.")
-    longest = max((len(walk.nodes) for walk in search.walks), default=0)
-    ends = [walk.end for walk in search.walks if len(walk.nodes) == longest and walk.nodes][:1]
+    """Answer with the end of the best chain of the last finished hop, after the budget ended the search."""
+    spent = replace(empty, status="budget_exhausted", reason=error.reason)
+    longest = max((len(chain.nodes) for chain in search.chains), default=0)
+    ends = [chain.end for chain in search.chains if len(chain.nodes) == longest and chain.nodes][:1]
     if not ends:
         return spent
     with trace.grace():
         try:
             graph = resources.graph.for_question(trace)
-            found = read_chosen(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
+            found = answer_of_entities(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
         except (StoreError, BudgetExhausted) as failure:
             trace.event("gave_up", path="", error=str(failure))
             return spent
-    notes = (*found.notes, "The search was not finished: this is the best walk so far.")
+    notes = (*found.notes, "The search was not finished. This is the answer of the best walk so far.")
     return replace(found, status="budget_exhausted", reason=spent.reason, notes=notes)
 
 
-def _grounded(search: ThinkOnGraph, said: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
-    """The answers as nodes of the walks where every one of them is a single one by its name; else as the model's."""
+def _grounded(search: ThinkOnGraph, texts: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
+    """Ground the answers in nodes of the chains if each names exactly one node; else return them as the model's."""
     graph = resources.graph.for_question(trace)
-    nodes = list(dict.fromkeys(node for walk in search.walks for node in walk.nodes))
+    nodes = list(dict.fromkeys(node for chain in search.chains for node in chain.nodes))
     by_name: dict[str, list[Named]] = {}
     for named in graph.named(nodes):
         by_name.setdefault(normalise(named.name.replace(";", ",")), []).append(named)
-    found = [by_name.get(normalise(text), []) for text in said]
+    found = [by_name.get(normalise(text), []) for text in texts]
     if not all(len(same) == 1 for same in found):
-        texts = tuple(Named(Literal(text), "", text) for text in said)
-        note = "Not every answer is an entity that was reached: this is the language model's."
-        return replace(empty, status="answered", answers=texts, grounding="model", notes=(*empty.notes, note))
+        answers = tuple(Named(Literal(text), "", text) for text in texts)
+        note = "Answered by the language model: not every answer is an entity that the search reached."
+        return replace(empty, status="answered", answers=answers, grounding="model", notes=(*empty.notes, note))
     wanted = {same[0].value: same[0] for same in found}
-    return read_chosen(graph, empty, list(wanted.values()), _leading_to(search, set(wanted)), trace)
+    return answer_of_entities(graph, empty, list(wanted.values()), _leading_to(search, set(wanted)), trace)
 
 
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:
-    """The kept walks up to each wanted node, as paths restricted to the entities that were chosen on the way: each walk
-    by itself, then all that go along the same path together.
+    """Yield the chains up to each wanted node, as paths restricted to the nodes on the way.
+
+    Each chain comes by itself first, then all chains along the same path together.
     """
     along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
-    for walk in search.walks:
-        for length in range(1, len(walk.nodes) + 1):
-            if walk.nodes[length - 1] in wanted:
-                path = RelationPath(walk.path.topic, walk.path.steps[:length])
-                along.setdefault(path, {})[walk.nodes[: length - 1]] = None
+    for chain in search.chains:
+        for length in range(1, len(chain.nodes) + 1):
+            if chain.nodes[length - 1] in wanted:
+                path = RelationPath(chain.path.topic, chain.path.steps[:length])
+                along.setdefault(path, {})[chain.nodes[: length - 1]] = None
     for path, chains in along.items():
-        for chain in chains:
-            yield _restricted_to(search, path, [chain])
+        for nodes in chains:
+            yield _restricted_to(search, path, [nodes])
     for path, chains in along.items():
         if len(chains) > 1:
             yield _restricted_to(search, path, list(chains))
 
 
 def _restricted_to(search: ThinkOnGraph, path: RelationPath, chains: Sequence[tuple[Value, ...]]) -> Candidate:
-    """A path by way of the nodes of some chains; at each place there may be those of any of them."""
+    """Return a path restricted, at each position, to the nodes that any of the chains has there."""
     restricted = tuple(
         (place, tuple(dict.fromkeys(node for node in nodes if isinstance(node, Entity))))
         for place, nodes in enumerate(zip(*chains), 1)

@@ -1,7 +1,7 @@
-"""Tournament on Path (Xiang & Wu 2026), the steps of chapter 4, with a language model or with choosers that need none.
+"""Tournament on Path (Xiang & Wu 2026, chapter 4), with a language model or with choosers that need none.
 
-What distinguishes its two systems are settings (table 4.1); with path-only exploration the exported query is always
-exact, and no answer can come from a model's memory.
+Its two systems differ in settings only (table 4.1). With path-only exploration the exported query is always exact, and
+no answer can come from a model's memory.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import leaks, mask, placeholders
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.clauses import clauses_of
-from kgqa.methods.composing import compose
-from kgqa.methods.deciding import Deciding, Ranked
+from kgqa.methods.composition import compose
+from kgqa.methods.decisions import Decisions, Ranked
+from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.ranking import Ranking
-from kgqa.methods.reading import read_off
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings import Settings
 from kgqa.trace import BudgetExhausted, Trace
@@ -42,24 +42,24 @@ def answer(
 
     Args:
         topics: the topic entities with their names.
-        names: for each of them all texts that may stand for it in the question: labels, aliases, mentions.
+        names: for each topic, the texts that may refer to it in the question: labels, aliases, mentions.
 
     Raises:
-        StoreError: the graph failed. ModelUnavailable: a language model did.
+        StoreError: the graph failed. ModelUnavailable: a language model failed.
     """
     settings = resources.settings
     graph = resources.graph.for_question(trace)
     by_model = resources.models is not None and settings["rank.chooser"] in ("auto", "llm")
-    shown = Shown(graph, question.text, topics, names, settings, trace) if by_model else None
+    view = PromptView(graph, question.text, topics, names, settings, trace) if by_model else None
     asked, spans = _masked(question.text, names, topics, settings, trace)
-    if shown is not None:
-        trace.event("shown", question=shown.question)
+    if view is not None:
+        trace.event("shown", question=view.question)
     cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
     clauses: Mapping[Entity, str] = {}
-    if shown is not None and settings["explore.clauses"] == "on":
-        clauses = clauses_of(shown, topics, resources, trace)
-    ranking = Ranking(asked, cues, resources, trace, shown, clauses)
+    if view is not None and settings["explore.clauses"] == "on":
+        clauses = clauses_of(view, topics, resources, trace)
+    ranking = Ranking(asked, cues, resources, trace, view, clauses)
     beam = BeamSettings(
         settings["explore.depth"],
         settings["explore.mediator_hop"],
@@ -67,14 +67,14 @@ def answer(
         kinds=not by_model and ranking.scores.uses_kinds,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
-    deciding = Deciding(graph, topics, ranking, cues, settings, trace)
-    masked = placeholders([topic.value for topic in topics])  # type: ignore[misc]
+    decisions = Decisions(graph, topics, ranking, cues, settings, trace)
+    masked = placeholders(topic.value for topic in topics if isinstance(topic.value, Entity))
 
     def shown_name(entity: Entity, name: str) -> str:
-        if shown is None:
+        if view is None:
             return masked.get(entity, name)
-        text = shown.name(entity, name)
-        shown.texts.add(text)
+        text = view.name(entity, name)
+        view.texts.add(text)
         return text
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
@@ -86,7 +86,7 @@ def answer(
             k=settings["explore.beam"],
             prefilter=ranking.prefilter,
             shown=shown_name,
-            worded=(lambda candidate: " ".join(shown.elements(candidate))) if shown else None,
+            worded=(lambda candidate: " ".join(view.elements(candidate))) if view else None,
             trace=trace,
         )
 
@@ -95,45 +95,46 @@ def answer(
     try:
         hops = explore(
             graph,
-            [topic.value for topic in topics],
+            [topic.value for topic in topics if isinstance(topic.value, Entity)],
             beam,
             prefilter=ranking.prefilter,
             tournament=ranking.tournament,
             trace=trace,
             select=select if settings["explore.shape"] == "path+entity" else None,
-            enough=deciding.enough,
+            enough=decisions.enough,
         )
-        deciding.reached = hops
-        if shown is not None and settings["ask.compose"] == "composed":
-            found = compose(graph, empty, deciding.retained(hops), shown, resources, trace)
+        decisions.reached = hops
+        if view is not None and settings["ask.compose"] == "composed":
+            found = compose(graph, empty, decisions.retained(hops), view, resources, trace)
         else:
-            ranked = deciding.ranked_after(hops)
+            ranked = decisions.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
                 deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) == settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
-            found = _first_that_reads(graph, empty, ranked, ranking, settings, trace)
+            found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:
-        found = _best_so_far(graph, empty, deciding, error, trace)
-    if shown is not None:
-        trace.event("leaks", texts=len(shown.texts), leaks=shown.leaked())
+        found = _best_so_far(graph, empty, decisions, error, trace)
+    if view is not None:
+        trace.event("leaks", texts=len(view.texts), leaks=view.leaked())
     return found
 
 
 def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
     if ranking.by_model:
         return (f"Compared by {ranking.chooser.name}.",)
-    why = "no language model configured" if resources.models is None else "the language model was not to choose"
+    why = "no language model configured" if resources.models is None else "rank.chooser excludes the language model"
     return (f"Ranked by {ranking.chooser.name}: {why}.",)
 
 
 def _masked(
     text: str, names: Mapping[Value, Sequence[str]], topics: Sequence[Named], settings: Settings, trace: Trace
 ) -> tuple[str, list[str]]:
-    """The question without its topics, and the texts that stood for them."""
+    """Return the question with masked topics, and the texts that were masked."""
     style = settings["explore.mask"]
-    ids = {topic.value: topic.id for topic in topics}
-    found = mask(text, names, style="drop" if style == "none" else style, ids=ids)  # type: ignore[arg-type]
+    ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
+    by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+    found = mask(text, by_entity, style="drop" if style == "none" else style, ids=ids)
     asked = text if style == "none" else found.text
     every = [name for several in names.values() for name in several]
     trace.event(
@@ -161,7 +162,7 @@ def _rounded(score: float | None) -> float | None:
     return None if score is None else round(score, 4)
 
 
-def _first_that_reads(
+def _first_answered(
     graph: KnowledgeGraph, empty: Answer, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
 ) -> Answer:
     notes = empty.notes
@@ -173,31 +174,41 @@ def _first_that_reads(
             if late:
                 break  # a better path may have had the answer
             if settings["ask.on_exhausted"] != "best":
-                return _rejected(empty, candidate, first=candidate is ranked[0][0], by_model=ranking.by_model)
+                first = candidate is ranked[0][0]
+                accept = None if ranking.by_model else settings["rank.accept"]
+                return _rejected(empty, candidate, score, accept=accept, first=first)
             unaccepted = True
-            notes += ("No path was accepted as an answer: this is what the best one leads to.",)
+            notes += ("No path was accepted as an answer. This is the answer of the best path.",)
         try:
-            found = read_off(graph, candidate, score, empty.topics, trace)
+            found = answer_of_path(graph, candidate, score, empty.topics, trace)
         except (StoreTimeout, PartialResult) as error:
             late = error
             trace.event("gave_up", path=candidate.words, error=str(error))
-            notes += (f"A better path was passed over ({candidate.words}), its answers could not be read: {error}",)
+            notes += (f"Skipped a better path ({candidate.words}) whose answers could not be read: {error}",)
             continue
         if found is not None:
             return _filled(found, empty, notes)
     if late:
         raise late
-    reason = "no relation path leads on from the topic" if not ranked else "no path that was kept has an end"
+    reason = "No relation path starts at the topic." if not ranked else "None of the paths found has an answer."
     return replace(empty, reason=reason, notes=notes)
 
 
-def _rejected(empty: Answer, candidate: Candidate, *, first: bool, by_model: bool) -> Answer:
-    which = "found" if first else "left"
-    verdict = "was not accepted by the language model" if by_model else "is not like the question"
-    reason = f"the best path {which} ({candidate.words}) {verdict}"
+def _rejected(empty: Answer, candidate: Candidate, score: float | None, *, accept: float | None, first: bool) -> Answer:
+    """Return the answer of a question whose best remaining path was rejected.
+
+    Args:
+        accept: minimum score; None if a language model decides.
+        first: whether the path is the best of all, and not only the best of those that have ends.
+    """
+    which = "No path" if first else "No other path"
+    if accept is None:
+        reason = f"{which} was accepted by the language model (best: {candidate.words})"
+    else:
+        reason = f"{which} scores above --accept {accept:g} (best: {score or 0.0:.3g}, {candidate.words})"
     if candidate.approximate:
-        reason += "; the search was cut short, there may be a better one"
-    return replace(empty, reason=reason, approximate=candidate.approximate)
+        reason += "; the search was incomplete, so a better path may be missing"
+    return replace(empty, reason=f"{reason}.", approximate=candidate.approximate)
 
 
 def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
@@ -207,18 +218,17 @@ def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
 
 
 def _best_so_far(
-    graph: KnowledgeGraph, empty: Answer, deciding: Deciding, error: BudgetExhausted, trace: Trace
+    graph: KnowledgeGraph, empty: Answer, decisions: Decisions, error: BudgetExhausted, trace: Trace
 ) -> Answer:
-    """What the hops that were finished lead to, where the budget ended the search."""
-    reason = f"The budget is spent: {error}."
+    """Answer from the finished hops, after the budget ended the search."""
     with trace.grace():
-        for candidate, score in deciding.best_so_far():
+        for candidate, score in decisions.best_so_far():
             try:
-                found = read_off(graph, candidate, score, empty.topics, trace)
+                found = answer_of_path(graph, candidate, score, empty.topics, trace)
             except (StoreError, BudgetExhausted) as failure:
                 trace.event("gave_up", path=candidate.words, error=str(failure))
                 continue
             if found is not None:
-                notes = (*empty.notes, "The search was not finished: this is the best path so far.")
-                return replace(_filled(found, empty, notes), status="budget_exhausted", reason=reason)
-    return replace(empty, status="budget_exhausted", reason=reason)
+                notes = (*empty.notes, "The search was not finished. This is the answer of the best path so far.")
+                return replace(_filled(found, empty, notes), status="budget_exhausted", reason=error.reason)
+    return replace(empty, status="budget_exhausted", reason=error.reason)

@@ -1,1 +1,1 @@
-"""Answers and runs as text, JSON and pages."""
+"""Reports: answers and runs as text, tables and web pages."""

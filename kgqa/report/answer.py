@@ -1,7 +1,8 @@
-"""One answer for a person, as text."""
+"""Formats one answer as text for people."""
 
 from __future__ import annotations
 
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Answer, Entity, Evidence, GraphId, Named
 from kgqa.words import clean, display_name, safe_text
 
@@ -15,13 +16,16 @@ _STATUS_WORDS = {
 
 
 def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph: bool = False) -> str:
-    """An answer for a person: names first, ids beside them, full IRIs only if asked for; `graph`: which graph it is of."""
+    """Format an answer: names with ids, or full IRIs with `iris`; then path, query, cost and notes.
+
+    Args:
+        graph: also show which graph was asked.
+    """
     lines: list[str] = []
     if answer.answers:
-        for item in answer.answers[:MAX_SHOWN]:
-            lines.append(_shown(item, iris))
+        lines += [_shown(item, iris) for item in answer.answers[:MAX_SHOWN]]
         if len(answer.answers) > MAX_SHOWN:
-            lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (--json gives all)")
+            lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (use --json to see all)")
     if not answer.answers or answer.status != "answered":
         lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
     fields: list[tuple[str, str]] = []
@@ -30,16 +34,16 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
         shown = _walk_lines(evidence)
         fields += [("walk" if index == 0 else "", line) for index, line in enumerate(shown)]
     if answer.grounding == "model":
-        fields.append(("source", "the language model's own knowledge: nothing in the graph stands for this"))
+        fields.append(("source", "the language model's own knowledge; the graph has no evidence for this"))
     if answer.sparql:
-        fields.append(("query", _CLASS_WORDS[answer.query_class]))
+        fields.append(("query", QUERY_CLASSES[answer.query_class]))
         fields += [("", line) for line in _query_lines(answer.sparql, iris)]
     if answer.status not in ("failed", "unsupported"):
         fields.append(("cost", cost_line(answer)))
     if graph and answer.graph:
         fields.append(("graph", graph_line(answer.graph)))
     if answer.approximate:
-        fields.append(("note", "Approximate: the neighbourhood of a hub was capped, or a query of the search failed."))
+        fields.append(("note", "Approximate: the neighbours of a hub were capped, or a query of the search failed."))
     if notes:
         fields += [("note", clean(note)) for note in answer.notes]
     fields += [("DEFECT", clean(defect)) for defect in answer.defects]
@@ -49,12 +53,13 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     return "\n".join(lines)
 
 
-_CLASS_WORDS = {
+QUERY_CLASSES = {
     "exact": "returns exactly these answers (checked)",
     "restricted": "returns exactly these answers; a model chose entities on the way (checked)",
     "superset": "returns these answers and others; a model chose among them",
     "none": "does not return these answers",
 }
+"""What each query class means."""
 
 
 def _shown(named: Named, iris: bool) -> str:
@@ -64,7 +69,7 @@ def _shown(named: Named, iris: bool) -> str:
 
 
 def _walk_lines(evidence: Evidence, most: int = 3) -> list[str]:
-    """The first walks, mediators left out; an inner node that tells nothing is a mediator's business."""
+    """Return the first walks as lines, without mediators."""
     lines: dict[str, None] = {}
     for walk in evidence.walks:
         names = [clean(node.name) for place, node in enumerate(walk) if place not in evidence.mediators]
@@ -79,16 +84,12 @@ def _query_lines(sparql: str, iris: bool) -> list[str]:
 
 
 def shorten_query(sparql: str) -> str:
-    """The same query with a PREFIX for every namespace it uses, for people and for engines that take dotted
-    local names (the embedded store expands them itself).
-    """
-    from kgqa.graph.query.tokens import shorten_iris
-
+    """Return the query with prefixes, for people and for engines that accept dotted local names."""
     return shorten_iris(sparql)
 
 
 def graph_line(graph: GraphId) -> str:
-    """A graph for a person, in one line: where it is, how large, its fingerprint, how it is read."""
+    """Describe a graph in one line: location, size, fingerprint, schema."""
     triples = "triples not counted" if graph.triples is None else _counted(graph.triples, "triple")
     parts = [" ".join([graph.place, *(f"<{iri}>" for iri in graph.iris)]), triples]
     parts += [f"fingerprint {graph.fingerprint}"] if graph.fingerprint else []
@@ -96,6 +97,7 @@ def graph_line(graph: GraphId) -> str:
 
 
 def cost_line(answer: Answer) -> str:
+    """Describe the cost of an answer in one line."""
     usage = answer.usage
     parts = [
         _counted(usage.hops, "hop"),

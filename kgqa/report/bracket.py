@@ -1,6 +1,4 @@
-"""The tournament of a question, hop by hop, from its trace: what was in the pool, what the prefilter cut, who met whom
-in which round, and what was kept.
-"""
+"""Reconstructs the tournament of a question from its trace: pool, prefilter, matches and winners of each hop."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
 
 _HOPS = re.compile(r", | (?=(?:->|<-) )")
 MAX_MATCHES = 300
@@ -19,7 +17,7 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A candidate in a match: the words it was shown with; `score` where one was given instead of a choice."""
+    """A candidate in a match, by its words; `score` if the chooser gave scores instead of a choice."""
 
     words: str
     picked: bool
@@ -27,11 +25,12 @@ class Contender:
 
     @property
     def lead(self) -> str:
-        """All but the last hop, which others of the same stage mostly share."""
+        """All hops but the last, which most candidates of a stage share."""
         return self.words[: self._cut].rstrip()
 
     @property
     def last(self) -> str:
+        """The last hop."""
         return self.words[self._cut :].lstrip()
 
     @property
@@ -41,7 +40,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One decision: some candidates, some of them picked. `tie`: nobody was preferred, the earlier one went on."""
+    """One comparison of candidates, of which some were picked. `tie`: none was preferred, so the earlier one won.
+
+    `left_out`: number of contenders that are not listed.
+    """
 
     contenders: tuple[Contender, ...]
     tie: bool = False
@@ -50,9 +52,10 @@ class Match:
 
 @dataclass
 class Stage:
-    """A hop, or the comparison after it. Of long lists the first `MAX_LISTED` are here; the counts are of all.
+    """The tournament of a hop, or the final comparison (`hop` is None).
 
-    `rounds`: matches that could be played at the same time stand in one round. `left_out`: matches that are not here.
+    Lists hold at most `MAX_LISTED` items; counts include all. `rounds`: matches that could take place at the same time
+    are in one round. `left_out`: number of matches that are not listed.
     """
 
     hop: int | None
@@ -68,11 +71,12 @@ class Stage:
 
     @property
     def title(self) -> str:
-        return "Last comparison" if self.hop is None else f"Hop {self.hop}"
+        """The heading of the stage."""
+        return "Final comparison" if self.hop is None else f"Hop {self.hop}"
 
 
 def stages_of(trace: Iterable[Mapping[str, Any]]) -> list[Stage]:
-    """The stages of a trace, as `answer_object` gives it; none where the method plays no tournaments."""
+    """Read the stages from a trace (see `answer_object`); empty for methods without tournaments."""
     stages: list[Stage] = []
     open_: Stage | None = None
     for event in trace:

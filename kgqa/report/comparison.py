@@ -1,4 +1,4 @@
-"""Runs beside each other: a row a metric with its 95% interval, a column a run."""
+"""Compares runs in tables: one row per metric with its 95% interval, one column per run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS
 from kgqa.report.files import ReportError
-from kgqa.report.loose import count_of, number_of, object_of, text_of
+from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
 
-class Run(Protocol):
-    """What a report reads of a run; `kgqa.evaluation.runs.run_files.Run` is one."""
+class ReportedRun(Protocol):
+    """The part of a run that reports need; `kgqa.evaluation.runs.run_files.Run` implements it."""
 
     @property
     def folder(self) -> Path: ...
@@ -52,16 +52,16 @@ LABELS = {
     "rouge_l_recall": "Rouge-L recall",
 }
 MAIN = "hit@1"
-"""What is taken for accuracy where one number stands for a run."""
+"""The metric that represents a run's accuracy in plots and groups."""
 COMPARED = ("hit@1", "f1", "em")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its 95% interval, None where there is none, and how many questions it is of.
+    """A number with its 95% interval (None if there is none) and its number of questions `n`.
 
-    `share`: it is shown in percent, and lies between 0 and 1, or -1 and 1 where it is a difference; that has the two-sided
-    `p` of no difference.
+    `share`: the number is between 0 and 1 and shown in percent. `p`: only for differences, which lie between -1 and 1:
+    the two-sided p-value of no difference.
     """
 
     value: float | None
@@ -73,8 +73,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A metric; `figures` has one for each run, None where the run does not have it."""
+class MetricRow:
+    """A metric with one figure per run, None if the run lacks it."""
 
     name: str
     label: str
@@ -83,21 +83,24 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A table: `columns` are what the runs are called, `facts` what is to be known of each besides its figures
-    (data set, topics, graph), `rows` the metrics, `groups` further tables (Hit@1 by type and by hop, differences).
+    """The tables of a comparison.
+
+    `columns`: labels of the runs. `facts`: properties of each run (data set, topics, graph). `rows`: the metrics.
+    `groups`: further tables (Hit@1 by type and by hop, differences).
     """
 
     columns: tuple[str, ...]
     facts: tuple[tuple[str, tuple[str, ...]], ...]
-    rows: tuple[Row, ...]
-    groups: tuple[tuple[str, tuple[Row, ...]], ...] = ()
+    rows: tuple[MetricRow, ...]
+    groups: tuple[tuple[str, tuple[MetricRow, ...]], ...] = ()
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> MetricRow | None:
+        """Return the row of a metric, None if there is none."""
         return next((row for row in self.rows if row.name == name), None)
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
-    """The table of some runs, from their metrics.json; where that is missing or older than the predictions, from these.
+def compare(runs: Sequence[ReportedRun]) -> Comparison:
+    """Compare runs by their metrics.json, or by their predictions if it is missing or outdated.
 
     Raises:
         RunError: a run cannot be read.
@@ -114,8 +117,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
         scores = [_compared(run) for run in runs]
         shared = set(scores[0]).intersection(*scores[1:])
         if shared and any(len(each) > len(shared) for each in scores):
-            # a fictional graph leaves questions out: what is lost on the others is what memory had given
-            groups.append(("On the questions that all have", _on_shared(scores, shared)))
+            # a fictional graph has fewer questions, so scores are comparable only on the shared ones
+            groups.append(("On the questions of all runs", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
         if (twins := _twins(runs)) != [0] * len(runs):
             groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
@@ -127,8 +130,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
     )
 
 
-def metrics_of(run: Run) -> dict[str, Any]:
-    """What metrics.json says, unless predictions were added since it was written.
+def metrics_of(run: ReportedRun) -> dict[str, Any]:
+    """Read metrics.json, or compute the metrics if it is missing or older than the predictions.
 
     Raises:
         RunError, ReportError: a run cannot be read.
@@ -142,34 +145,36 @@ def metrics_of(run: Run) -> dict[str, Any]:
     try:
         return summary_of(run.records())
     except (AttributeError, TypeError, ValueError) as error:
-        raise ReportError(f"{run.folder}: an answer in it is not as docs/answer-json.md has it: {error}.") from error
+        raise ReportError(
+            f"{run.folder} contains an answer that does not follow docs/answer-json.md: {error}. Run it again."
+        ) from error
 
 
-def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What each run is called: its method; where several are of one method, its folder too."""
+def labels_of(runs: Sequence[ReportedRun]) -> tuple[str, ...]:
+    """Label each run by its method, and by its folder too if several runs have the same method."""
     names = [clean(run.name) or "run" for run in runs]
     taken: dict[str, int] = {}
     labels = []
     for run, name in zip(runs, names):
-        if names.count(name) > 1:
-            folder = run.folder.parent if run.folder.name == name else run.folder
-            name = clean(f"{name} ({folder.name})")
-        taken[name] = taken.get(name, 0) + 1
-        labels.append(name if taken[name] == 1 else f"{name} #{taken[name]}")
+        folder = run.folder.parent if run.folder.name == name else run.folder
+        label = clean(f"{name} ({folder.name})") if names.count(name) > 1 else name
+        taken[label] = taken.get(label, 0) + 1
+        labels.append(label if taken[label] == 1 else f"{label} #{taken[label]}")
     return tuple(labels)
 
 
 def label_of(name: str) -> str:
+    """Return the label of a metric."""
     return LABELS.get(name) or clean(name).replace("_", " ")
 
 
-def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[Row, ...]:
+def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRow, ...]:
     names = dict.fromkeys(name for column in columns for name in column)
-    return tuple(Row(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
+    return tuple(MetricRow(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
 
 
-def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What decides whether columns may be compared at all; a line where nobody knows anything is left out."""
+def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Collect the properties that decide whether runs are comparable; rows without any value are omitted."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
         "topics": [text_of(run.manifest.get("topics")) for run in runs],
@@ -182,7 +187,7 @@ def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _model(described: Any) -> str:
-    """The names in what `Models.described` says: text, or an object of stages."""
+    """Collect the names of models from the output of `Models.described`: a text, or an object of stages."""
     if isinstance(described, Mapping):
         found = [
             _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")
@@ -196,8 +201,8 @@ def _model(described: Any) -> str:
 Scores = Mapping[str, Mapping[str, float]]
 
 
-def _compared(run: Run) -> Scores:
-    """The compared metrics of each question of a run that has any, by what it has in common with that of another run."""
+def _compared(run: ReportedRun) -> Scores:
+    """Return the compared metrics of each question, by a key that is the same in other runs."""
     return {
         key: kept
         for key, scores in scores_by_question(run.records()).items()
@@ -205,8 +210,8 @@ def _compared(run: Run) -> Scores:
     }
 
 
-def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, ...]:
-    """The compared metrics over some questions that all runs have, a row a metric."""
+def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[MetricRow, ...]:
+    """Compute the compared metrics over the shared questions, one row per metric."""
     columns: list[dict[str, Figure]] = []
     for each in scores:
         columns.append({})
@@ -217,9 +222,10 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Row, 
     return _rows(columns, label=label_of)
 
 
-def _twins(runs: Sequence[Run]) -> list[int]:
-    """For each run the first one of the same method, where that is of another graph: the true one of a fictional one;
-    else its own place.
+def _twins(runs: Sequence[ReportedRun]) -> list[int]:
+    """Find, for each run, the first run of the same method on another graph; its own index if there is none.
+
+    For a run on a fictional graph this is the run on the real graph.
     """
     graphs = [object_of(run.manifest.get("graph")).get("fingerprint") for run in runs]
     found = []
@@ -229,26 +235,27 @@ def _twins(runs: Sequence[Run]) -> list[int]:
     return found
 
 
-def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Row, ...]:
-    """How much each run differs from another one, its base, on the questions that both have, a row a metric; a run that
-    is its own base does not.
+def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[MetricRow, ...]:
+    """Compute each run's difference from its base run, on the questions of both, one row per metric.
+
+    Args:
+        bases: index of each run's base run; a run that is its own base gets no figures.
     """
     columns: list[dict[str, Figure]] = []
     for place, (each, base) in enumerate(zip(scores, bases, strict=True)):
-        found = {} if base == place else {found.metric: found for found in compare_runs(scores[base], each)}
         columns.append({})
-        for name, each in found.items():
-            d = each.difference
-            p = each.mcnemar.p if each.mcnemar else number_of(d.p)
-            columns[-1][name] = Figure(number_of(d.value), number_of(d.low), number_of(d.high), d.n, p=p)
+        for compared in [] if base == place else compare_runs(scores[base], each):
+            d = compared.difference
+            p = compared.mcnemar.p if compared.mcnemar else number_of(d.p)
+            columns[-1][compared.metric] = Figure(number_of(d.value), number_of(d.low), number_of(d.high), d.n, p=p)
     return _rows(columns, label=label_of)
 
 
-# ---- how metrics.json is read: the one place that knows its shape (kgqa.evaluation.analysis.aggregate.summary_of) ----
+# ---- reading metrics.json, whose shape is defined by kgqa.evaluation.analysis.aggregate.summary_of ----
 
 
 def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run: its scores, then what it rests on, then what it cost."""
+    """Return the figures of a run: scores, grounding, costs."""
     found = {name: _score(value) for name, value in object_of(metrics.get("scores")).items()}
     failed, of = count_of(metrics.get("failed")), count_of(metrics.get("n"))
     if failed and (kept := object_of(metrics.get("scores_without_failed")).get(MAIN)):
@@ -272,28 +279,28 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
             shown = f"{label} ({key})" if name == "seconds" else label
             found[shown] = Figure(number_of(spread.get(key)), n=count_of(spread.get("n")), share=False)
         if name == "cost":
-            found["USD in all"] = Figure(number_of(spread.get("total")), n=count_of(spread.get("n")), share=False)
+            found["USD in total"] = Figure(number_of(spread.get("total")), n=count_of(spread.get("n")), share=False)
     return {name: figure for name, figure in found.items() if figure.value is not None}
 
 
 _GROUNDS = {"graph": "answers grounded in the graph", "model": "answers from the model's memory"}
 _CLASSES = {
-    "exact": "queries that give exactly the answer",
-    "restricted": "the same, with chosen entities",
-    "superset": "queries that give more",
+    "exact": "queries that return exactly the answers",
+    "restricted": "queries restricted to chosen entities",
+    "superset": "queries that return further results",
     "none": "answers without a query",
 }
 _COSTS = {
-    "calls": "model calls a question",
-    "tokens": "tokens a question",
-    "cost": "USD a question",
-    "queries": "SPARQL queries a question",
-    "seconds": "seconds a question",
+    "calls": "model calls per question",
+    "tokens": "tokens per question",
+    "cost": "USD per question",
+    "queries": "SPARQL queries per question",
+    "seconds": "seconds per question",
 }
 
 
 def groups_of(metrics: Mapping[str, Any]) -> dict[str, dict[str, Figure]]:
-    """Hit@1 of parts of a run, by grouping (`hops`, `kind`) and name of the part."""
+    """Return Hit@1 of parts of a run, by grouping (`hops`, `kind`) and name of the part."""
     found: dict[str, dict[str, Figure]] = {}
     for title, parts in object_of(metrics.get("groups")).items():
         rows = {text_of(name): _score(object_of(part).get(MAIN)) for name, part in object_of(parts).items()}
@@ -308,4 +315,5 @@ _GROUPINGS = {"dataset": "data set", "kind": "type", "topics": "number of topics
 
 def _score(value: Any) -> Figure:
     part = object_of(value)
-    return Figure(*(number_of(part.get(name)) for name in ("value", "low", "high")), n=count_of(part.get("n")))
+    value, low, high = (number_of(part.get(name)) for name in ("value", "low", "high"))
+    return Figure(value, low, high, count_of(part.get("n")))

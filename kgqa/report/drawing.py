@@ -1,6 +1,6 @@
-"""Where things stand in the drawings of a report: a path with its walks, and points with error bars on two axes.
+"""Lays out the drawings of a report: a path with its walks, and points with error bars on two axes.
 
-Only numbers and texts come from here; the templates draw them, so that everything is escaped in one place.
+It returns numbers and texts only. The templates draw and escape them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of
 from kgqa.words import clean, local_name, split_words
 
 MAX_WALKS = 8
@@ -20,7 +20,7 @@ _COLUMN, _ROW, _LEFT, _TOP = 210, 52, 90, 62
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A circle at x, y in pixels with a name below it; `kind`: topic, mediator, inner or answer."""
+    """A circle at x, y (pixels) with a name below; `full` is its tooltip. `kind`: topic, mediator, inner or answer."""
 
     x: int
     y: int
@@ -30,8 +30,8 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """A line between two nodes that ends in an arrow."""
+class Arrow:
+    """An arrow between two nodes, in pixels."""
 
     x1: int
     y1: int
@@ -41,6 +41,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Label:
+    """A relation's name at x, y (pixels); `full` is its tooltip."""
+
     x: int
     y: int
     text: str
@@ -49,36 +51,40 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A path: nodes from the topic on the left to the ends on the right, relations above their edges."""
+    """A drawing of a path: the topic on the left, the ends on the right, relations above their edges.
+
+    `left_out`: number of walks that are not drawn.
+    """
 
     width: int
     height: int
     nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Arrow, ...]
     labels: tuple[Label, ...]
     left_out: int = 0
 
 
 def relation_name(iri: str) -> str:
-    """A relation for people, where no schema is at hand: the last two parts of a dotted name, else the end of the IRI."""
+    """Name a relation without a schema: the last two parts of a dotted name, else the end of the IRI."""
     parts = [part for part in local_name(iri).split(".") if part]
     return " · ".join(split_words(part) for part in parts[-2:]) or clean(iri)
 
 
 def shorter(text: str, most: int) -> str:
+    """Shorten a text to at most `most` characters."""
     text = clean(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def draw_path(path: Mapping[str, Any]) -> Drawing | None:
-    """The drawing of a path of an answer object (docs/answer-json.md), None where it has no steps."""
+    """Draw a path of an answer object (docs/answer-json.md); None if it has no steps."""
     steps = objects_of(path.get("steps"))[:MAX_STEPS]
     if not steps:
         return None
     walks = [objects_of(walk) for walk in list_of(path.get("walks"))]
     walks = [walk[: len(steps) + 1] for walk in walks if walk]
     if not walks:
-        # nobody found a walk: the shape of the path alone
+        # without walks, draw the shape of the path with variables
         topic = {"iri": text_of(path.get("topic")), "name": local_name(text_of(path.get("topic")))}
         walks = [[topic, *({"id": f"?{number}", "name": f"?{number}"} for number in range(1, len(steps) + 1))]]
     mediators = {count_of(each) for each in list_of(path.get("mediators"))}
@@ -107,7 +113,7 @@ def draw_path(path: Mapping[str, Any]) -> Drawing | None:
     labels = []
     for place, step in enumerate(steps):
         iri = text_of(step.get("relation"))
-        # every other one higher, so that long names do not run into each other
+        # alternate the height, so that long names do not overlap
         y = 16 if place % 2 else 34
         labels.append(Label(_LEFT + place * _COLUMN + _COLUMN // 2, y, shorter(relation_name(iri), 44), iri))
     width = _LEFT * 2 + len(steps) * _COLUMN
@@ -118,11 +124,11 @@ def _key(node: Mapping[str, Any]) -> str:
     return text_of(node.get("iri")) or text_of(node.get("id")) or text_of(node.get("value"))
 
 
-def _edge(one: tuple[int, int], other: tuple[int, int]) -> Edge:
-    """Between the rims of two circles."""
+def _edge(one: tuple[int, int], other: tuple[int, int]) -> Arrow:
+    """Draw an edge between the rims of two circles."""
     length = math.dist(one, other) or 1.0
     dx, dy = (other[0] - one[0]) / length * 14, (other[1] - one[1]) / length * 14
-    return Edge(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
+    return Arrow(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
 
 
 # ---- points on two axes ----
@@ -130,7 +136,7 @@ def _edge(one: tuple[int, int], other: tuple[int, int]) -> Edge:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A method: what a question costs on average, how right it is from 0 to 1, and the interval of that."""
+    """A run: mean cost per question, accuracy from 0 to 1, and the interval of the accuracy."""
 
     label: str
     cost: float
@@ -141,6 +147,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
+    """A point with its error bar, in pixels; `full` is its tooltip."""
+
     label: str
     number: int
     x: float
@@ -152,7 +160,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Points on a cost axis (logarithmic where costs differ by more than 20 times) and one from 0 to 100%."""
+    """Points on a cost axis, which is logarithmic if costs differ by a factor above 20, and an axis from 0 to 100%."""
 
     width: int
     height: int
@@ -168,17 +176,17 @@ _NOTHING = 1e-12
 
 
 def draw_plot(points: Sequence[Point], unit: str, *, width: int = 640, height: int = 330) -> Plot | None:
-    """None without points."""
+    """Lay out a plot of accuracy against cost; None without points."""
     points = [p for p in points if number_of(p.cost) is not None and number_of(p.value) is not None and p.cost >= 0]
     if not points:
         return None
     left, right, top, bottom = 56, width - 24, 16, height - 44
     most = max(p.cost for p in points)
     most = most if most > _NOTHING else 1.0
-    # not more than some decades, however little the cheapest costs
+    # limit the axis to six decades
     least = max(min((p.cost for p in points if p.cost > _NOTHING), default=most), most / 1e6)
     log = most / least > 20
-    # a cost of nothing stands at the left end of a logarithmic axis
+    # a cost of 0 is drawn at the left end of a logarithmic axis
     first = 10 ** math.floor(math.log10(least)) if log else 0.0
     last = 10 ** math.ceil(math.log10(most) + 1e-9) if log else most * 1.12
 
@@ -218,7 +226,7 @@ def draw_plot(points: Sequence[Point], unit: str, *, width: int = 640, height: i
 
 
 def _ticks(last: float) -> list[float]:
-    """Round numbers from 0 up to `last`, about five."""
+    """Return about five round numbers from 0 to `last`."""
     rough = last / 5
     power = 10 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)

@@ -1,4 +1,4 @@
-"""The final query of every question of a run, as a file that any SPARQL engine can be given."""
+"""Exports the final query of every question of a run, as files for any SPARQL engine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from kgqa.evaluation.runs.records import Record
 from kgqa.graph.query.templates import Comment, render_term
-from kgqa.report.comparison import Run, labels_of
+from kgqa.report.comparison import ReportedRun, labels_of
 from kgqa.report.files import ReportError
-from kgqa.report.loose import objects_of, text_of
+from kgqa.report.index_rows import page_name
+from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact
-from kgqa.report.site import page_name
 from kgqa.report.tables import csv_cell
 
 INDEX = "index.csv"
@@ -26,29 +26,29 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many questions a run has, and how many of them a query."""
+    """The result of an export: its folder, and the numbers of questions and of queries."""
 
     folder: Path
     questions: int
     queries: int
 
 
-def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
-    """Write a .rq file for every question that has a query, and index.csv with a line for every question.
+def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Exported]:
+    """Write a .rq file for every question with a query, and index.csv with a line for every question.
 
     Args:
-        folder: of one run the files stand in it, of several in a folder each. It is made; one that is there must be
-            empty or hold an older export.
+        folder: folder for the files; with several runs, each run gets a subfolder. It is created if it does not exist;
+            otherwise it must be empty or contain an older export.
 
     Raises:
-        ReportError: there is something else in the folder, or it cannot be written.
+        ReportError: the folder contains other files, or cannot be written.
         RunError: a run cannot be read.
     """
     folder = Path(folder)
     try:
         if len(runs) == 1:
             return [_write(runs[0], folder)]
-        places = _places(labels_of(runs))
+        places = _subfolders(labels_of(runs))
         if folder.is_dir() and any(each.name not in places for each in folder.iterdir()):
             raise _other_files(folder)
         return [_write(run, folder / place) for run, place in zip(runs, places)]
@@ -57,9 +57,9 @@ def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
 
 
 def query_file(record: Record) -> str:
-    """The text of a .rq file: who asked what, as comments, and the query; empty where there is none.
+    r"""Return the text of a .rq file: question and answers as comments, then the query; empty if there is none.
 
-    Comments cannot end early: no line break is in them, nor a `\\u` escape that an engine could read as one.
+    Comments contain no line break and no `\u` escape, which an engine could read as one.
     """
     query = text_of(record.answer.get("sparql"))
     if not query.strip():
@@ -75,7 +75,7 @@ def query_file(record: Record) -> str:
     return "\n".join([*lines, exact(query, None).rstrip("\n"), ""])
 
 
-def _write(run: Run, folder: Path) -> Exported:
+def _write(run: ReportedRun, folder: Path) -> Exported:
     old = _prepared(folder)
     questions = queries = 0
     with open(folder / INDEX, "w", encoding="utf-8", errors="backslashreplace", newline="") as index:
@@ -105,7 +105,7 @@ def _index_line(number: int, record: Record, name: str) -> Iterator[object]:
 
 
 def _prepared(folder: Path) -> set[Path]:
-    """Make the folder ready, and give the files of an older export in it."""
+    """Create the folder, and return the files of an older export in it."""
     old = set(folder.iterdir()) if folder.is_dir() else set()
     if any((each.name != INDEX and not _FILE.match(each.name)) or each.is_symlink() for each in old):
         raise _other_files(folder)
@@ -114,11 +114,11 @@ def _prepared(folder: Path) -> set[Path]:
 
 
 def _other_files(folder: Path) -> ReportError:
-    return ReportError(f"{folder} has other files in it. Choose a folder that is empty or not there yet.")
+    return ReportError(f"{folder} contains other files. Choose an empty or new folder.")
 
 
-def _places(labels: Sequence[str]) -> list[str]:
-    """A folder for each run: its label where that is a safe name, else as much of it as is one."""
+def _subfolders(labels: Sequence[str]) -> list[str]:
+    """Choose a subfolder name for each run: its label without unsafe characters."""
     found: list[str] = []
     for number, label in enumerate(labels, 1):
         name = _SAFE.sub("-", label).strip("-")[:60] or f"run-{number}"

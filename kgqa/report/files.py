@@ -1,4 +1,4 @@
-"""Writes the files of a report."""
+"""Writes report files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kgqa.errors import KgqaError
 
 
 class ReportError(KgqaError):
-    """A report cannot be written. The message names the place and the next step."""
+    """A report cannot be written."""
 
 
 def write_file(path: Path, text: str) -> None:
-    """Raises ReportError where it cannot be written."""
+    """Write a text file. Raises ReportError if that fails."""
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}. Choose another place.") from error
+        raise ReportError(f"{path} cannot be written: {error.strerror}. Choose another path.") from error

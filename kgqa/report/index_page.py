@@ -1,36 +1,34 @@
-"""The first page of a report: the comparison, accuracy against cost, where answers were lost, and all questions."""
+"""Renders the index page of a report: comparison, accuracy against cost, causes of loss, and all questions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgqa.report.comparison import MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
+from kgqa.report.index_rows import IndexRow
 from kgqa.report.outcomes import STAGES, UNSCORED
 from kgqa.report.pages import render, shown
 from kgqa.report.tables import figure_text, questions_text
 
-if TYPE_CHECKING:
-    from kgqa.report.site import Line
-
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """A stage and, for each run, how many questions ended there and what share that is of those with gold answers."""
+class StageCounts:
+    """The questions that ended at a stage: per run, their number and their share of questions with gold answers."""
 
     words: str
     right: bool
     counts: tuple[tuple[int, float], ...]
 
 
-def index_page(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Iterator[str]:
-    """The page in pieces of HTML.
+def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Iterator[str]:
+    """Render the page, in pieces of HTML.
 
     Args:
-        lines: for each column of the comparison its questions.
+        lines: the questions of each run, in the order of the comparison's columns.
     """
     return render(
         "index",
@@ -49,28 +47,28 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Itera
     )
 
 
-def losses_of(lines: Sequence[Sequence[Line]]) -> list[Lost]:
-    """The stages at which some question ended, in the order a question goes through them."""
+def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
+    """Count the questions per stage, in the order in which a question passes the stages."""
     counted = [Counter(line.stage for line in each if line.stage != UNSCORED) for each in lines]
     return [
-        Lost(words, stage == "right", tuple((count[stage], count[stage] / (count.total() or 1)) for count in counted))
+        StageCounts(
+            words, stage == "right", tuple((count[stage], count[stage] / (count.total() or 1)) for count in counted)
+        )
         for stage, words in STAGES.items()
         if any(count[stage] for count in counted)
     ]
 
 
-def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | None:
-    """Accuracy against the mean cost of a question: in USD where every run has a price, else in tokens, else in SPARQL
-    queries.
-    """
+def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot | None:
+    """Plot accuracy against the mean cost per question: in USD if all runs have a price, else in tokens or queries."""
     if not any(lines):
         return None
     if all(each and all(line.usd is not None for line in each) for each in lines):
-        unit, costs = "USD a question", [_mean([line.usd or 0.0 for line in each]) for each in lines]
+        unit, costs = "USD per question", [_mean([line.usd or 0.0 for line in each]) for each in lines]
     elif any(line.calls for each in lines for line in each):
-        unit, costs = "tokens a question", [_mean([line.tokens for line in each]) for each in lines]
+        unit, costs = "tokens per question", [_mean([line.tokens for line in each]) for each in lines]
     else:
-        unit, costs = "SPARQL queries a question", [_mean([line.queries for line in each]) for each in lines]
+        unit, costs = "SPARQL queries per question", [_mean([line.queries for line in each]) for each in lines]
     main = comparison.row(MAIN)
     points = []
     for place, (label, each) in enumerate(zip(comparison.columns, lines)):
@@ -83,10 +81,11 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[Line]]) -> Plot | N
     return draw_plot(points, unit)
 
 
-def index_data(columns: Sequence[str], lines: Sequence[Sequence[Line]]) -> dict[str, Any]:
-    """What the script of the page shows as a table: for each question its id, text, data set, type and hops, and for
-    each run its page, the stage it ended at, and Hit@1 in percent; 0 where a run does not have the question. `unscored`:
-    the stage that is neither right nor wrong.
+def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
+    """Return the data of the table of questions, for the page's script.
+
+    A row has the question's id, text, data set, type and hops, and for each run its page, its stage, and Hit@1 in
+    percent, or 0 if the run lacks the question. `unscored`: index of the stage that is neither right nor wrong.
     """
     stages = list(STAGES)
     place = {stage: number for number, stage in enumerate(stages)}

@@ -1,4 +1,4 @@
-"""What became of one question, as a report tells it: right or wrong, at which stage it was lost, gold beside given."""
+"""Determines the outcome of a question for a report: the stage it was lost at, and its answers against the gold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.evaluation.metrics.measures import gold_seen, score
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import XSD_STRING, Entity, Literal, Named
-from kgqa.report.loose import number_of, object_of, objects_of, text_of
+from kgqa.report.lenient_json import number_of, object_of, objects_of, text_of
 
 STAGES = {
     "right": "right",
@@ -22,43 +22,43 @@ STAGES = {
     "tournament": "lost in the tournament",
     "joining": "paths not joined",
     "depth": "stopped too early or late",
-    "last comparison": "lost in the last comparison",
-    "rejected": "rejected",
-    "read": "not read off, or not whole",
-    "budget": "budget spent",
+    "last comparison": "lost in the final comparison",
+    "rejected": "right path rejected",
+    "read": "answers not read, or incomplete",
+    "budget": "budget exhausted",
     "failed": "failed",
-    "unsupported": "declined",
-    "unknown": "not known",
-    "": "wrong, not looked into",
+    "unsupported": "unsupported question",
+    "unknown": "unknown",
+    "": "wrong (cause not analysed; rerun with --losses)",
     "no gold": "no gold answers",
 }
-"""What each `kgqa.evaluation.analysis.losses.Loss` is called; the empty one where nobody looked for it."""
+"""The label of each `kgqa.evaluation.analysis.losses.Loss`; the empty one stands for a missing analysis."""
 UNSCORED = "no gold"
-"""The stage of questions that nobody can call right or wrong: they count in no share."""
+"""The stage of questions without gold answers, which are excluded from shares."""
 _HITS = ("hit@1", "hit", "hit_at_1")
 MAX_ANSWERS = 200
 
 
 def stage_of(record: Record) -> str:
-    """A key of `STAGES`."""
+    """Return the stage at which a question ended, a key of `STAGES`."""
     if not record.scores:
         return UNSCORED
     if record.loss:
         return record.loss if record.loss in STAGES else "unknown"
     if record.scores.get("em", record.scores.get("set_em")) == 1.0:
         return "right"
-    told = {"failed": "failed", "unsupported": "unsupported", "budget_exhausted": "budget"}
-    return told.get(record.status, "")
+    stages = {"failed": "failed", "unsupported": "unsupported", "budget_exhausted": "budget"}
+    return stages.get(record.status, "")
 
 
 def hit_of(record: Record) -> float | None:
-    """Hit@1, None where it was not scored."""
+    """Return Hit@1, None if the question was not scored."""
     return next((number for name in _HITS if (number := number_of(record.scores.get(name))) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An answer or a gold answer on a page; `right`: on both sides."""
+class ListedAnswer:
+    """An answer or a gold answer on a page; `right`: it is both."""
 
     name: str
     id: str
@@ -66,21 +66,23 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
-    """The answers that were given and the gold ones of the reading that counted; `given_more`, `gold_more`: how many
-    of each are not here; `readings`: how many readings the question has.
+class AnswersAndGold:
+    """The answers given, and the gold answers of the best-matching reading.
+
+    `given_more`, `gold_more`: numbers of answers that are not listed. `readings`: number of readings of the question.
     """
 
-    given: tuple[Shown, ...]
-    gold: tuple[Shown, ...]
+    given: tuple[ListedAnswer, ...]
+    gold: tuple[ListedAnswer, ...]
     given_more: int
     gold_more: int
     readings: int
 
 
-def sides_of(record: Record) -> Sides:
-    """Gold answers beside those given, compared as the scores do: what a model said of itself by name, and of several
-    readings the one with the best F1.
+def answers_and_gold(record: Record) -> AnswersAndGold:
+    """Compare the answers given with the gold answers, as the scores do.
+
+    Answers from a model's memory are compared by name. Of several readings, the one with the best F1 counts.
     """
     answers = [_named(each) for each in objects_of(record.answer.get("answers"))]
     grounding = text_of(record.answer.get("grounding"))
@@ -90,14 +92,16 @@ def sides_of(record: Record) -> Sides:
     keys = gold_keys(seen)
     matched = answer_keys(answers, keys) & keys
     given = [
-        Shown(each.name or each.id, each.id, bool(answer_keys([each], keys) & matched))
+        ListedAnswer(each.name or each.id, each.id, bool(answer_keys([each], keys) & matched))
         for each in answers[:MAX_ANSWERS]
     ]
     gold = [
-        Shown(each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched))
+        ListedAnswer(
+            each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched)
+        )
         for each in best[:MAX_ANSWERS]
     ]
-    return Sides(
+    return AnswersAndGold(
         tuple(given),
         tuple(gold),
         max(0, len(answers) - MAX_ANSWERS),
@@ -107,7 +111,7 @@ def sides_of(record: Record) -> Sides:
 
 
 def _fit(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> tuple[float, ...]:
-    """How well answers fit a reading, in the order in which `score_record` chooses one."""
+    """Score how well answers fit a reading, in the order in which `score_record` prefers readings."""
     keys: frozenset[Key] = gold_keys(gold)
     if not keys:
         return (-1.0,)
@@ -120,7 +124,7 @@ def _usable(gold: GoldAnswer) -> bool:
 
 
 def _named(item: Mapping[str, Any]) -> Named:
-    """An answer of an answer object as the model has it."""
+    """Convert an answer of an answer object to a `Named`."""
     name = text_of(item.get("name"))
     if isinstance(item.get("iri"), str):
         return Named(Entity(item["iri"]), text_of(item.get("id")), name)
@@ -131,4 +135,5 @@ def _named(item: Mapping[str, Any]) -> Named:
 
 
 def usage_of(record: Record) -> Mapping[str, Any]:
+    """Return the usage of a record's answer; empty if it is missing."""
     return object_of(record.answer.get("usage"))

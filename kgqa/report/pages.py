@@ -1,7 +1,7 @@
-"""Renders the pages of a report: templates/*.j2, sandboxed, with everything that is put in escaped.
+"""Renders the pages of a report from templates/*.j2, in a sandbox, with all values escaped.
 
-A page stands alone: its style and its script are in it, and its Content-Security-Policy lets in these two by their
-hashes and nothing else, so that nothing that came with the data could run or be fetched even if it got through.
+A page is self-contained: it includes its style and its script. Its Content-Security-Policy allows only these two, by
+their hashes, so that nothing in the data can run or be fetched even if escaping failed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from kgqa.answer_json import json_text
 from kgqa.words import clean
 
 LONGEST = 2000
-"""Characters of one text on a page; a query has a limit of its own."""
+"""Maximum number of characters of one text on a page, except queries."""
 LONGEST_QUERY = 200_000
 _NAME = re.compile(r"[a-z_]+\.(?:j2|css|js)\Z")
 
 
 def render(name: str, script: str, **values: Any) -> Iterator[str]:
-    """A page in pieces, so that a large one is never whole in memory.
+    """Render a page in pieces, so that a large one is never in memory as a whole.
 
     Args:
-        name: `question`: templates/question.j2. script: the script that goes into it, `index` or `question`.
+        name: name of the template, such as `question` for templates/question.j2.
+        script: name of the script to include, `index` or `question`.
     """
     style, code = read("report.css"), read(f"{script}.js")
     policy = (
@@ -47,7 +48,7 @@ def render(name: str, script: str, **values: Any) -> Iterator[str]:
 
 
 def data_block(data: Any) -> Markup:
-    """JSON for a `<script type="application/json">`: nothing in it can end the element or open a comment."""
+    """Serialise JSON for a `<script type="application/json">`, so that it cannot end the element or open a comment."""
     text = json_text(data)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -55,7 +56,7 @@ def data_block(data: Any) -> Markup:
 
 
 def shown(text: str) -> str:
-    """Text of one line for a page: control characters and what turns the reading direction are out, cut if too long."""
+    """Return text as one line for a page, without control characters and overrides of direction, cut if too long."""
     return _shown(text[: LONGEST + 1])
 
 
@@ -66,7 +67,7 @@ def _shown(text: str) -> str:
 
 
 def exact(text: str, longest: int | None = LONGEST_QUERY) -> str:
-    """Lines of a query as they are; what a page or terminal would obey is written as SPARQL's own `\\uXXXX`."""
+    r"""Return the lines of a query unchanged, except that control characters are written as SPARQL's `\uXXXX`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")[:longest]
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
 
@@ -81,7 +82,7 @@ def _escaped(char: str) -> str:
 
 @lru_cache
 def read(name: str) -> str:
-    """A file of templates/."""
+    """Read a file of templates/."""
     if not _NAME.match(name):
         raise ValueError(name)
     return files("kgqa.report").joinpath("templates", name).read_text(encoding="utf-8")
@@ -101,7 +102,7 @@ class _Loader(BaseLoader):
 
 
 def _finalize(value: Any) -> Any:
-    """What every value goes through on its way into a page."""
+    """Clean a value before it is inserted into a page."""
     if isinstance(value, Markup) or value is None:
         return "" if value is None else value
     return shown(value) if isinstance(value, str) else value
@@ -125,7 +126,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def amount(value: float | None, unit: str = "") -> str:
-    """A number for people: whole ones with commas, others with three figures; `–` where there is none."""
+    """Format a number: integers with commas, others with three digits; `–` for None."""
     if value is None:
         return "–"
     if value == int(value) and abs(value) < 1e15:
@@ -136,4 +137,5 @@ def amount(value: float | None, unit: str = "") -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
+    """Format a count with its noun: `1 hop`, `2 hops`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

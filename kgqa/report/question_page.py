@@ -1,4 +1,4 @@
-"""One page of a report: a question, what the model saw of it, how its paths competed, and what came of it."""
+"""Renders the page of a question: what the model saw, how paths competed, answers, evidence, query and cost."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
+from kgqa.report.answer import QUERY_CLASSES
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
-from kgqa.report.loose import count_of, list_of, number_of, objects_of, text_of, texts_of
-from kgqa.report.outcomes import STAGES, UNSCORED, hit_of, sides_of, stage_of, usage_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
 from kgqa.report.pages import render
 from kgqa.words import local_name
 
@@ -19,24 +20,20 @@ MAX_PATHS = 12
 MAX_TRIPLES = 60
 MAX_EVENTS = 400
 LONGEST_EVENT = 600
-_CLASSES = {
-    "exact": "returns exactly these answers (checked)",
-    "restricted": "returns exactly these answers; a model chose entities on the way (checked)",
-    "superset": "returns these answers and others; a model chose among them",
-    "none": "does not return these answers",
-}
 _GROUNDS = {
     "graph": "every answer is an end of the evidence",
-    "model": "from the language model's own knowledge: nothing in the graph stands for this",
+    "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
-_TOLD_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "linked"}
+_SHOWN_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "linked"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a page stands: the run's label, its number from 1 of so many, and links that lead on from here, which must
-    be addresses of ours and not text from data. `others`: pages of the same question in other runs, by label.
+class PageContext:
+    """The position of a question's page in the report: its run, its number, and links to other pages.
+
+    `number` counts from 1 to `total`. Links must be paths of this report, never text from data. `others`: pages of the
+    same question in other runs, as pairs of label and link.
     """
 
     run: str
@@ -48,8 +45,8 @@ class Place:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def question_page(record: Record, place: Place) -> Iterator[str]:
-    """The page in pieces of HTML."""
+def question_page(record: Record, place: PageContext) -> Iterator[str]:
+    """Render the page, in pieces of HTML."""
     answer = record.answer
     trace = objects_of(answer.get("trace"))
     stage = stage_of(record)
@@ -67,40 +64,41 @@ def question_page(record: Record, place: Place) -> Iterator[str]:
         scores=[(name, number_of(value)) for name, value in record.scores.items()],
         seen=_seen(trace),
         topics=_topics(trace, answer, record),
-        sides=sides_of(record),
+        sides=answers_and_gold(record),
         stages=stages_of(trace),
         paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
         query=text_of(answer.get("sparql")),
-        query_words=_CLASSES.get(text_of(answer.get("query_class")), ""),
+        query_words=QUERY_CLASSES.get(text_of(answer.get("query_class")), ""),
         grounding=_GROUNDS.get(text_of(answer.get("grounding")), ""),
         approximate=answer.get("approximate") is True,
         notes=texts_of(answer.get("notes")),
         defects=texts_of(answer.get("defects")),
         costs=_costs(record),
         calls=_calls(usage_of(record)),
-        events=[_event(each) for each in trace if text_of(each.get("kind")) not in _TOLD_ELSEWHERE][:MAX_EVENTS],
+        events=[_event(each) for each in trace if text_of(each.get("kind")) not in _SHOWN_ELSEWHERE][:MAX_EVENTS],
     )
 
 
 def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """The question as a language model read it (event `shown`), else as it was compared by similarity (`masked`); of
-    neither, nothing was masked.
+    """Return the question as the language model read it (event `shown`), or as compared by similarity (`masked`).
+
+    The result is empty if nothing was masked.
     """
-    told = {text_of(each.get("kind")): each for each in trace}
-    event = told.get("shown") or told.get("masked")
+    events = {text_of(each.get("kind")): each for each in trace}
+    event = events.get("shown") or events.get("masked")
     if event is None:
         return {}
     return {
         "question": text_of(event.get("question")),
-        "by": "shown" if "shown" in told else "masked",
-        "unmasked": count_of(told.get("masked", {}).get("unmasked")) or 0,
+        "by": "shown" if "shown" in events else "masked",
+        "unmasked": count_of(events.get("masked", {}).get("unmasked")) or 0,
         "leaks": sum(count_of(each.get("leaks")) or 0 for each in trace if each.get("kind") == "leaks"),
     }
 
 
 def _topics(trace: list[Mapping[str, Any]], answer: Mapping[str, Any], record: Record) -> list[dict[str, str]]:
-    """The topic entities with the text that stands for each, where it was found in the question."""
+    """Return the topic entities, each with its mention in the question if it was found there."""
     mentions: dict[str, str] = {}
     for event in trace:
         if event.get("kind") == "linked":
@@ -163,7 +161,7 @@ def _costs(record: Record) -> list[tuple[str, float | None]]:
 
 
 def _calls(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each stage asked of language models."""
+    """Return the language model usage of each stage."""
     columns = (
         "calls", "rounds", "prompt_tokens", "completion_tokens", "cost", "unparsed", "repaired", "reasked", "failed",
     )  # fmt: skip

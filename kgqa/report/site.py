@@ -1,77 +1,51 @@
-"""A static site of runs: index.html and a page a question, readable from a disk with no network.
+"""Writes the static site of a report: index.html and one page per question, readable from disk without a network.
 
-Records are read twice, one at a time: first for the lines of the index, then for the pages. Only the lines are kept.
+Records are read twice, one at a time: first for the rows of the index page, then for the pages. Only the rows are kept
+in memory.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.evaluation.runs.records import Record
-from kgqa.report.comparison import Comparison, Run, compare
+from kgqa.report.comparison import Comparison, ReportedRun, compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
-from kgqa.report.loose import number_of
-from kgqa.report.outcomes import hit_of, stage_of, usage_of
-from kgqa.report.question_page import Place, question_page
-from kgqa.words import clean
+from kgqa.report.index_rows import index_rows
+from kgqa.report.question_page import PageContext, question_page
 
 MARK = ".kgqa-report"
-"""A file that says that a folder is a report of ours, which may be written over."""
+"""A file that marks a folder as a report, which may be overwritten."""
 MAX_RUNS = 24
-_TEXT = 300
 _PAGE = re.compile(r"\d{5,}-[0-9a-f]{12}\.html\Z")
 _FOLDER = re.compile(r"run-\d+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One question of one run, as much of it as the index needs. `key` is what it has in common with the same question
-    of another run, `file` its page beside index.html.
-    """
-
-    key: tuple[str, str, int]
-    id: str
-    text: str
-    dataset: str
-    kind: str
-    hops: int | None
-    stage: str
-    hit: float | None
-    file: str
-    usd: float | None
-    tokens: float
-    queries: float
-    calls: float
-
-
 def write_site(
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     folder: str | Path,
     *,
     comparison: Comparison | None = None,
-    told: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write the site of some runs into a folder and give the path of its index.html, which is written last.
+    """Write the site of a report and return the path of its index.html, which is written last.
 
     Args:
-        folder: is made; one that is there must be empty or hold an older report.
-        comparison: what `compare` said of these runs, where that is known already.
-        told: called after each page with how many are done, and of how many.
+        folder: created if it does not exist; otherwise it must be empty or contain an older report.
+        comparison: the result of `compare` for these runs, if already known.
+        on_progress: called after each page with the numbers of pages done and in total.
 
     Raises:
-        ReportError: there is something else in the folder, or it cannot be written.
+        ReportError: the folder contains other files, or cannot be written.
         RunError: a run cannot be read.
     """
     if not runs or len(runs) > MAX_RUNS:
-        raise ReportError(f"A report is of 1 to {MAX_RUNS} runs, not of {len(runs)}.")
+        raise ReportError(f"A report covers 1 to {MAX_RUNS} runs, not {len(runs)}. Give fewer runs.")
     comparison = comparison or compare(runs)
     labels = comparison.columns
-    lines = [list(lines_of(run, number)) for number, run in enumerate(runs, 1)]
+    lines = [list(index_rows(run, number)) for number, run in enumerate(runs, 1)]
     folder = Path(folder)
     try:
         old = _prepared(folder)
@@ -83,8 +57,8 @@ def write_site(
         for run, label, each in zip(runs, labels, lines):
             for number, (line, record) in enumerate(zip(each, run.records())):
                 if record.id != line.id:
-                    raise ReportError(f"{run.folder} changed while its report was written. Try again when it is done.")
-                place = Place(
+                    raise ReportError(f"{run.folder} changed while the report was written. Wait for the run and retry.")
+                place = PageContext(
                     run=label,
                     number=number + 1,
                     total=len(each),
@@ -96,7 +70,7 @@ def write_site(
                 _write(folder / line.file, question_page(record, place))
                 old.discard(folder / line.file)
                 done += 1
-                told(done, total)
+                on_progress(done, total)
         _write(folder / "index.html", index_page(comparison, lines))
         for path in old:
             path.unlink(missing_ok=True)
@@ -105,43 +79,12 @@ def write_site(
     return folder / "index.html"
 
 
-def lines_of(run: Run, number: int) -> Iterable[Line]:
-    """The lines of a run's questions; it is the run with this number, from 1."""
-    seen: dict[tuple[str, str], int] = {}
-    for place, record in enumerate(run.records(), 1):
-        key = (record.dataset, record.id)
-        seen[key] = seen.get(key, 0) + 1
-        usage = usage_of(record)
-        counts = {name: number_of(usage.get(name)) or 0.0 for name in ("calls", "queries")}
-        tokens = sum(number_of(usage.get(f"{part}_tokens")) or 0.0 for part in ("prompt", "completion"))
-        yield Line(
-            key=(*key, seen[key]),
-            id=record.id,
-            text=clean(record.text[: 2 * _TEXT])[:_TEXT],
-            dataset=record.dataset,
-            kind=record.kind,
-            hops=record.hops,
-            stage=stage_of(record),
-            hit=hit_of(record),
-            file=f"run-{number}/{page_name(place, record)}",
-            usd=number_of(usage.get("cost")),
-            tokens=tokens,
-            **counts,
-        )
-
-
-def page_name(number: int, record: Record) -> str:
-    """The file of a question: its number in the run and a hash of its id, never the id itself."""
-    told = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
-    return f"{number:05d}-{hashlib.blake2b(told, digest_size=6).hexdigest()}.html"
-
-
 def _prepared(folder: Path) -> set[Path]:
-    """Make the folder ready, and give the pages of an older report in it."""
+    """Create the folder, and return the pages of an older report in it."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise ReportError(f"{folder} has other files in it. Choose a folder that is empty or not there yet.")
+        raise ReportError(f"{folder} contains other files. Choose an empty or new folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARK).write_text("A report of kgqa; a new one may be written over it.\n", encoding="utf-8")
+    (folder / MARK).write_text("A report written by kgqa. A new report may overwrite it.\n", encoding="utf-8")
     (folder / "index.html").unlink(missing_ok=True)
     inner = [each for each in folder.iterdir() if _FOLDER.match(each.name) and not each.is_symlink()]
     return {page for each in inner for page in each.iterdir() if _PAGE.match(page.name)}

@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal, Markdown, CSV and LaTeX. Names come from data: each format escapes its own way."""
+"""Formats a comparison as text, Markdown, CSV, LaTeX and JSON. Names from data are escaped for each format."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.report.comparison import Comparison, Figure, Row
+from kgqa.report.comparison import Comparison, Figure, MetricRow
 from kgqa.words import clean
 
 _FORMULA = tuple("=+-@＝＋－＠")
-"""Some spreadsheets take the wide forms for the narrow ones."""
+"""First characters of a formula in spreadsheets, including full-width forms."""
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -28,14 +28,14 @@ _LATEX = {
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
-class Own(str):
-    """A cell that we made ourselves, of digits and brackets: it needs no escaping."""
+class SafeCell(str):
+    """A cell of digits and brackets, which needs no escaping."""
+
+    __slots__ = ()
 
 
 def figure_text(figure: Figure | None, *, interval: bool = True) -> str:
-    """`72.4 [70.8, 74.0]` in percent for shares, `+1.6 [-0.2, 3.4] p=0.08` for differences, else the number as it is; `–`
-    where there is none.
-    """
+    """Format a figure: `72.4 [70.8, 74.0]` for a share, `+1.6 [-0.2, 3.4] p=0.08` for a difference, `–` for None."""
     if figure is None or figure.value is None:
         return "–"
     sign = "+" if figure.p is not None and figure.value > 0 else ""
@@ -55,8 +55,8 @@ def _number(figure: Figure, value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def questions_text(row: Row) -> str:
-    """How many questions the figures of a row are of: one number, or one a run where they differ."""
+def questions_text(row: MetricRow) -> str:
+    """Format the number of questions of a row: one number, or one per run if they differ."""
     counts = [f"{f.n:,}" for f in row.figures if f is not None and f.n is not None]
     if len(set(counts)) <= 1:
         return counts[0] if counts else ""
@@ -64,22 +64,25 @@ def questions_text(row: Row) -> str:
 
 
 def as_text(comparison: Comparison) -> str:
-    """For a terminal, columns aligned."""
+    """Format a comparison for a terminal, with aligned columns."""
     return "\n\n".join(_aligned(table) for table in _tables(comparison))
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """GitHub's tables, one after the other."""
+    """Format a comparison as GitHub Markdown tables."""
     parts = []
     for table in _tables(comparison):
-        head, *rows = [[cell if isinstance(cell, Own) else markdown_text(cell) for cell in row] for row in table]
+        head, *rows = [[cell if isinstance(cell, SafeCell) else markdown_text(cell) for cell in row] for row in table]
         rule = ["---", *["---:"] * (len(head) - 1)]
         parts.append("\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)))
     return "\n\n".join(parts) + "\n"
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One line a metric and run: table, metric, run, value, low, high, n, p. Numbers are not rounded, shares from 0 to 1."""
+    """Format a comparison as CSV, one line per metric and run: table, metric, run, value, low, high, n, p.
+
+    Numbers are not rounded; shares are between 0 and 1.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(["table", "metric", "run", "value", "low", "high", "n", "p"])
@@ -94,7 +97,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_latex(comparison: Comparison) -> str:
-    """A `table` with the rules of booktabs for the metrics, and one for each group."""
+    """Format a comparison as LaTeX tables with booktabs, one for the metrics and one per group."""
     parts = ["% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}"]
     for table in _tables(comparison):
         head, *rows = [[latex_text(cell) for cell in row] for row in table]
@@ -105,9 +108,9 @@ def as_latex(comparison: Comparison) -> str:
 
 
 def as_object(comparison: Comparison) -> dict[str, Any]:
-    """Plain JSON data: `columns`, `facts`, `rows` and `groups` of figures."""
+    """Convert a comparison to plain JSON data: `columns`, `facts`, `rows` and `groups` of figures."""
 
-    def rows(found: Sequence[Row]) -> list[dict[str, Any]]:
+    def rows(found: Sequence[MetricRow]) -> list[dict[str, Any]]:
         return [
             {
                 "name": row.name,
@@ -128,7 +131,7 @@ def as_object(comparison: Comparison) -> dict[str, Any]:
 
 
 def csv_cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: text that begins like one gets a quote before it."""
+    """Return a CSV cell; a text that looks like a formula to a spreadsheet gets a leading quote."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -138,29 +141,31 @@ def csv_cell(value: Any) -> Any:
 
 
 def markdown_text(text: str) -> str:
+    """Escape a text for Markdown."""
     return _MARKDOWN.sub(r"\\\1", clean(text))
 
 
 def latex_text(text: str) -> str:
+    """Escape a text for LaTeX."""
     return "".join(_LATEX.get(char, char) for char in clean(text))
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    # what ends the row before, or a rule, would take a bracket or an asterisk there for an argument of its own
+    # the preceding `\\` or rule would read a bracket or an asterisk as its argument
     start = "{}" if cells[0].startswith(("[", "*")) else ""
     return start + " & ".join(cells) + r" \\"
 
 
 def _tables(comparison: Comparison) -> list[list[list[str]]]:
-    """Each table as rows of texts, its head first."""
+    """Return each table as rows of texts, header first."""
     columns = list(comparison.columns)
     facts = [[name, *values, ""] for name, values in comparison.facts]
     tables = [[["", *columns, "n"], *facts, *map(_cells, comparison.rows)]]
     return tables + [[[title, *columns, "n"], *map(_cells, rows)] for title, rows in comparison.groups]
 
 
-def _cells(row: Row) -> list[str]:
-    return [row.label, *(Own(figure_text(figure)) for figure in row.figures), Own(questions_text(row))]
+def _cells(row: MetricRow) -> list[str]:
+    return [row.label, *(SafeCell(figure_text(figure)) for figure in row.figures), SafeCell(questions_text(row))]
 
 
 def _aligned(table: list[list[str]]) -> str:
@@ -177,7 +182,7 @@ def _aligned(table: list[list[str]]) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal: wide characters take two, combining ones none."""
+    """Return the width of a text in terminal columns: wide characters take two, combining ones none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

@@ -1,1 +1,1 @@
-"""Shipped for tests, ours and users': what stands in for a model whose mistakes are known."""
+"""Helpers for tests, also of other packages: scripted servers and models with a known error rate."""

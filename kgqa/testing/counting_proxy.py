@@ -1,4 +1,4 @@
-"""One proxy in front of a SPARQL server and a model server, which counts what a program asks of both per question."""
+"""A proxy for a SPARQL server and a model server that counts the requests of a program per question."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from kgqa.testing.loopback import LoopbackServer, Response
 HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-type", "host", "date"}
 DATASET = ("default-graph-uri", "named-graph-uri")
 SECONDS = 600.0
-"""After which a server that does not answer is given up."""
+"""Timeout of a forwarded request."""
 
 
 @dataclass
 class Counts:
-    """What was asked for one question. Bytes are those of replies as they were sent, tokens those that the model's
-    server counts, milliseconds summed over requests; `failed` are replies with an error status.
+    """The requests of one question.
+
+    `bytes`: sizes of replies as sent, before decompression. Tokens are those reported by the model's server.
+    Milliseconds are summed over requests. `failed`: replies with an error status.
     """
 
     queries: int = 0
@@ -43,23 +45,25 @@ class Counts:
 
     @property
     def seconds(self) -> float:
-        """From the first request to the end of the last reply: the start of a program does not count."""
+        """The time from the first request to the end of the last reply, without the start of the program."""
         return self.last - self.first
 
 
 class CountingProxy:
-    """Listens on a free port of the loopback from when it is made; thread-safe.
+    """A proxy on a free port of the loopback interface, running from its creation. Thread-safe.
 
-    `/sparql` is the SPARQL server, `/v1/...` the model server. A request to `/question/ID` says that what comes next
-    belongs to this question; `/question/` ends it. Programs that do not say so are followed by their prompts: what
-    comes after the first prompt of a question is counted for it. What comes before is counted for the question "".
+    `/sparql` is the SPARQL server, `/v1/...` the model server. A request to `/question/ID` starts a question, and
+    `/question/` ends it. For programs that send no such requests, a question starts with its first prompt. Requests
+    before the first question are counted for the question "".
 
     Args:
-        sparql, model: addresses; that of the model ends in `/v1`.
-        default_graph: added as `default-graph-uri` to queries that name no graph, in their text or beside it.
-        round_trip, latency: seconds added before each reply of the SPARQL server and of the model.
-        question_of: the id of the question that a prompt is about, None for the one before.
-        on_question: told each id as its question begins, before anything is asked for it.
+        sparql: URL of the SPARQL server.
+        model: URL of the model server, ending in `/v1`.
+        default_graph: added as `default-graph-uri` to queries that name no graph.
+        round_trip: seconds added before each reply of the SPARQL server.
+        latency: seconds added before each reply of the model.
+        question_of: returns the id of the question that a prompt belongs to; None for the current one.
+        on_question: called with each id when its question starts.
     """
 
     def __init__(
@@ -86,29 +90,32 @@ class CountingProxy:
 
     @property
     def sparql_url(self) -> str:
+        """The URL for SPARQL queries."""
         return f"{self.url}/sparql"
 
     @property
     def model_url(self) -> str:
+        """The base URL for the model."""
         return f"{self.url}/v1"
 
     @property
     def question_url(self) -> str:
-        """Followed by an id it begins a question."""
+        """The URL that, followed by an id, starts a question."""
         return f"{self.url}/question/"
 
     def reset(self) -> None:
-        """Forget all counts, for the next program."""
+        """Reset all counts, for the next program."""
         with self._lock:
             self.counts = {}
             self._current, self._marked = "", False
 
     def begin(self, ident: str) -> None:
-        """What comes next belongs to this question."""
+        """Start a question; later requests are counted for it."""
         self._marked = bool(ident)
         self._begin(ident)
 
     def close(self) -> None:
+        """Stop the proxy."""
         self._server.close()
         self._pool.clear()
 
@@ -118,7 +125,7 @@ class CountingProxy:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ---- passing on ----
+    # ---- forwarding ----
 
     def _answer(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
         arrived = time.perf_counter()
@@ -154,7 +161,7 @@ class CountingProxy:
         return Response(status, body, kind, tuple((n, v) for n, v in passed if n.lower() not in HOP_BY_HOP))
 
     def _with_graph(self, path: str, kind: str, content: bytes) -> tuple[str, bytes]:
-        """The request with a default graph where it names none."""
+        """Add the default graph to a request that names no graph."""
         address, _, query = path.partition("?")
         in_body = kind.startswith("application/x-www-form-urlencoded")
         form = content.decode("utf-8", "replace") if in_body else ""
@@ -202,7 +209,7 @@ class CountingProxy:
 
 
 def _names_graph(query: str) -> bool:
-    """Whether a query says which graphs it is about."""
+    """Whether a query names its graphs."""
     try:
         return any(token.kind == "word" and token.text.upper() == "FROM" for token in tokens(query))
     except QueryRejected:
@@ -210,7 +217,7 @@ def _names_graph(query: str) -> bool:
 
 
 def _prompt(content: bytes) -> str:
-    """The messages of a chat request, one after the other."""
+    """Return the messages of a chat request as one text."""
     try:
         messages = json.loads(content)["messages"]
         return "\n".join(str(message.get("content") or "") for message in messages)
@@ -219,7 +226,7 @@ def _prompt(content: bytes) -> str:
 
 
 def _reply(body: bytes) -> tuple[dict[str, Any], str]:
-    """What the model's server counted, and the text."""
+    """Return the usage and the text of a chat reply."""
     try:
         reply = json.loads(body)
         return reply.get("usage") or {}, str(reply["choices"][0]["message"].get("content") or "")

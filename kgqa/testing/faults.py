@@ -1,4 +1,4 @@
-"""What the scripted server answers with: replies of a model, and the ways in which servers fail."""
+"""Replies and faults for the scripted model server."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kgqa.testing.loopback import Response
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply of the model. Token counts are about a quarter of the characters where none are given.
+class ModelReply:
+    """A reply of the model. Token counts default to about a quarter of the characters.
 
-    `reasoning` stands in the message's field `reasoning_field`, as servers that part it from the text send it.
-    `logprobs` is sent as it is.
+    `reasoning` is sent in the message's field `reasoning_field`, as by servers that separate it from the text.
+    `logprobs` is sent unchanged.
     """
 
     text: str
@@ -32,20 +32,20 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Fault(Response):
-    """What a server sends instead of a reply; see `Response`. `seconds`: waited before anything is sent."""
+    """A response sent instead of a reply; see `Response`. `seconds`: delay before it is sent."""
 
     seconds: float = 0.0
 
 
 def failing(status: int, message: str, *, kind: str = "invalid_request_error", code: str | None = None,
             param: str | None = None, headers: tuple[tuple[str, str], ...] = ()) -> Fault:  # fmt: skip
-    """An error as OpenAI words it: `{"error": {"message", "type", "param", "code"}}`."""
+    """Return an error in OpenAI's format: `{"error": {"message", "type", "param", "code"}}`."""
     error = {"message": message, "type": kind, "param": param, "code": code}
     return Fault(status, json.dumps({"error": error}).encode(), headers=headers)
 
 
 def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
-    """429. `retry_after`: seconds, an HTTP date, or text that is sent as it is; None sends no such header."""
+    """Return a 429. `retry_after`: seconds, an HTTP date, or any text; None sends no such header."""
     if isinstance(retry_after, datetime):
         retry_after = format_datetime(retry_after, usegmt=True)
     headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
@@ -55,46 +55,48 @@ def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
 
 
 def out_of_quota() -> Fault:
-    """429 that no waiting helps against."""
+    """Return a 429 for an exhausted quota, against which waiting does not help."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return failing(429, message, kind="insufficient_quota", code="insufficient_quota")
 
 
 def server_error(status: int = 500) -> Fault:
+    """Return a 5xx error."""
     return failing(status, "The server had an error while processing your request.", kind="server_error")
 
 
 def hangs(seconds: float) -> Fault:
-    """Nothing for so many seconds, then the connection is closed."""
+    """Send nothing for some seconds, then close the connection."""
     return Fault(seconds=seconds, dropped=True)
 
 
 def dropped() -> Fault:
-    """The connection is closed without a reply."""
+    """Close the connection without a reply."""
     return Fault(dropped=True)
 
 
 def half_json() -> Fault:
-    """200, and a body that ends in the middle though it is as long as announced."""
+    """Return a 200 with incomplete JSON whose length is correct."""
     return Fault(body=b'{"id": "chatcmpl-1", "choices": [{"index": 0, "message": {"role": "assi')
 
 
 def cut_off() -> Fault:
-    """200, and the connection is closed before the body is as long as announced."""
+    """Return a 200 whose connection is closed before the body is complete."""
     return Fault(body=half_json().body, missing=100)
 
 
 def html() -> Fault:
-    """200 and a page, as a proxy sends it in place of the server."""
+    """Return a 200 with a web page, as a proxy sends it."""
     return Fault(body=b"<!DOCTYPE html><html><body>Welcome</body></html>", content_type="text/html; charset=utf-8")
 
 
 def redirected(url: str, status: int = 307) -> Fault:
+    """Return a redirect."""
     return Fault(status, headers=(("Location", url),))
 
 
 def zipped(megabytes: int, status: int = 200) -> Fault:
-    """A body of JSON that is a thousand times as large once it is unpacked."""
+    """Return a compressed JSON body that is a thousand times larger when decompressed."""
     packer = zlib.compressobj(wbits=31)
     blanks = b" " * (1 << 20)
     parts = [packer.compress(b'{"choices": ['), *(packer.compress(blanks) for _ in range(megabytes))]
@@ -103,25 +105,28 @@ def zipped(megabytes: int, status: int = 200) -> Fault:
 
 
 def error_with_200(message: str = "The upstream provider failed.") -> Fault:
+    """Return an error with status 200."""
     return Fault(200, failing(200, message, kind="upstream_error").body)
 
 
 def no_choices() -> Fault:
+    """Return a completion without choices."""
     return Fault(body=json.dumps({"id": "chatcmpl-1", "object": "chat.completion", "choices": []}).encode())
 
 
 def wrong_key(key: str = "") -> Fault:
-    """401. `key` is repeated in the message, as some servers do."""
+    """Return a 401 whose message contains the key, as some servers do."""
     return failing(401, f"Incorrect API key provided: {key}.", code="invalid_api_key")
 
 
 def no_such_model(model: str = "m") -> Fault:
+    """Return a 404 for an unknown model."""
     message = f"The model `{model}` does not exist or you do not have access to it."
     return failing(404, message, param="model", code="model_not_found")
 
 
 def unsupported(parameter: str) -> Fault:
-    """400 that names a parameter, in the words of OpenAI."""
+    """Return a 400 for an unsupported parameter, in OpenAI's wording."""
     if parameter == "max_tokens":
         message = (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -132,7 +137,7 @@ def unsupported(parameter: str) -> Fault:
 
 
 def too_long() -> Fault:
-    """400 as vLLM refuses a prompt that does not fit: it names `max_tokens`, and means the prompt."""
+    """Return vLLM's 400 for a prompt that is too long; it names `max_tokens` but means the prompt."""
     message = (
         "'max_tokens' or 'max_completion_tokens' is too large: 64. This model's maximum context length is 2048 tokens "
         "and your request has 4000 input tokens."
@@ -140,14 +145,16 @@ def too_long() -> Fault:
     return failing(400, message, kind="BadRequestError", param="max_tokens")
 
 
-def refusal(text: str = "I cannot help with that.") -> Reply:
-    return Reply("", refusal=text)
+def refusal(text: str = "I cannot help with that.") -> ModelReply:
+    """Return a refusal."""
+    return ModelReply("", refusal=text)
 
 
-def thinks(text: str, thought: str = "Let me see.") -> Reply:
-    """Reasoning inside the text, between `<think>` and `</think>`."""
-    return Reply(f"<think>\n{thought}\n</think>\n\n{text}")
+def thinks(text: str, thought: str = "Let me see.") -> ModelReply:
+    """Return a reply with reasoning in the text, between `<think>` and `</think>`."""
+    return ModelReply(f"<think>\n{thought}\n</think>\n\n{text}")
 
 
-def empty() -> Reply:
-    return Reply("")
+def empty() -> ModelReply:
+    """Return an empty reply."""
+    return ModelReply("")

@@ -1,4 +1,4 @@
-"""What an oracle has to know of a question: its solutions in this graph, in the words of the prompts."""
+"""Computes what an oracle knows of a question: its solutions in a graph, in the wording of the prompts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.showing import Shown
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
 from kgqa.testing.model_oracle import Gold
 from kgqa.trace import Trace
@@ -21,11 +21,13 @@ MANY_WALKS = 5000
 
 
 def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashable, Reach] | None = None) -> Gold:
-    """The solutions of a question within the depth that the settings allow: paths, or paths that meet, whose ends are
-    exactly the gold answers. Without solutions the question cannot be answered by paths in this graph.
+    """Find the solutions of a question within the depth of the settings.
+
+    A solution is a path, or joined paths, whose ends are exactly the gold answers. Without solutions, paths in this
+    graph cannot answer the question.
 
     Args:
-        known: solutions found before, which do not depend on how paths are worded; they are added to.
+        known: cache of solutions, which do not depend on the wording of paths; new ones are added.
     """
     known = {} if known is None else known
     graph, settings = resources.graph, resources.settings
@@ -42,11 +44,12 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     except KgqaError:
         return Gold(answers=question_names(question))
     named = graph.named(topics)
-    shown = Shown(graph, question.text, named, {each.value: [each.name] for each in named}, settings, Trace())
+    shown = PromptView(graph, question.text, named, {each.value: [each.name] for each in named}, settings, Trace())
     solutions = tuple(
         frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in reach.solutions
     )
-    nodes, ends = set(), {}
+    nodes: set[Value] = set()
+    ends: dict[Value, None] = {}
     for solution in reach.solutions:
         for path in solution:
             for walk in _walks(resources, path, solution):
@@ -58,11 +61,12 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
 
 
 def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[RelationPath]) -> Gold:
-    """What is right where the data say which paths are: one from each topic, read from the gold query or chain. No
-    other path counts, even if it happens to lead to the same answers.
+    """Return the gold of a question whose gold paths are known, one per topic, from its gold query or chain.
+
+    No other path counts as right, even if it leads to the same answers.
 
     Args:
-        paths: see `kgqa.training.gold_paths`; without any, `gold_for` searches the graph.
+        paths: see `kgqa.training.gold_paths`; if empty, `gold_for` searches the graph.
     """
     if not paths:
         return gold_for(question, resources)
@@ -71,7 +75,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
         wanted = gold_keys(question.answers)
         explored = [_as_explored(graph, path) for path in paths]
         named = graph.named([path.topic for path in explored])
-        shown = Shown(
+        shown = PromptView(
             graph, question.text, named, {each.value: [each.name] for each in named}, resources.settings, Trace()
         )
         walks = [walk for path in explored for walk in _walks(resources, path, (path,), limit=MANY_WALKS)]
@@ -94,7 +98,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
 
 
 def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
-    """The path in the steps that exploration offers: of a relation and its inverse it offers one."""
+    """Rewrite a path in the steps that exploration offers: it offers one of a relation and its inverse."""
     found = RelationPath(path.topic)
     for step in path.steps:
         twin = graph.inverse(step.relation)
@@ -105,9 +109,7 @@ def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
 
 
 def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple[RelationPath, ...]]:
-    """The solutions that paths of several topics make: they meet at the end, or on the mediator from which on their
-    steps are the same.
-    """
+    """Join the paths of several topics: at their ends, or at the mediator from which their steps are the same."""
     if len(paths) != 2:
         return [tuple(paths)]
     first, second = paths
@@ -121,6 +123,7 @@ def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple
 
 
 def question_names(question: GoldQuestion) -> tuple[str, ...]:
+    """Return the names, or else the ids, of a question's gold answers."""
     return tuple(answer.name or answer.id for answer in question.answers if answer.name or answer.id)
 
 

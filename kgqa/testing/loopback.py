@@ -1,10 +1,11 @@
-"""HTTP on the loopback: hands each request to a function and sends what it returns, well or badly."""
+"""An HTTP server on the loopback interface that answers with a function, and can also send broken responses."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,15 +16,15 @@ _POLL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is sent.
+    """A response.
 
     Attributes:
         status: HTTP status.
-        body: sent as it is.
-        headers: more of them, in order.
-        dropped: the connection is closed and nothing is sent.
-        missing: bytes of the body that are announced and never come; the connection is closed instead.
-        raw: sent in place of all this, for what is no HTTP; the connection is closed afterwards.
+        body: sent unchanged.
+        headers: additional headers, in order.
+        dropped: close the connection without sending anything.
+        missing: number of bytes that are announced but never sent; the connection is closed instead.
+        raw: sent instead of everything else, to break HTTP; the connection is closed afterwards.
     """
 
     status: int = 200
@@ -36,11 +37,11 @@ class Response:
 
 
 Answer = Callable[[str, str, dict[str, str], bytes], Response]
-"""Method, path with query, headers with names in lower case, body."""
+"""Arguments: method, path with query, headers with lower-case names, body."""
 
 
 class LoopbackServer:
-    """Listens on a free port from when it is made; a thread for each connection. HTTP/1.1 with kept connections."""
+    """An HTTP/1.1 server on a free port, running from its creation, with one thread per connection."""
 
     def __init__(self, answer: Answer) -> None:
         self._closing = threading.Event()
@@ -49,12 +50,12 @@ class LoopbackServer:
         threading.Thread(target=self._http.serve_forever, args=(_POLL,), daemon=True, name="scripted-server").start()
 
     def wait(self, seconds: float) -> None:
-        """Returns after so long, or at once when it is closed."""
+        """Wait for some seconds, or until the server is closed."""
         if seconds > 0:
             self._closing.wait(seconds)
 
     def close(self) -> None:
-        """Drops all connections, waiting ones too. May be called again."""
+        """Stop the server and drop all connections. Can be called repeatedly."""
         if self._closing.is_set():
             return
         self._closing.set()
@@ -65,7 +66,7 @@ class LoopbackServer:
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 256  # with the usual 5 a burst of connections waits for a second try of the kernel's
+    request_queue_size = 256  # with the default of 5, a burst of connections waits for TCP retries
 
     def __init__(self, *args: Any) -> None:
         self._connections: set[socket.socket] = set()
@@ -86,19 +87,17 @@ class _Http(ThreadingHTTPServer):
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            try:
+            with suppress(OSError):  # already closed
                 connection.shutdown(socket.SHUT_RDWR)  # its thread wakes up and closes it
-            except OSError:
-                pass  # gone already
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is printed of a client that went away; anything else it was is seen by the client as well."""
+        """Print nothing about clients that disconnected; other errors are visible to the client."""
 
 
 def _handler(answer: Answer, closing: threading.Event) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # head and body are two packets; 50 ms a call otherwise
+        disable_nagle_algorithm = True  # header and body are two packets; otherwise 50 ms per request
 
         def _handle(self) -> None:
             try:
@@ -121,7 +120,7 @@ def _handler(answer: Answer, closing: threading.Event) -> type[BaseHTTPRequestHa
             if response.missing:
                 self.close_connection = True
 
-        do_GET = do_POST = do_PUT = do_DELETE = _handle
+        do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815  names required by http.server
 
         def log_message(self, *_: object) -> None:
             pass

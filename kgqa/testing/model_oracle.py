@@ -1,7 +1,7 @@
-"""A language model that knows the right paths and errs with a known chance, behind the scripted server.
+"""A simulated language model that knows the right paths and errs with a known probability.
 
-It reads nothing but the text of the prompt, and has a table from questions to gold paths in words. So a whole run is
-tested end to end: prompts, HTTP, replies, parsing, tournaments. What it says to the same prompt is always the same.
+It reads only the text of the prompt, and looks the question up in a table of gold paths in words. Behind the scripted
+server it tests a run end to end: prompts, HTTP, replies, parsing, tournaments. Equal prompts get equal replies.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Gold:
-    """What is right for one question.
+    """The gold of one question.
 
-    `solutions`: each the paths, in the words of the prompts (`[E1] -> location country -> country capital`), that
-    together lead to exactly the answers. `nodes`: names of entities that lie on gold paths; `answers`: of those at
-    their ends. `relations`: ids of the relations of gold paths, for prompts that show these instead of words.
+    `solutions`: sets of paths, in the wording of the prompts (`[E1] -> location country -> country capital`), that
+    together lead to exactly the answers. `nodes`: names of entities on gold paths. `answers`: names of their ends.
+    `relations`: ids of the relations of gold paths, for prompts that show ids.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
@@ -34,7 +34,7 @@ class Gold:
     relations: frozenset[str] = frozenset()
 
     def rank(self, text: str) -> int:
-        """How far a path is from a solution: 0 is one, 1 one hop or one join away; `WORST` leads to none."""
+        """Return the distance of a path from a solution: 0 if it is one, 1 per missing hop or join, `WORST` if none."""
         joins = frozenset(_MEETS.findall(text))
         main = _MEETS.sub("", text)
         best = WORST
@@ -42,7 +42,7 @@ class Gold:
             if main in solution and {main, *joins} == solution:
                 return 0
             if joins:
-                # another condition besides leaves no answer that is wrong
+                # an additional condition does not make an answer wrong
                 best = min(best, 1 if {main, *joins} >= solution else WORST)
                 continue
             for path in solution:
@@ -56,8 +56,8 @@ class ModelOracle:
     """Replies for `ScriptedServer`.
 
     Args:
-        table: gold by question, as it stands in the prompt; a single entry is taken for every question.
-        p: chance that the better one of two is preferred, 0.5 to 1.
+        table: gold by question, as worded in the prompt; a single entry is used for all questions.
+        p: probability that the better of two candidates is preferred, 0.5 to 1.
     """
 
     table: Mapping[str, Gold] = field(default_factory=dict)
@@ -66,8 +66,8 @@ class ModelOracle:
 
     def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
         asked = next(m["content"] for m in messages if m["role"] == "user")
-        said = "\n".join(m["content"] for m in messages)
-        digest = hashlib.blake2b(f"{self.seed}\0{said}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        text = "\n".join(m["content"] for m in messages)
+        digest = hashlib.blake2b(f"{self.seed}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         chance = random.Random(digest)
         fields = dict(re.findall(r"^([A-Z][A-Za-z ]*): ?(.*)$", asked, re.MULTILINE))
         gold = self._gold(fields.get("Question", ""))
@@ -82,7 +82,7 @@ class ModelOracle:
         return self.table.get(question, Gold())
 
     def _kinds(self) -> dict[str, Callable[[Gold, str, dict[str, str], random.Random], str]]:
-        """By a label that only one kind of prompt has."""
+        """Map labels to replies; each label occurs in only one kind of prompt."""
         return {
             "Candidate A": self._compare,
             "Relevant": self._relevant,
@@ -140,7 +140,7 @@ class ModelOracle:
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
-        """Numbers of a list, drawn one after the other: the better of two ranks comes first with the chance p."""
+        """Draw numbers of a list one by one; the better of two ranks comes first with probability p."""
         picked: list[int] = []
         while ranks and len(picked) < wanted:
             places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
@@ -177,7 +177,7 @@ class ModelOracle:
         return json.dumps({"answers": list(gold.answers) if self._right(chance) else ["something else"]})
 
     def _clauses(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        # every clause is the whole question: nothing is lost, nothing gained
+        # each clause is the whole question
         return json.dumps({"clauses": dict.fromkeys(fields["Entities"].split(", "), fields["Question"])})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""A chooser that knows the truth and errs with a known chance: tests and simulations of tournaments need one."""
+"""A chooser that knows the truth and errs with a known probability, to test and simulate tournaments."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 
 
 class NoisyOracle:
-    """Knows which candidates are better, and says so with the chance `p` each time it is asked, independently.
+    """Prefers the better candidate with probability `p`, independently in each call.
 
-    What it is asked twice it may answer differently, as models do. Its answers depend on the seed and on the order
-    of the calls. Not thread-safe.
+    Like a model it may answer the same question differently. Its answers depend on the seed and on the order of calls.
+    Not thread-safe.
 
-    Pairs: the better one is named with the chance `p`. Chunks: places are drawn one after the other (Plackett-Luce);
-    among those left the better of two is `p / (1 - p)` times as likely as the next worse, so that a chunk of two is
-    a pair. Scores carry Gumbel noise, under which two neighbours of the truth keep their order with the chance `p`.
-    Evidence is enough if it has the best candidate, and the verdict is right with the chance `p`.
+    Pairs: the better candidate is preferred with probability `p`. Chunks: candidates are drawn one by one
+    (Plackett-Luce); each is `p / (1 - p)` times as likely as the next worse, so that a chunk of two is a pair. Scores
+    have Gumbel noise, so that two neighbours in the truth keep their order with probability `p`. Evidence is sufficient
+    if it contains the best candidate, and the verdict is right with probability `p`.
 
     Args:
-        truth: the best first; candidates, or `(prefix, entity)` for grouped entities. What is not in it is worse
-            than all in it, and among itself equal.
+        truth: candidates, or `(prefix, entity)` for grouped entities, best first. Candidates that are missing are
+            worse than all others, and equal to each other.
         p: 0.5 to 1.
-        others: "order": what `p` says holds for every pair. "coin": only the best differs, all others are equal.
-        bias: chance that the first of a pair is named without a look at either.
-        silent: chance that a single reply is of no use.
+        others: "order": `p` applies to every pair. "coin": only the best differs, all others are equal.
+        bias: probability that the first of a pair is preferred regardless of the truth.
+        silent: probability that a reply is unusable.
 
     Attributes:
-        calls: pairs, chunks, batches of evidence or of scored candidates it was shown.
-        rounds: batches of them.
+        calls: number of pairs, chunks, and batches of evidence or of scored candidates.
+        rounds: number of batches of calls.
 
     Raises:
-        ValueError: a chance is out of range.
+        ValueError: a probability is out of range.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class NoisyOracle:
         silent: float = 0.0,
     ) -> None:
         if not 0.5 <= p <= 1 or not 0 <= bias <= 1 or not 0 <= silent <= 1:
-            raise ValueError("p is a chance from 0.5 to 1, bias and silent are chances from 0 to 1")
+            raise ValueError("p must be from 0.5 to 1, bias and silent from 0 to 1")
         if others not in ("order", "coin"):
-            raise ValueError(f'others are in "order" or a "coin", not {others!r}')
+            raise ValueError(f'others must be "order" or "coin", not {others!r}')
         self.name = f"an oracle that is right with the chance {p:g}"
         self.calls = 0
         self.rounds = 0
@@ -99,7 +99,7 @@ class NoisyOracle:
         return self._random.random() < chance
 
     def _rank(self, item: Hashable) -> int:
-        """Place in the truth, 0 for the best; equal for equals."""
+        """Return the rank in the truth, 0 for the best; equal candidates have equal ranks."""
         return self._place.get(item, self._last)
 
     def _preferred(self, first: Candidate, second: Candidate) -> int:
@@ -116,7 +116,7 @@ class NoisyOracle:
         picked: list[int] = []
         while left and len(picked) < k:
             ranks = sorted({self._rank(chunk[i]) for i in left})
-            # each rank among those left is as many times less likely than the one before it
+            # each remaining rank is less likely than the one before by the same factor
             weight = {rank: (1 / self._p - 1) ** place for place, rank in enumerate(ranks)}
             drawn = self._random.choices(left, [weight[self._rank(chunk[i])] for i in left])[0]
             left.remove(drawn)

@@ -1,7 +1,7 @@
-"""A language model for comparing programs: it decides for Think-on-Graph and Plan-on-Graph as for kgqa.
+"""A simulated language model to compare kgqa with Think-on-Graph and Plan-on-Graph.
 
-Each decision is right with the same chance whoever asks: which relations lead on, which entities, whether that is
-enough. It knows no answer by itself unless it is told to, so that what is right comes from the graph.
+Each decision (relations, entities, sufficiency) is right with the same probability for all programs. By default it has
+no memory of answers, so that right answers come from the graph.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.peer_prompts import PeerPrompt, read_peer_prompt
 
 MOST_RELATIONS = 3
-"""Relations it names at most, which is the width that the programs ask for."""
+"""Maximum number of relations it selects, the width that the programs ask for."""
 UNKNOWN = "nobody"
 LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 
 
 @dataclass
 class PeerOracle(ModelOracle):
-    """Replies for `ScriptedServer`, in the form that each prompt asks for. Unlike with `ModelOracle`, p is the chance
-    that a whole reply is right, on a pair or on a list: else long lists would be harder for kgqa than for the others.
+    """Replies for `ScriptedServer`, in the format of each program.
+
+    Unlike in `ModelOracle`, p is the probability that a whole reply is right, also for lists. Otherwise kgqa's longer
+    lists would be harder than those of other programs.
 
     Args:
-        memory: chance that it knows the answers where a prompt gives it nothing to answer from.
+        memory: probability that it knows the answers if the prompt contains no evidence.
     """
 
     memory: float = 0.0
@@ -38,8 +40,8 @@ class PeerOracle(ModelOracle):
         prompt = read_peer_prompt(asked, self.table)
         if prompt is None:
             return super().__call__(messages)
-        said = "\n".join(m["content"] for m in messages)
-        digest = hashlib.blake2b(f"{self.seed}\0{said}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        text = "\n".join(m["content"] for m in messages)
+        digest = hashlib.blake2b(f"{self.seed}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         return self._forms()[prompt.kind](self._gold_of(prompt), prompt, random.Random(digest))
 
     def _gold_of(self, prompt: PeerPrompt) -> Gold:
@@ -77,13 +79,13 @@ class PeerOracle(ModelOracle):
         return right
 
     def _answers_found(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> list[str]:
-        """The gold answers that stand in the prompt; none where it errs."""
+        """Return the gold answers that the prompt contains; none if it errs."""
         if not prompt.evidence.strip():
             return list(gold.answers) if chance.random() < self.memory else []
         found = [name for name in gold.answers if stands_in(name, prompt.evidence)]
         return found if self._right(chance) else []
 
-    # ---- forms ----
+    # ---- reply formats ----
 
     def _relation_scores(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> str:
         chosen = self._relations_chosen(gold, prompt, chance)
@@ -111,8 +113,8 @@ class PeerOracle(ModelOracle):
 
     def _in_braces(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, verdict: bool) -> str:
         answers = self._answers_found(gold, prompt, chance)
-        said = f"It is {{{'; '.join(answers)}}}." if answers else f"I would say {{{UNKNOWN}}}."
-        return f"{{{'Yes' if answers else 'No'}}}. {said}" if verdict else said
+        reply = f"It is {{{'; '.join(answers)}}}." if answers else f"I would say {{{UNKNOWN}}}."
+        return f"{{{'Yes' if answers else 'No'}}}. {reply}" if verdict else reply
 
     def _in_json(self, gold: Gold, prompt: PeerPrompt, chance: random.Random, *, key: str) -> str:
         answers = self._answers_found(gold, prompt, chance)
@@ -122,7 +124,7 @@ class PeerOracle(ModelOracle):
     # ---- prompts of kgqa ----
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
-        """A list is one decision, however long it is."""
+        """Pick from a list as one decision, independent of its length."""
         numbers = chance.sample(list(ranks), len(ranks))
         if self._right(chance):
             numbers.sort(key=ranks.__getitem__)

@@ -1,8 +1,8 @@
-"""Reads prompts in the form of Think-on-Graph (Sun et al. 2024) and Plan-on-Graph.
+"""Parses prompts of Think-on-Graph (Sun et al. 2024) and Plan-on-Graph.
 
-Both send one message: instructions, examples, then the question behind `Q:` and what belongs to it behind labels at the
-beginning of a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). What is wanted is told by the labels and by
-the form of reply that the instructions ask for. Nothing depends on the sentences of a prompt.
+Both send one message: instructions, examples, then the question after `Q:` and its fields after labels at the start of
+a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). The kind of a prompt is recognised from its labels and
+the requested reply format, not from its sentences.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 @dataclass(frozen=True)
 class PeerPrompt:
-    """What a prompt asks.
+    """A parsed prompt.
 
     Attributes:
-        question: as it stands in the prompt.
-        fields: what stands behind the labels after the question: `relations`, `entities`, `triples`, `knowledge`,
-            `memory`, `subobjectives`.
+        question: the question, as worded in the prompt.
+        fields: the labelled fields after the question: `relations`, `entities`, `triples`, `knowledge`, `memory`,
+            `subobjectives`.
     """
 
     kind: Kind
@@ -50,36 +50,36 @@ class PeerPrompt:
             return listed(self.fields["relations"])
         if "entities" in self.fields:
             return listed(self.fields["entities"])
-        # a line for each relation, the entities it leads to in brackets
+        # one line per relation, with its entities in brackets
         lists = _BRACKETS.findall(self.fields.get("triples", ""))
         return list(dict.fromkeys(name for text in lists for name in listed(text)))
 
     @property
     def evidence(self) -> str:
-        """All that the prompt gives to answer from."""
+        """The knowledge in the prompt to answer from."""
         return "\n".join(self.fields.get(name, "") for name in ("knowledge", "memory"))
 
 
 def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | None:
-    """What a prompt asks; None where it has no `Q:` and so is of another form.
+    """Parse a prompt; None if it contains no `Q:`, so that it is of another format.
 
     Args:
-        questions: known questions. The last one behind a `Q:` is the one that is asked, or the last one at all where a
-            program leaves the mark out before it; else what stands behind the last `Q:`.
+        questions: known questions. The question of the prompt is the last of them after a `Q:`, else the last of them
+            anywhere, else the text after the last `Q:`.
     """
     marks = list(_QUESTION.finditer(text))
     if not marks:
         return None
     start, end = _asked(text, marks[-1].end(), [question for question in questions if question])
-    said, rest = text[:start], _CUE_AT_END.sub("", text[end:])
+    instructions, rest = text[:start], _CUE_AT_END.sub("", text[end:])
     fields = _fields(rest)
     if text.rstrip().endswith("Score:"):
         fields.setdefault("score", "")
-    return PeerPrompt(_kind(said, fields), text[start:end], fields)
+    return PeerPrompt(_kind(instructions, fields), text[start:end], fields)
 
 
 def listed(text: str) -> list[str]:
-    """The items of a list: a Python or JSON list, else what semicolons or, without any, commas separate."""
+    """Split a list: a Python or JSON list, or items separated by semicolons or, without any, by commas."""
     text = text.strip().removesuffix(".")
     if text.startswith("["):
         try:
@@ -91,7 +91,7 @@ def listed(text: str) -> list[str]:
 
 
 def _asked(text: str, last: int, questions: list[str]) -> tuple[int, int]:
-    """Where the question that is asked begins and ends."""
+    """Return the start and end of the question in the text."""
     found = [(m.start(), m.end()) for q in questions for m in re.finditer(re.escape(q), text, re.IGNORECASE)]
     marked = [place for place in found if _QUESTION.search(text[: place[0]].rpartition("\n")[2])]
     if place := max(marked or found, default=None):
@@ -112,11 +112,11 @@ def _fields(text: str) -> dict[str, str]:
     return found
 
 
-def _kind(said: str, fields: dict[str, str]) -> Kind:
-    """By the labels first, then by the form of the reply that the instructions show."""
+def _kind(instructions: str, fields: dict[str, str]) -> Kind:
+    """Recognise the kind by the labels, then by the reply format in the instructions."""
 
     def shows(pattern: str) -> bool:
-        return re.search(pattern, said, re.IGNORECASE) is not None
+        return re.search(pattern, instructions, re.IGNORECASE) is not None
 
     scores = "score" in fields or shows(r"\bscore\s*:")
     if "relations" in fields:

@@ -1,6 +1,6 @@
-"""A scripted server with OpenAI's chat interface, on the loopback: tests of whatever talks to a model need one.
+"""A scripted OpenAI-compatible chat server on the loopback interface, to test clients of language models.
 
-with ScriptedServer(["yes", rate_limited(1), Reply("no", reasoning="Hm.")]) as server:
+with ScriptedServer(["yes", rate_limited(1), ModelReply("no", reasoning="Hm.")]) as server:
     ask_the_model_at(server.url)
     assert server.requests[0].body["temperature"] == 0
 """
@@ -16,17 +16,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kgqa.testing.faults import Fault, Reply, failing, unsupported, wrong_key
+from kgqa.testing.constrained_replies import FIELDS, constrain_reply
+from kgqa.testing.faults import Fault, ModelReply, failing, unsupported, wrong_key
 from kgqa.testing.loopback import LoopbackServer, Response
-from kgqa.testing.structured import FIELDS, held_to
 
-Answered = str | Reply | Fault
+Answered = str | ModelReply | Fault
 Constrains = Literal["none", "structured_outputs", "json_schema"]
 
 
 @dataclass(frozen=True)
-class Request:
-    """A chat request. `arrived`: seconds of `time.monotonic()`. `headers` in lower case, without the key."""
+class ChatRequest:
+    """A chat request. `arrived`: seconds of `time.monotonic()`. `headers`: lower-case names, without the key."""
 
     body: dict[str, Any]
     arrived: float
@@ -34,31 +34,34 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        return self.body["messages"]
+        """The messages of the prompt."""
+        messages: list[dict[str, Any]] = self.body["messages"]
+        return messages
 
 
 class ScriptedServer:
-    """POST /v1/chat/completions and GET /v1/models; anything else is a 404. Runs from when it is made; thread-safe.
+    """Serves POST /v1/chat/completions and GET /v1/models; other requests get a 404. Thread-safe.
+
+    It runs from its creation.
 
     Args:
-        reply: makes the reply of the messages, or replies that are used up in the order of the requests.
-        constrains: which field holds the model to choices: `structured_outputs.choice` (vLLM's) or the schema of
-            `response_format`. A text that is none of the choices becomes the choice that it mentions first, or the
-            first one.
-        ignores_silently: the other of the two fields changes nothing, as vLLM does with a field that it does not
-            know. Otherwise it is a 400.
-        rejects: fields of a request that are a 400.
-        key: the one that it wants; "" for none.
-        models: what GET /v1/models lists. A chat request may name any model.
-        latency: seconds before each reply; may be set later.
+        reply: a function from messages to a reply, or replies that are used in the order of the requests.
+        constrains: the request field that constrains the model to choices: `structured_outputs.choice` (vLLM) or the
+            schema of `response_format`. A text that is not a choice is replaced by the choice that it mentions first,
+            or by the first choice.
+        ignores_silently: the other of the two fields has no effect, as in vLLM; if False, it gets a 400.
+        rejects: request fields that get a 400.
+        key: required API key; "" for none.
+        models: the models that GET /v1/models lists. A chat request may name any model.
+        latency: seconds before each reply; can be changed later.
 
     Attributes:
-        url: ends in `/v1`.
-        requests: the chat requests, in the order they came in.
-        listings: how often the models were asked for.
-        most_at_once: chat requests that were under way at the same time, at most.
-        errors: what the function `reply` raised; the request gets a 400 that says so, as when nothing is left to
-            reply with.
+        url: base URL, ending in `/v1`.
+        requests: the chat requests, in order of arrival.
+        listings: number of GET /v1/models requests.
+        most_at_once: maximum number of concurrent chat requests.
+        errors: exceptions raised by the function `reply`. Their requests get a 400, as do requests without a reply
+            left.
     """
 
     def __init__(
@@ -73,8 +76,8 @@ class ScriptedServer:
         latency: float = 0.0,
     ) -> None:
         if constrains not in ("none", *FIELDS):
-            raise ValueError(f"constrains is one of none, {', '.join(FIELDS)}, not {constrains!r}")
-        self.requests: list[Request] = []
+            raise ValueError(f"constrains must be one of none, {', '.join(FIELDS)}, not {constrains!r}")
+        self.requests: list[ChatRequest] = []
         self.errors: list[Exception] = []
         self.listings = 0
         self.most_at_once = 0
@@ -94,17 +97,17 @@ class ScriptedServer:
         self.url = f"http://127.0.0.1:{self._server.port}/v1"
 
     def enqueue(self, *replies: Answered) -> None:
-        """These are used up before a function is asked."""
+        """Add replies, which are used before the function is called."""
         with self._lock:
             self._queue.extend(replies)
 
     @property
     def calls(self) -> int:
-        """Chat requests that came in."""
+        """The number of chat requests."""
         return len(self.requests)
 
     def close(self) -> None:
-        """Ends at once: whoever waits for a reply sees the connection dropped."""
+        """Stop the server immediately; connections that wait for a reply are dropped."""
         self._server.close()
 
     def __enter__(self) -> ScriptedServer:
@@ -131,8 +134,8 @@ class ScriptedServer:
         except (ValueError, TypeError, KeyError):
             usable = False
         if not usable:
-            return failing(400, "The request is no JSON object with a model and messages.")
-        with self._counted(Request(body, arrived, headers)):
+            return failing(400, "The request is not a JSON object with a model and messages.")
+        with self._counted(ChatRequest(body, arrived, headers)):
             if self._key and key != self._key:
                 return wrong_key(key)
             refused = next((field for field in self._rejects if field in body), None)
@@ -141,11 +144,11 @@ class ScriptedServer:
             if isinstance(answered, Fault):
                 self._server.wait(answered.seconds)
                 return answered
-            reply = Reply(answered) if isinstance(answered, str) else answered
-            return _json(completion(held_to(reply, body, self._constrains), body))
+            reply = ModelReply(answered) if isinstance(answered, str) else answered
+            return _json(completion(constrain_reply(reply, body, self._constrains), body))
 
     @contextmanager
-    def _counted(self, request: Request) -> Iterator[None]:
+    def _counted(self, request: ChatRequest) -> Iterator[None]:
         with self._lock:
             self.requests.append(request)
             self._under_way += 1
@@ -164,7 +167,7 @@ class ScriptedServer:
             return failing(400, "The scripted server has no reply left.")
         try:
             return self._reply(body["messages"])
-        except Exception as error:  # whatever it is, it is the test's own and is said where it shows
+        except Exception as error:  # noqa: BLE001  an error of the test's function, reported to the test
             self.errors.append(error)
             return failing(400, f"The function of the scripted server raised {type(error).__name__}: {error}")
 
@@ -173,13 +176,13 @@ class ScriptedServer:
         return _json({"object": "list", "data": data})
 
 
-def completion(reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a response: one choice."""
-    prompt, said = reply.prompt_tokens, reply.completion_tokens
-    if prompt is None:
-        prompt = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
-    if said is None:
-        said = len(reply.reasoning + reply.text) // 4
+def completion(reply: ModelReply, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a response with one choice."""
+    prompt_tokens, completion_tokens = reply.prompt_tokens, reply.completion_tokens
+    if prompt_tokens is None:
+        prompt_tokens = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
+    if completion_tokens is None:
+        completion_tokens = len(reply.reasoning + reply.text) // 4
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     if reply.refusal is not None and not reply.text:
         message["content"] = None
@@ -191,7 +194,11 @@ def completion(reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
         "created": int(time.time()),
         "model": body["model"],
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason, "logprobs": reply.logprobs}],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said},
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
     }
 
 

@@ -1,7 +1,6 @@
-"""What SPARQL servers send in place of a whole result, as `Sent` for the scripted server.
+"""Faulty replies of SPARQL servers, as `SparqlReply` for the scripted server.
 
-Virtuoso's are as they were recorded from 7.2.5.1; those of QLever and Blazegraph are made after their sources and after
-replies in their issue trackers.
+Virtuoso's were recorded from 7.2.5.1; those of QLever and Blazegraph follow their sources and issue trackers.
 """
 
 from __future__ import annotations
@@ -12,58 +11,59 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from email.utils import format_datetime
 
-from kgqa.testing.sparql_server import Sent, SparqlRequest
+from kgqa.testing.sparql_server import Framing, SparqlReply, SparqlRequest
 
 PLAIN = "text/plain"
 
 
-def virtuoso_timeout(body: bytes) -> Sent:
-    """Rows so far, after the "anytime" timeout of a query that aggregates."""
+def virtuoso_timeout(body: bytes) -> SparqlReply:
+    """Return the partial result of Virtuoso's "anytime" timeout in an aggregation."""
     message = "RC...: Returning incomplete results, query interrupted by result timeout."
-    return Sent(body=body, headers=(("X-SQL-State", "S1TAT"), ("X-SQL-Message", message)))
+    return SparqlReply(body=body, headers=(("X-SQL-State", "S1TAT"), ("X-SQL-Message", message)))
 
 
-def virtuoso_timeout_while_sending(body: bytes) -> Sent:
-    """500, the beginning of a result, and an error behind it."""
+def virtuoso_timeout_while_sending(body: bytes) -> SparqlReply:
+    """Return a 500 with the beginning of a result, then an error."""
     error = b"\n\nVirtuoso S1TAT Error Returning incomplete results, query interrupted by result timeout.\n"
-    return Sent(500, body[: len(body) * 2 // 3] + error, PLAIN)
+    return SparqlReply(500, body[: len(body) * 2 // 3] + error, PLAIN)
 
 
-def virtuoso_row_cap(body: bytes, cap: int) -> Sent:
-    return Sent(body=body, headers=(("X-SPARQL-MaxRows", str(cap)),))
+def virtuoso_row_cap(body: bytes, cap: int) -> SparqlReply:
+    """Return a result that was cut at the row cap."""
+    return SparqlReply(body=body, headers=(("X-SPARQL-MaxRows", str(cap)),))
 
 
-def virtuoso_error(state: str, message: str, *, status: int = 500) -> Callable[[SparqlRequest], Sent]:
-    """An error with the query repeated behind it."""
-    return lambda request: Sent(
+def virtuoso_error(state: str, message: str, *, status: int = 500) -> Callable[[SparqlRequest], SparqlReply]:
+    """Return an error, followed by the query."""
+    return lambda request: SparqlReply(
         status, f"Virtuoso {state} Error {message}\n\nSPARQL query:\n{request.query}".encode(), PLAIN
     )
 
 
-def qlever_timeout(request: SparqlRequest) -> Sent:
-    """429 of a query that ran out of time."""
-    told = {"query": request.query, "status": "ERROR", "resultsize": 0, "time": {"total": 30_012}}
-    told["exception"] = "Operation timed out. Last operation: Sort"
-    return Sent(429, json.dumps(told).encode(), "application/json")
+def qlever_timeout(request: SparqlRequest) -> SparqlReply:
+    """Return QLever's 429 for a timeout."""
+    body = {"query": request.query, "status": "ERROR", "resultsize": 0, "time": {"total": 30_012}}
+    body["exception"] = "Operation timed out. Last operation: Sort"
+    return SparqlReply(429, json.dumps(body).encode(), "application/json")
 
 
-def qlever_timeout_while_sending(body: bytes) -> Sent:
-    """200, and an error behind the rows so far."""
+def qlever_timeout_while_sending(body: bytes) -> SparqlReply:
+    """Return a 200 with an error after the first rows."""
     error = (
         b"\n !!!!>># An error has occurred while exporting the query result. Unfortunately due to limitations in the "
-        b"HTTP 1.1 protocol, there is no better way to report this than to append it to the incomplete result. The error "
-        b"message was:\nOperation timed out."
+        b"HTTP 1.1 protocol, there is no better way to report this than to append it to the incomplete result. "
+        b"The error message was:\nOperation timed out."
     )
     return pieces(body[: len(body) * 2 // 3], error)
 
 
-def qlever_limit(seconds: int) -> Sent:
-    """403 for a time limit that is longer than the server's own."""
+def qlever_limit(seconds: int) -> SparqlReply:
+    """Return a 403 for a time limit above the server's own."""
     text = (
         f"User submitted timeout was higher than what is currently allowed by this instance ({seconds}s). Please use a "
         "valid-access token to override this server configuration."
     )
-    return Sent(403, text.encode(), PLAIN)
+    return SparqlReply(403, text.encode(), PLAIN)
 
 
 _TRACE = (
@@ -72,36 +72,36 @@ _TRACE = (
 )
 
 
-def blazegraph_timeout(request: SparqlRequest) -> Sent:
-    """500 with the query, and a stack trace behind it."""
-    return Sent(500, f"SPARQL-QUERY: queryStr={request.query}\n{_TRACE}".encode(), PLAIN)
+def blazegraph_timeout(request: SparqlRequest) -> SparqlReply:
+    """Return a 500 with the query and a stack trace."""
+    return SparqlReply(500, f"SPARQL-QUERY: queryStr={request.query}\n{_TRACE}".encode(), PLAIN)
 
 
-def blazegraph_timeout_while_sending(body: bytes) -> Callable[[SparqlRequest], Sent]:
-    """200, and query and stack trace in the middle of a row."""
+def blazegraph_timeout_while_sending(body: bytes) -> Callable[[SparqlRequest], SparqlReply]:
+    """Return a 200 with the query and a stack trace in the middle of a row."""
     return lambda request: pieces(
         body[: len(body) * 2 // 3], f"SPARQL-QUERY: queryStr={request.query}\n{_TRACE}".encode()
     )
 
 
-def pieces(*parts: bytes | float, framing: str = "chunked") -> Sent:
-    """A body that comes in pieces; numbers are pauses in seconds."""
-    return Sent(body=lambda: iter(parts), framing=framing)  # type: ignore[arg-type]
+def pieces(*parts: bytes | float, framing: Framing = "chunked") -> SparqlReply:
+    """Send a body in pieces; numbers are pauses in seconds."""
+    return SparqlReply(body=lambda: iter(parts), framing=framing)
 
 
-def trickling(body: bytes, *, seconds: float = 1.0, framing: str = "chunked") -> Sent:
-    """A byte at a time, with a pause after each."""
+def trickling(body: bytes, *, seconds: float = 1.0, framing: Framing = "chunked") -> SparqlReply:
+    """Send a body byte by byte, with a pause after each."""
 
     def parts() -> Iterator[bytes | float]:
         for place in range(len(body)):
             yield body[place : place + 1]
             yield seconds
 
-    return Sent(body=parts, framing=framing)  # type: ignore[arg-type]
+    return SparqlReply(body=parts, framing=framing)
 
 
-def endless_rows() -> Sent:
-    """A table that never ends."""
+def endless_rows() -> SparqlReply:
+    """Send a table without end."""
 
     def parts() -> Iterator[bytes | float]:
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "http://e/0"}}'
@@ -109,42 +109,44 @@ def endless_rows() -> Sent:
         while True:
             yield block
 
-    return Sent(body=parts, framing="chunked")
+    return SparqlReply(body=parts, framing="chunked")
 
 
-def endless_value() -> Sent:
-    """A row that never ends."""
+def endless_value() -> SparqlReply:
+    """Send a row without end."""
 
     def parts() -> Iterator[bytes | float]:
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
         while True:
             yield b"x" * 100_000
 
-    return Sent(body=parts, framing="chunked")
+    return SparqlReply(body=parts, framing="chunked")
 
 
-def zipped(body: bytes, *, missing: int = 0) -> Sent:
-    """Packed with gzip; `missing` bytes of the packed body are left out, and not announced either."""
+def zipped(body: bytes, *, missing: int = 0) -> SparqlReply:
+    """Compress a body with gzip; `missing` bytes of it are cut off and not announced."""
     packed = gzip.compress(body)
-    return Sent(body=packed[: len(packed) - missing], headers=(("Content-Encoding", "gzip"),))
+    return SparqlReply(body=packed[: len(packed) - missing], headers=(("Content-Encoding", "gzip"),))
 
 
-def busy(status: int = 429, *, retry_after: float | str | datetime | None = None) -> Sent:
-    """`retry_after`: seconds, a date, or text that is sent as it is; None sends no such header."""
+def busy(status: int = 429, *, retry_after: float | str | datetime | None = None) -> SparqlReply:
+    """Return a 429. `retry_after`: seconds, a date, or any text; None sends no such header."""
     if isinstance(retry_after, datetime):
         retry_after = format_datetime(retry_after, usegmt=True)
     headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
-    return Sent(status, b"Please slow down.", PLAIN, headers=headers)
+    return SparqlReply(status, b"Please slow down.", PLAIN, headers=headers)
 
 
-def web_page(status: int = 200) -> Sent:
-    return Sent(status, b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>", "text/html; charset=utf-8")
+def web_page(status: int = 200) -> SparqlReply:
+    """Return a web page instead of a result."""
+    return SparqlReply(status, b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>", "text/html; charset=utf-8")
 
 
-def moved(place: str, status: int = 301) -> Sent:
-    return Sent(status, b"", "text/html", headers=(("Location", place),))
+def moved(place: str, status: int = 301) -> SparqlReply:
+    """Return a redirect."""
+    return SparqlReply(status, b"", "text/html", headers=(("Location", place),))
 
 
-def dropped() -> Sent:
-    """The connection is closed without a reply."""
-    return Sent(0)
+def dropped() -> SparqlReply:
+    """Close the connection without a reply."""
+    return SparqlReply(0)

@@ -1,6 +1,7 @@
-"""A scripted SPARQL server on the loopback: real HTTP, any reply, and all the ways in which servers fail.
+"""A scripted SPARQL server on the loopback interface: real HTTP, with any reply and any fault.
 
-with SparqlServer([table(["x"], [[Entity("http://e/1")]]), Sent(503, headers=(("Retry-After", "1"),))]) as server:
+busy = SparqlReply(503, headers=(("Retry-After", "1"),))
+with SparqlServer([table(["x"], [[Entity("http://e/1")]]), busy]) as server:
     EndpointStore(server.url, profile="generic").select("SELECT ?x WHERE { ?x ?p ?o }")
     assert server.requests[0].query.startswith("SELECT")
 """
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,26 +28,28 @@ from kgqa.model import XSD_STRING, Entity, Value
 RESULTS = "application/sparql-results+json"
 _POLL = 0.02
 Pieces = Callable[[], Iterator[bytes | float]]
+Framing = OneOf["length", "chunked", "close"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What is sent.
+class SparqlReply:
+    """A reply.
 
     Attributes:
         status: HTTP status; 0 closes the connection without a reply.
-        body: bytes, or a function whose pieces are sent one by one; a number among them is a pause in seconds.
-        headers: more of them, in order.
-        framing: how the end of the body is told: its length, chunks, or the end of the connection.
-        missing: bytes that are announced and never come (`length`), or, if not 0, the last chunk that does not.
-        seconds: waited before anything is sent. head_pause: waited after every byte of status line and headers.
+        body: bytes, or a function that yields pieces; a float is a pause in seconds.
+        headers: additional headers, in order.
+        framing: how the end of the body is marked: by its length, by chunks, or by closing the connection.
+        missing: number of bytes that are announced but not sent (`length`); if not 0, omits the last chunk (`chunked`).
+        seconds: delay before anything is sent.
+        head_pause: delay in seconds after every byte of the status line and headers.
     """
 
     status: int = 200
     body: bytes | Pieces = b""
     content_type: str = RESULTS
     headers: tuple[tuple[str, str], ...] = ()
-    framing: OneOf["length", "chunked", "close"] = "length"
+    framing: Framing = "length"
     missing: int = 0
     seconds: float = 0.0
     head_pause: float = 0.0
@@ -54,7 +57,10 @@ class Sent:
 
 @dataclass(frozen=True)
 class SparqlRequest:
-    """What came in. `headers` by lower-case name; `fields` of the address and the form; `connection` counts from 1."""
+    """A request.
+
+    `headers`: by lower-case name. `fields`: of the URL and the form. `connection`: its number, from 1.
+    """
 
     method: str
     path: str
@@ -65,25 +71,27 @@ class SparqlRequest:
 
     @property
     def query(self) -> str:
+        """The SPARQL query; empty if there is none."""
         return self.fields.get("query", "")
 
     @property
     def update(self) -> str:
+        """The SPARQL update; empty if there is none."""
         return self.fields.get("update", "")
 
 
-def table(variables: Sequence[str], rows: Iterable[Sequence[Value | None]], **options: Any) -> Sent:
-    """A reply to a SELECT. `options` are those of `Sent`."""
-    return Sent(body=table_bytes(variables, rows), **options)
+def table(variables: Sequence[str], rows: Iterable[Sequence[Value | None]], **options: Any) -> SparqlReply:
+    """Return a reply to a SELECT. `options` are those of `SparqlReply`."""
+    return SparqlReply(body=table_bytes(variables, rows), **options)
 
 
-def truth(value: bool, **options: Any) -> Sent:
-    """A reply to an ASK. `options` are those of `Sent`."""
-    return Sent(body=json.dumps({"head": {}, "boolean": value}).encode(), **options)
+def truth(value: bool, **options: Any) -> SparqlReply:
+    """Return a reply to an ASK. `options` are those of `SparqlReply`."""
+    return SparqlReply(body=json.dumps({"head": {}, "boolean": value}).encode(), **options)
 
 
 def table_bytes(variables: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> bytes:
-    """A table in SPARQL 1.1 Query Results JSON."""
+    """Encode a table as SPARQL 1.1 Query Results JSON."""
     bindings = [{name: term(value) for name, value in zip(variables, row) if value is not None} for row in rows]
     return json.dumps(
         {"head": {"vars": list(variables)}, "results": {"bindings": bindings}}, ensure_ascii=False
@@ -91,7 +99,7 @@ def table_bytes(variables: Sequence[str], rows: Iterable[Sequence[Value | None]]
 
 
 def term(value: Value) -> dict[str, str]:
-    """A term as such a table has it."""
+    """Encode a term for SPARQL 1.1 Query Results JSON."""
     if isinstance(value, Entity):
         blank = value.iri.startswith("_:")
         return {"type": "bnode", "value": value.iri[2:]} if blank else {"type": "uri", "value": value.iri}
@@ -103,22 +111,25 @@ def term(value: Value) -> dict[str, str]:
     return found
 
 
-Scripted = Sent | Callable[[SparqlRequest], Sent]
+Scripted = SparqlReply | Callable[[SparqlRequest], SparqlReply]
 
 
 class SparqlServer:
-    """Runs from when it is made, on a free port of 127.0.0.1. A thread for each connection; connections are kept.
+    """A server on a free port of 127.0.0.1, running from its creation, with one thread per kept connection.
 
     Args:
-        script: what is sent for any request, a function of the request, or replies that are used up one after another;
-            when none is left the status is 599.
-        port: 0 for a free one. server: what it calls itself.
+        script: a reply to all requests, a function from request to reply, or replies that are used one by one; when
+            none is left, the status is 599.
+        port: 0 for a free one.
+        server: value of the Server header.
         certificate: files with a certificate and its key, for TLS.
 
     Attributes:
-        url: ends in /sparql, but every path is answered.
-        requests: in the order they came in. connections: how many were opened. cut: how many the client ended early.
-        most_at_once: requests that were under way at the same time, at most.
+        url: ends in /sparql, but requests to any path are answered.
+        requests: in order of arrival.
+        connections: number of connections opened.
+        cut: number of connections that the client closed early.
+        most_at_once: maximum number of concurrent requests.
     """
 
     def __init__(
@@ -129,8 +140,8 @@ class SparqlServer:
         server: str = "scripted",
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
-        self._always = script if isinstance(script, Sent) or callable(script) else None
-        self._queue: deque[Scripted] = deque(() if self._always else script)  # type: ignore[arg-type]
+        self._always = script if isinstance(script, SparqlReply) or callable(script) else None
+        self._queue: deque[Scripted] = deque(() if isinstance(script, SparqlReply) or callable(script) else script)
         self.requests: list[SparqlRequest] = []
         self.connections = self.cut = self.most_at_once = 0
         self._under_way = 0
@@ -143,16 +154,16 @@ class SparqlServer:
 
     @property
     def queries(self) -> list[str]:
-        """The queries that came in."""
+        """The queries received."""
         return [request.query for request in self.requests if request.query]
 
     def enqueue(self, *script: Scripted) -> None:
-        """These are used up before anything else."""
+        """Add replies, which are used before the others."""
         with self._lock:
             self._queue.extend(script)
 
     def close(self) -> None:
-        """Drops all connections, waiting ones too. May be called again."""
+        """Stop the server and drop all connections. Can be called repeatedly."""
         if not self.closing.is_set():
             self.closing.set()
             self._http.shutdown()
@@ -165,17 +176,18 @@ class SparqlServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def reply_to(self, request: SparqlRequest) -> Sent:
-        """What is next in the script."""
+    def reply_to(self, request: SparqlRequest) -> SparqlReply:
+        """Record a request and return the next reply of the script."""
         with self._lock:
             self.requests.append(request)
             found = self._queue.popleft() if self._queue else self._always
         if found is None:
-            return Sent(599, b"The script has no reply left.", "text/plain")
-        return found if isinstance(found, Sent) else found(request)
+            return SparqlReply(599, b"The script has no reply left.", "text/plain")
+        return found if isinstance(found, SparqlReply) else found(request)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
+        """Count a request as concurrent while it is handled."""
         with self._lock:
             self._under_way += 1
             self.most_at_once = max(self.most_at_once, self._under_way)
@@ -185,13 +197,14 @@ class SparqlServer:
             with self._lock:
                 self._under_way -= 1
 
-    def opened(self) -> int:
-        """The number of a connection that was opened just now."""
+    def next_connection(self) -> int:
+        """Count a new connection and return its number."""
         with self._lock:
             self.connections += 1
             return self.connections
 
-    def was_cut(self) -> None:
+    def count_cut(self) -> None:
+        """Count a connection that the client closed early."""
         with self._lock:
             self.cut += 1
 
@@ -226,13 +239,11 @@ class _Http(ThreadingHTTPServer):
         with self._lock:
             connections = list(self._open)
         for connection in connections:
-            try:
+            with suppress(OSError):  # already closed
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)  # its thread wakes up and closes it
-            except OSError:
-                pass  # gone already
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is printed of a client that went away, or does not trust our certificate."""
+        """Print nothing about clients that disconnected or do not trust the certificate."""
 
 
 def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
@@ -243,7 +254,7 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
 
         def _handle(self) -> None:
             arrived = time.monotonic()
-            self._number = self._number or scripted.opened()
+            self._number = self._number or scripted.next_connection()
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode("utf-8", "replace")
             headers = {name.lower(): value for name, value in self.headers.items()}
             fields = parse_qs(urlsplit(self.path).query + "&" + content, keep_blank_values=True)
@@ -258,23 +269,24 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
             with scripted.counted():
                 sent = scripted.reply_to(request)
                 scripted.closing.wait(sent.seconds)
-            # what is sent is no longer under way: the next request may come before we know that this one has left
+            # the request counts as handled before sending, because the next one may arrive during that
             if sent.status == 0 or scripted.closing.is_set():
                 self.close_connection = True
                 return
             try:
                 self._send(sent)
             except OSError:
-                scripted.was_cut()
+                scripted.count_cut()
                 self.close_connection = True
 
-        def _send(self, sent: Sent) -> None:
+        def _send(self, sent: SparqlReply) -> None:
             pieces = iter([sent.body]) if isinstance(sent.body, bytes) else sent.body()
-            if sent.framing == "length" and not isinstance(sent.body, bytes):
-                raise ValueError("the length of pieces is not known: choose another framing")
+            size = len(sent.body) if isinstance(sent.body, bytes) else None
+            if sent.framing == "length" and size is None:
+                raise ValueError("the length of pieces is unknown; choose another framing")
             head = [f"HTTP/1.1 {sent.status} Scripted", f"Server: {name}", f"Content-Type: {sent.content_type}"]
-            if sent.framing == "length":
-                head.append(f"Content-Length: {len(sent.body) + sent.missing}")  # type: ignore[arg-type]
+            if sent.framing == "length" and size is not None:
+                head.append(f"Content-Length: {size + sent.missing}")
             elif sent.framing == "chunked":
                 head.append("Transfer-Encoding: chunked")
             if sent.framing == "close" or sent.missing:
@@ -297,7 +309,7 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
             if sent.framing == "chunked" and not sent.missing:
                 self.wfile.write(b"0\r\n\r\n")
 
-        do_GET = do_POST = _handle
+        do_GET = do_POST = _handle  # noqa: N815  names required by http.server
 
         def log_message(self, *_: object) -> None:
             pass

@@ -1,1 +1,1 @@
-"""A Virtuoso server of your own: installed, started, filled, stopped."""
+"""A Virtuoso server of the user's own: install, start, load, stop."""

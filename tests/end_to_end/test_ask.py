@@ -108,7 +108,7 @@ def test_depth_with_mediators(kgqa):
 
 def test_ambiguous_name(kgqa):
     found = json.loads(kgqa("ask", "Who directed Jaws?", "--json").out)
-    assert any("could be" in note for note in found["notes"])
+    assert any("could also be" in note for note in found["notes"])
 
 
 def test_explain(kgqa):

@@ -14,7 +14,7 @@ import pytest
 from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 
-LINES = 600_000 if SOAK else 120_000
+LINES = 600_000 if SOAK else 60_000
 GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
 
 
@@ -24,11 +24,11 @@ GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b>
         ("", "empty"),
         ("   \t", "empty"),
         ("🎉🎉🎉", "empty"),
-        ("東京の首都はどこですか", "names no entity"),
+        ("東京の首都はどこですか", "No entity of this graph"),
         ("quelle est la capitale du Japan?", None),
         ('who "directed" {Parasite} } FILTER(1=1) #', None),
         ("who directed Parasite\x1b[31m\x07?", None),
-        ("where is xyzzy?", "names no entity"),
+        ("where is xyzzy?", "No entity of this graph"),
     ],
 )
 def test_odd_questions(kgqa, question, said):
@@ -60,7 +60,7 @@ def test_unknown_topics(kgqa, topic):
 
 def test_nothing_on_standard_input(kgqa):
     done = kgqa("ask", input="\n\n")
-    assert done.returncode == 2 and "no question" in done.err
+    assert done.returncode == 2 and "No question given" in done.err
 
 
 def test_an_empty_graph(kgqa, tmp_path):
@@ -186,7 +186,7 @@ def test_a_load_that_is_stopped(kgqa, started, tmp_path, how):
     big = _big_file(tmp_path)
     folder = tmp_path / "g"
     process = started("graph", "load", big, "--into", "g")
-    assert _wait_for(lambda: len(list((folder / "gen-2" / "store").glob("*.sst"))) > 1)
+    assert _wait_for(lambda: any((folder / "gen-2" / "store").glob("*")))
     process.send_signal(how)
     process.wait(20)
     if how == signal.SIGINT:
@@ -236,7 +236,7 @@ def test_asking_that_is_stopped(kgqa, started, tmp_path, how):
     process.wait(20)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "Stopped after 1 questions" in process.stderr.read().decode()
+        assert "Stopped after 1 question" in process.stderr.read().decode()
     assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 10)
 
 

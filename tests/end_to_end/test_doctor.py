@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from kgqa.doctor.run import NAMES
+from kgqa.doctor.examination import NAMES
 from kgqa.testing.loopback import LoopbackServer
 from kgqa.testing.server import ScriptedServer
 from tests.virtuoso_server import needs_virtuoso, running_server
@@ -47,7 +47,7 @@ class TestDemo:
         assert time.monotonic() - started < 15
         assert done.returncode == 0 and done.err == ""
         assert "\ntriples            ok       8,956 triples, fingerprint d23492a73dc645bd.\n" in done.out
-        assert "An evaluation on this may be trusted: " in done.out and "FAILED" not in done.out
+        assert "An evaluation on this graph can be trusted: " in done.out and "FAILED" not in done.out
         assert all(len(line) <= 100 for line in done.out.splitlines() if "/" not in line)
 
     def test_for_a_script(self, kgqa):
@@ -68,7 +68,7 @@ class TestDemo:
         done = kgqa("doctor", "--schema", "wikidata", "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert (done.returncode, found["trusted"], checks["schema"]["verdict"]) == (1, False, "failed")
-        assert checks["schema"]["remedy"] == "Give the schema that fits: --schema freebase."
+        assert checks["schema"]["remedy"] == "Use the schema that fits: --schema freebase."
         assert checks["labels"]["verdict"] == "skipped"
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestDemo:
         found, checks = verdicts(out.decode())
         assert process.returncode == 130 and b"Stopped" in err and b"Traceback" not in err
         assert (found["trusted"], found["complete"]) == (False, False)
-        assert {check["found"] for check in checks.values()} == {"Stopped before this."}
+        assert {check["found"] for check in checks.values()} == {"Stopped before this check."}
 
 
 class TestModel:
@@ -129,8 +129,8 @@ class TestModel:
     def test_the_last_line_says_that_it_was_not_looked_at(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
         assert done.returncode == 0
-        assert "\nAn evaluation on this may be trusted, but the model was not looked at: " in done.out
-        assert "may be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
+        assert "\nAn evaluation on this graph can be trusted, but the model was not checked: " in done.out
+        assert "can be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
 
     def test_a_method_without_its_model(self, kgqa):
         done = kgqa("doctor", *self.GRAPH, "--method", "tog", COLUMNS="120", **QUICK)
@@ -148,13 +148,13 @@ class TestVirtuoso:
         assert checks["server"]["found"].startswith("Virtuoso/")
         for name in ("reachable", "profile", "graph", "schema", "full-text search", "time limit", "update rights"):
             assert checks[name]["verdict"] == "ok", checks[name]
-        assert checks["known entities"]["found"].endswith("are there.")
+        assert checks["known entities"]["found"].startswith("Found ")
         assert "p50/p95 over" in checks["latency"]["found"]
 
     def test_a_wrong_graph(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", "urn:test:no-such-graph", COLUMNS="200", **QUICK)
         assert done.returncode == 1
-        assert "graph              FAILED   There is no triple in <urn:test:no-such-graph>." in done.out
+        assert "graph              FAILED   No triples in <urn:test:no-such-graph>." in done.out
         assert f"<{GRAPH}>" in done.out and "--graph-iri IRI" in done.out
 
     def test_a_login_is_wanted(self, kgqa, freebase):

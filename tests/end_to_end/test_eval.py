@@ -33,6 +33,12 @@ DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
 NUMBER = re.compile(r"\(number (\d+)\)")
 
 
+@pytest.fixture(autouse=True)
+def _no_embeddings(monkeypatch):
+    """Do not wait for an embedding model, which no test here is about."""
+    monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
+
+
 @pytest.fixture
 def questions(tmp_path):
     """Write questions of the demo graph, each with a number in its text, so that prompts tell them apart."""
@@ -166,6 +172,7 @@ def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_p
     assert merged.returncode == 0 and len(predictions(tmp_path / "both")) == 8, merged.err
 
 
+@pytest.mark.slow
 def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, started, questions, tmp_path, knowing):
     """Kill -9 loses the questions in flight and those not yet written at most, and none is answered twice."""
     model, name = knowing, questions(QUESTIONS)
@@ -299,6 +306,7 @@ def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_pat
     assert json.loads(kgqa("eval", "status", "x", "--json").out)[0]["running"] is True
 
 
+@pytest.mark.slow
 def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
     """The run completes; what failed has a status and stays in the denominator; scores move by nothing else."""
     count = 200 if SOAK else 40
@@ -550,6 +558,7 @@ def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, mod
 
 
 @pytest.mark.parametrize("number", ["5.2", "5.3", "5.4"])
+@pytest.mark.slow
 def test_every_row_of_the_tables_can_be_run(kgqa, tmp_path, model, number):
     table = tables()[number]
     row = table.rows[0].model
@@ -589,6 +598,7 @@ def test_one_question_of_a_data_set_beside_its_gold_answer(kgqa):
         assert kgqa("ask", *arguments).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_is_no_result(kgqa, questions, tmp_path, model):
     """However few the questions are: they are asked again, of another address if need be."""
     dead = "http://127.0.0.1:9/v1#m"

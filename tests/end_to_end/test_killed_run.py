@@ -11,6 +11,7 @@ from tests.conftest import SOAK
 from tests.end_to_end.test_outages import found
 from tests.kill_at_write import changes_of, kill_at
 
+pytestmark = pytest.mark.slow
 METHODS = ("top", "top-1", "top-2")
 ASKED = ("eval", "run", "--dataset", "demo", "--sample", "2", "--method", ",".join(METHODS), "--embeddings", "off")
 ASKED += ("--concurrency", "1", "-q")

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.rdf_samples import TURTLE
-from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#label"
 LINES = [
@@ -117,7 +116,7 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
     said = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 130 and "Traceback" not in said
     resume = f"kgqa graph load --resume --into {virtuoso_server.url}"
-    assert f"lines are in <{graph}> for good. Go on: {resume}" in said
+    assert f"lines are in <{graph}>, on disk. Resume: {resume}" in said
     told = int(re.search(r"([\d,]+) of 60,000 lines", said)[1].replace(",", ""))
     assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(told),)]
     refused = bulk("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
@@ -144,14 +143,14 @@ class TestRefused:
     def test_nothing_to_resume_by_updates(self, elsewhere, virtuoso_server):
         for what in ("--resume", "--discard"):
             done = elsewhere("graph", "load", what, "--into", virtuoso_server.url)
-            assert done.returncode == 2 and "Load the files again: what is in already does no harm" in done.err
+            assert done.returncode == 2 and "Load the files again; triples already loaded do no harm" in done.err
 
     @pytest.mark.parametrize("arguments, code, message", [
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "urn:g"], 1, "Nothing answers at http://127.0.0.1:1/sparql"),
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is not an IRI"),
         (["--into", "http://u:p@127.0.0.1:1/sparql"], 2, "must not contain a login"),
         (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is for servers"),
-        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume goes on with the files"),
+        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume loads the files of the interrupted load"),
     ])  # fmt: skip
     def test_what_makes_no_sense(self, kgqa, data, arguments, code, message):
         done = kgqa("graph", "load", data, *arguments)

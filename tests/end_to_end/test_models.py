@@ -144,7 +144,7 @@ def test_max_calls_returns_the_best_answer_so_far(kgqa, oracle):
     assert oracle.calls == 3 and found["answers"] and "more than 3 model calls" in found["reason"]
     assert found["grounding"] == "graph" and found["sparql"] and found["defects"] == []
     text = kgqa("ask", CAPITAL, *limited)
-    assert "Stopped: The budget is spent: more than 3 model calls." in text.out and text.returncode == 3
+    assert "Stopped: The budget is exhausted: more than 3 model calls." in text.out and text.returncode == 3
 
 
 def test_several_questions_from_standard_input(kgqa, oracle):

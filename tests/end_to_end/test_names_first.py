@@ -16,7 +16,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
+from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 
 TALKATIVE = """
 import sys
@@ -46,12 +46,12 @@ def demo() -> Iterator[Callable[..., SparqlServer]]:
     lock = threading.Lock()
     with ExitStack() as opened:
 
-        def demo(special: Callable[[SparqlRequest], Sent | None]) -> SparqlServer:
-            def answer(request: SparqlRequest) -> Sent:
+        def demo(special: Callable[[SparqlRequest], SparqlReply | None]) -> SparqlServer:
+            def answer(request: SparqlRequest) -> SparqlReply:
                 if (sent := special(request)) is not None:
                     return sent
                 with lock:
-                    return Sent(body=store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
+                    return SparqlReply(body=store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
 
             return opened.enter_context(SparqlServer(answer))
 
@@ -93,8 +93,8 @@ def test_several_questions_on_names_that_take_longer_than_one_may(demo, tmp_path
 
 @pytest.mark.parametrize("topics", ["gold", "linked"])
 def test_names_that_cannot_be_counted_stop_only_a_run_that_needs_them(demo, tmp_path, topics):
-    def broken(request: SparqlRequest) -> Sent | None:
-        return Sent(status=400, body=b"no such function") if counts_names(request) else None
+    def broken(request: SparqlRequest) -> SparqlReply | None:
+        return SparqlReply(status=400, body=b"no such function") if counts_names(request) else None
 
     done = kgqa(
         tmp_path, "eval", "run", "--dataset", "demo", "--sample", str(QUESTIONS), "--graph", demo(broken).url,
@@ -108,8 +108,8 @@ def test_names_that_cannot_be_counted_stop_only_a_run_that_needs_them(demo, tmp_
 
 
 def test_a_server_without_an_index_of_names_is_no_error(demo, tmp_path):
-    def uncounted(request: SparqlRequest) -> Sent | None:
-        return Sent(status=504, body=b"too slow") if counts_names(request) else None
+    def uncounted(request: SparqlRequest) -> SparqlReply | None:
+        return SparqlReply(status=504, body=b"too slow") if counts_names(request) else None
 
     done = kgqa(
         tmp_path, "eval", "run", "--dataset", "demo", "--sample", str(QUESTIONS), "--graph", demo(uncounted).url,

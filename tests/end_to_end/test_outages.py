@@ -21,11 +21,12 @@ import pytest
 
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.sparql_server import Sent, SparqlRequest, SparqlServer
-from kgqa.virtuoso.server.state import lock_owner
+from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
+from kgqa.virtuoso.instance.processes import lock_owner
 from tests.conftest import SOAK
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
+pytestmark = pytest.mark.slow
 ASKED = ("eval", "run", "--dataset", "demo", "--sample", "30", "--embeddings", "off")
 QUICK = """
 import sys
@@ -53,12 +54,12 @@ class Away:
         self._server = SparqlServer(self._answer)
         self.url = self._server.url
 
-    def _answer(self, request: SparqlRequest) -> Sent:
+    def _answer(self, request: SparqlRequest) -> SparqlReply:
         if self.hanging:
-            return Sent(seconds=60)
+            return SparqlReply(seconds=60)
         time.sleep(0.002)  # else all is over before the server can go
         with self._lock:
-            return Sent(body=self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
+            return SparqlReply(body=self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON))
 
     def stop(self) -> None:
         self._server.close()
@@ -168,7 +169,8 @@ def test_a_graph_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_
 
 def test_a_model_that_goes_away_ends_the_run_and_resume_ends_as_undisturbed(tmp_path):
     """Whoever asks elsewhere then gets what an undisturbed run gets."""
-    asked = ("eval", "run", "--dataset", "demo", "--sample", "40", "--method", "io", "--concurrency", "2")
+    asked = ("eval", "run", "--dataset", "demo", "--sample", "40", "--method", "io", "--embeddings", "off")
+    asked += ("--concurrency", "2")
     oracle = ModelOracle({"": Gold()})
     with ScriptedServer(oracle, latency=0.03) as first, ScriptedServer(oracle) as second:
         code, err, _ = stopped(tmp_path, first.close, *asked, "--llm", f"{first.url}#m", **SLOWLY)

@@ -7,13 +7,27 @@ import json
 
 import pytest
 
+from tests.cli_runner import run_cli
 
-@pytest.fixture
-def loaded(kgqa, data_folder):
-    done = kgqa("graph", "load", data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz",
-                "--into", "fb", "--json")  # fmt: skip
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("real")
+
+
+@pytest.fixture(scope="module")
+def loaded(folder, data_folder, session_cache):
+    files = [data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz"]
+    done = run_cli("graph", "load", *files, "--into", "fb", "--json", cwd=folder, KGQA_CACHE_FOLDER=str(session_cache))
     assert done.returncode == 0, done.err
     return json.loads(done.out)
+
+
+@pytest.fixture
+def kgqa(folder):
+    return lambda *arguments, **options: run_cli(*arguments, cwd=folder, **options)
 
 
 def test_load_look_search_ask(kgqa, loaded, data_folder):
@@ -22,7 +36,7 @@ def test_load_look_search_ask(kgqa, loaded, data_folder):
     assert found["triples"] == 225_251 and found["labelled_entities"] > 13_000 and found["mediator_relations"] > 400
     assert kgqa("graph", "search", "alta verapaz", "--graph", "fb").out.startswith("Alta Verapaz Department (m.0146np)")
     with gzip.open(data_folder / "freebase_fast" / "questions.jsonl.gz", "rt") as lines:
-        questions = [json.loads(line) for line in lines][:40]
+        questions = [json.loads(line) for line in lines][:20]
     asked = "".join(
         json.dumps({"question": q["question"], "topics": [t["id"] for t in q["topic_entities"]], "id": q["id"]}) + "\n"
         for q in questions
@@ -33,8 +47,8 @@ def test_load_look_search_ask(kgqa, loaded, data_folder):
     assert not any(a["status"] == "failed" or a["defects"] for a in answers)
     assert all(a["query_class"] == "exact" for a in answers if a["status"] == "answered")
     gold = [{a.get("id") for a in q["answers"]} for q in questions]
-    right = sum(set(a["id"] for a in found["answers"]) == wanted for found, wanted in zip(answers, gold))
-    assert right >= 20, "zero-shot ranking answers more than half of these"
+    right = sum({a["id"] for a in found["answers"]} == wanted for found, wanted in zip(answers, gold))
+    assert right >= 10, "zero-shot ranking answers at least half of these"
 
 
 def test_one_question_without_a_topic(kgqa, loaded):

@@ -51,7 +51,7 @@ def test_json(kgqa, runs):
 
 def test_export_and_read_what_a_query_asks(kgqa, runs, tmp_path):
     done = kgqa("export", runs / "top", "--sparql", "queries")
-    assert done.returncode == 0 and done.out.endswith("queries of 4 questions\n")
+    assert done.returncode == 0 and done.out.endswith("queries for 4 questions\n")
     files = sorted((tmp_path / "queries").glob("*.rq"))
     assert files
     told = kgqa("explain", files[0])
@@ -65,8 +65,8 @@ def test_export_and_read_what_a_query_asks(kgqa, runs, tmp_path):
     [
         (("report", "nothing-there"), "There is no run in"),
         (("export", "nothing-there", "--sparql", "q"), "There is no run in"),
-        (("report", "RUNS", "--html", "full"), "has other files in it"),
-        (("export", "RUNS", "--sparql", "full"), "has other files in it"),
+        (("report", "RUNS", "--html", "full"), "contains other files"),
+        (("export", "RUNS", "--sparql", "full"), "contains other files"),
         (("report", "RUNS", "--csv", "missing/t.csv"), "cannot be written"),
     ],
 )

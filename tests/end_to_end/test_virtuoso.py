@@ -15,7 +15,7 @@ import pytest
 
 import kgqa.demo
 from kgqa.virtuoso.server.server import Server
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
 DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"
 QUESTION = "Which city is the capital of the country whose anthem is Kimigayo?"
@@ -31,7 +31,7 @@ def load(server: Server, file: Path, graph: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:  # noqa: F811
+def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
     """A server of our own with the demo graph and nothing else."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("server") / "own")) as server:
         load(server, Path(kgqa.demo.__file__).with_name("graph.nt"), DEMO)
@@ -113,7 +113,7 @@ def test_of_several_graphs_one_has_to_be_named(kgqa, two_graphs):
     [
         ("no iri", "absolute IRI"),
         ("http://x> WHERE { ?s ?p ?o } #", "absolute IRI"),
-        ("http://x/\udcff", "no UTF-8"),
+        ("http://x/\udcff", "not UTF-8"),
         ("", "Choose one with --graph-iri"),
     ],
 )
@@ -145,9 +145,9 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
     [
         ("http://127.0.0.1:9/sparql", "Nothing answers"),
         ("{base}/nowhere", "404"),
-        ("{base}/", "Virtuoso's ends in /sparql"),
+        ("{base}/", "path of Virtuoso's is /sparql"),
         ("{base}/sparql?x=1", "--graph-iri"),
-        ("http://me:secret@127.0.0.1:9/sparql", "password"),
+        ("http://me:secret@127.0.0.1:9/sparql", "login"),
         ("http:///sparql", "is not the address"),
         ("http://no such host/sparql", "is not the address"),
     ],

@@ -16,7 +16,7 @@ from kgqa.methods.ask import ask, open_resources
 from kgqa.model import RelationPath
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve
-from kgqa.testing.sparql_server import Sent, SparqlServer
+from kgqa.testing.sparql_server import SparqlReply, SparqlServer
 from kgqa.trace import Budget, BudgetExhausted, Trace
 
 from .conftest import MEDIATOR, NS, ent
@@ -63,7 +63,7 @@ class Far:
         try:
             found = self._store.query(request.query).serialize(format=ox.QueryResultsFormat.JSON)
             threading.Event().wait(self._seconds)
-            return Sent(body=found)
+            return SparqlReply(body=found)
         finally:
             with self._lock:
                 self._under_way -= 1

@@ -17,7 +17,6 @@ from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
 from tests.graph.in_process import in_process_loads
 from tests.graph.stores import KINDS, EmbeddedGraphs, Graphs, VirtuosoGraphs
-from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

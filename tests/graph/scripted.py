@@ -13,22 +13,22 @@ from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
-from kgqa.testing.sparql_server import Sent, SparqlServer, table
+from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table
 
 QUERY = "SELECT ?x WHERE { ?x <http://e/p> ?o }"
 ASK = "ASK { ?s ?p ?o }"
 TABLE = table(["x"], [[Entity(f"http://e/{place}")] for place in range(50)])
 
 
-def number(value: int, **options) -> Sent:
-    """A reply to a count. `options` are those of `Sent`."""
+def number(value: int, **options) -> SparqlReply:
+    """A reply to a count. `options` are those of `SparqlReply`."""
     return table(["n"], [[Literal(str(value), "http://www.w3.org/2001/XMLSchema#integer")]], **options)
 
 
-def counting(answers: dict[str, Sent]):
+def counting(answers: dict[str, SparqlReply]):
     """The script of a graph: `answers` maps a part of a query to what is sent; counts are 7 unless it says otherwise."""
 
-    def script(request) -> Sent:
+    def script(request) -> SparqlReply:
         for part, sent in answers.items():
             if part in request.query:
                 return sent

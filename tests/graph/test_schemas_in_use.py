@@ -143,7 +143,7 @@ class TestSchemas:
             assert graph.schema.name == "rdfs" and graph.walks == "no-return"
         with open_graph(folder, schema=parse_schema('name = "own"')) as graph:
             assert graph.schema.name == "own"
-        with pytest.raises(SchemaError, match="no bundled schema 'nope'"):
+        with pytest.raises(SchemaError, match="Unknown schema 'nope'"):
             open_graph(folder, schema="nope")
         with pytest.raises(SettingsError, match="walks must be one of"):
             open_graph(folder, walks="sideways")

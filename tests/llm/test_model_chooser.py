@@ -23,7 +23,7 @@ from kgqa.rank.tournaments.registry import TOURNAMENTS
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.settings import resolve
 from kgqa.testing import faults
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Trace
 
@@ -410,9 +410,9 @@ def test_the_conversation_grows_with_each_time(asked):
 @pytest.mark.parametrize(
     ("reply", "calls"),
     [
-        (Reply("YES", finish_reason="length"), 2),
-        (Reply("YES", finish_reason="content_filter"), 2),
-        (Reply("YES", refusal="I cannot say YES to that."), 2),
+        (ModelReply("YES", finish_reason="length"), 2),
+        (ModelReply("YES", finish_reason="content_filter"), 2),
+        (ModelReply("YES", refusal="I cannot say YES to that."), 2),
         (faults.refusal("YES"), 2),
         (faults.empty(), 2),
         (faults.thinks("", "YES"), 2),
@@ -429,7 +429,7 @@ def test_failures_are_never_yes(asked, reply, calls):
 
 
 def test_a_failure_is_asked_again_with_what_there_was_of_a_reply(asked):
-    made = asked([Reply("Well, let me", finish_reason="length"), faults.empty(), "[A]"], reask=2)
+    made = asked([ModelReply("Well, let me", finish_reason="length"), faults.empty(), "[A]"], reask=2)
     assert made.chooser.prefer(QUESTION, [(FOUNDERS, COLOURS)]) == [1]
     conversation = [message["content"] for message in made.server.requests[2].messages[2:]]
     assert conversation[0] == "Well, let me" and conversation[2] == "(nothing)"
@@ -450,7 +450,7 @@ def test_what_was_mended_is_counted(asked):
 
 
 def test_tokens_of_every_time_count(asked):
-    made = asked(lambda _: Reply("eh", prompt_tokens=100, completion_tokens=10))
+    made = asked(lambda _: ModelReply("eh", prompt_tokens=100, completion_tokens=10))
     made.chooser.prefer(QUESTION, [(FOUNDERS, COLOURS)])
     assert (made.stage().prompt_tokens, made.stage().completion_tokens) == (200, 20)
 

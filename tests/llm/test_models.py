@@ -19,7 +19,7 @@ from kgqa.llm.replay import Replay
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY
 from kgqa.testing import faults
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Budget, BudgetExhausted, Trace
 
@@ -190,7 +190,7 @@ def test_a_file_in_the_working_folder_names_no_model(tmp_path, monkeypatch, name
     monkeypatch.chdir(tmp_path)
     Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
     assert BY_KEY[f"llm.{name}"].trusted
-    with pytest.raises(SettingsError, match=f"llm.{name} may not be set by a kgqa.toml in the working folder"):
+    with pytest.raises(SettingsError, match=f"llm.{name} cannot be set by a kgqa.toml in the working folder"):
         resolve(environment={})
 
 
@@ -441,7 +441,7 @@ def question(opened, reply, budget: Budget = Budget(), *, name: str = PRICED, **
 
 
 def test_calls_tokens_and_cost_are_charged_by_stage(opened):
-    reply = Reply("yes", prompt_tokens=1000, completion_tokens=500)
+    reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)
     with question(opened, lambda _: reply) as (_, trace, asked):
         assert [each.text for each in asked.complete([ask("a"), ask("b"), ask("c")])] == ["yes"] * 3
         asked.complete([ask(stage="tournament")])
@@ -490,7 +490,7 @@ def test_nothing_asked_is_nothing_charged(opened):
 )
 def test_a_budget_that_is_spent(opened, budget, before, said):
     """`before`: batches that go through; the next one, of two, is not sent."""
-    reply = Reply("yes", prompt_tokens=1000, completion_tokens=500)  # 0.0012 USD
+    reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)  # 0.0012 USD
     with question(opened, lambda _: reply, budget) as (server, trace, asked):
         for size in before:
             assert len(asked.complete([ask(str(number)) for number in range(size)])) == size
@@ -527,7 +527,7 @@ def test_failures_are_counted_and_told(opened):
     replies = {
         "a": faults.refusal("I will not"),
         "b": faults.empty(),
-        "c": Reply("half", finish_reason="length"),
+        "c": ModelReply("half", finish_reason="length"),
         "d": faults.failing(400, "Too odd."),
         "e": "yes",
     }
@@ -542,7 +542,7 @@ def test_failures_are_counted_and_told(opened):
 
 
 def test_what_a_model_thought_is_in_the_trace(opened):
-    with question(opened, [Reply("yes", reasoning="Hm. " * 2000)]) as (_, trace, asked):
+    with question(opened, [ModelReply("yes", reasoning="Hm. " * 2000)]) as (_, trace, asked):
         asked.complete([ask()])
         (event,) = [event for event in trace.events() if event.kind == "reasoning"]
         assert event.detail["stage"] == "decide" and event.detail["text"].startswith("Hm. Hm.")

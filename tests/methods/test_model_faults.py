@@ -16,11 +16,11 @@ from kgqa import ask, open_resources
 from kgqa.answer_json import answer_object, json_text
 from kgqa.settings import resolve
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, Reply, failing
+from kgqa.testing.faults import Fault, ModelReply, failing
 from kgqa.testing.server import ScriptedServer, completion
 
 GOOD = '{"answers": ["Ada"]}'
-BODY = completion(Reply(GOOD), {"messages": [], "model": "m"})
+BODY = completion(ModelReply(GOOD), {"messages": [], "model": "m"})
 SENT = json.dumps(BODY).encode()
 DEEP = b"[" * 900 + b"]" * 900
 
@@ -111,7 +111,7 @@ NOTHING = {
     "a head without end": raw("HTTP/1.1 200 OK\r\nX: " + "x" * (1 << 20)),
 }
 GIVEN = {
-    "good": Reply(GOOD),
+    "good": ModelReply(GOOD),
     "unknown encoding": encoded(SENT, "none"),
     "a byte order mark": Fault(body="\ufeff".encode() + SENT),
     "UTF-16": Fault(body=SENT.decode().encode("utf-16")),

@@ -68,7 +68,7 @@ def test_every_preset_is_of_a_method():
 def test_an_unknown_method(name):
     with pytest.raises(SettingsError) as caught:
         method(name)
-    assert str(caught.value) == f"There is no method {name}. There are: {', '.join(OURS)}."
+    assert str(caught.value) == f"Unknown method {name}. Choose one of: {', '.join(OURS)}."
 
 
 def test_a_function_of_another_package(package):
@@ -94,7 +94,7 @@ def test_no_package_takes_the_place_of_ours(package):
 
 def test_an_unknown_method_is_told_of_theirs_too(package):
     package("plain = theirs_module:plain", theirs_module=MODULE)
-    with pytest.raises(SettingsError, match="There are: top, .*, cot, plain."):
+    with pytest.raises(SettingsError, match="Choose one of: top, .*, cot, plain."):
         method("plian")
 
 
@@ -119,7 +119,7 @@ def test_a_package_that_fails(package, points, source):
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("1 / 0", "ZeroDivisionError"), ("None", "no Answer"), ("resources.models.name", "AttributeError")],
+    [("1 / 0", "ZeroDivisionError"), ("None", "instead of an Answer"), ("resources.models.name", "AttributeError")],
 )
 def test_a_foreign_method_that_fails_ends_its_question_only(package, body, said):
     package(

@@ -13,7 +13,7 @@ from kgqa import ask, open_resources
 from kgqa.model import Entity, Question
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.virtuoso_server import copied, prepared_folder, running_server  # noqa: F401
+from tests.virtuoso_server import copied, running_server
 
 CAP = 50
 IRI = "http://e/demo"
@@ -26,7 +26,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def capped(prepared_folder, tmp_path_factory):  # noqa: F811
+def capped(prepared_folder, tmp_path_factory):
     """The address of a server with the demo graph and a row cap."""
     folder = tmp_path_factory.mktemp("capped") / "server"
     with running_server(copied(prepared_folder, folder), row_cap=CAP) as server:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -16,7 +17,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 
@@ -404,7 +405,7 @@ class TestSystemTwo:
     def test_at_the_end_of_the_depth_there_is_no_answer(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2")
         assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
-        assert "was not accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
+        assert "No path was accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
 
     def test_or_the_best_one_marked_as_unaccepted(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2", ask__on_exhausted="best")
@@ -488,7 +489,7 @@ class TestSeveralTopics:
 
 
 class TestClauses:
-    CLAUSES = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
+    CLAUSES: ClassVar = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
 
     def test_each_topic_is_compared_by_its_own(self, run):
         done = run(Model(JOINED, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on")
@@ -599,7 +600,7 @@ ONCE = {
     "thinks": (faults.thinks("It depends."), "answered"),
     "only thinks": (faults.thinks(""), "answered"),
     "empty": (faults.empty(), "answered"),
-    "length": (Reply("[", finish_reason="length"), "answered"),
+    "length": (ModelReply("[", finish_reason="length"), "answered"),
 }
 
 

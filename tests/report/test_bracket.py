@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, stages_of
@@ -38,14 +38,14 @@ def test_a_hop_has_its_pool_what_was_cut_and_the_rounds():
 def test_matches_after_the_last_hop_are_the_last_comparison():
     ranked = {"kind": "ranked", "paths": [{"path": "d", "score": 0.5}, {"path": "a", "score": None}], "keys": []}
     first, last = stages_of([*HOP, match("d", "a", picked="d"), ranked])
-    assert (last.title, last.matches, last.kept) == ("Last comparison", 1, ["d (0.500)", "a"])
+    assert (last.title, last.matches, last.kept) == ("Final comparison", 1, ["d (0.500)", "a"])
     assert first.matches == 3
 
 
 def test_matches_between_hops_belong_to_neither():
     second = [{**event, "hop": 2} if "hop" in event else event for event in HOP]
     titles = [stage.title for stage in stages_of([*HOP, match("x", "y"), *second])]
-    assert titles == ["Hop 1", "Last comparison", "Hop 2"]
+    assert titles == ["Hop 1", "Final comparison", "Hop 2"]
 
 
 def test_scores_instead_of_choices():
@@ -94,6 +94,7 @@ events = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=15)  # drawing nested values takes long
 @given(st.lists(events, max_size=8))
 def test_any_trace_can_be_read(trace):
     for stage in stages_of(trace):

@@ -14,6 +14,8 @@ from tests.report.conftest import hostile
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):

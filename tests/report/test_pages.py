@@ -20,9 +20,9 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.report.comparison import compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
+from kgqa.report.index_rows import index_rows
 from kgqa.report.pages import amount, data_block, exact, read, render, shown
-from kgqa.report.question_page import Place, question_page
-from kgqa.report.site import lines_of
+from kgqa.report.question_page import PageContext, question_page
 from tests.report.conftest import hostile
 from tests.report.test_bracket import json_values
 from tests.report.test_comparison import FakeRun
@@ -37,7 +37,7 @@ ATTACKS = [
     "<!--", "-->", "]]>", "<svg onload=window.hacked=1>", "&lt;script&gt;", "{{ 7 * 7 }}{% raw %}",
     "../../etc/passwd", "=HYPERLINK(\"http://x\")", "a\x00b\x1b[31m\u202egnp.exe\u2028\u2066x", "\ud800",
 ]  # fmt: skip
-PLACE = Place("run", 1, 2, "../index.html", after="../run-1/00002-0123456789ab.html")
+PLACE = PageContext("run", 1, 2, "../index.html", after="../run-1/00002-0123456789ab.html")
 LINK = re.compile(r"\.\./(index\.html|run-\d+/\d{5}-[0-9a-f]{12}\.html)")
 FREE = {"title"}
 """Attributes whose value may come from data."""
@@ -83,7 +83,7 @@ def page_of(record: Record) -> Parsed:
 
 
 def index_of(*runs: FakeRun) -> str:
-    return "".join(index_page(compare(runs), [list(lines_of(run, number)) for number, run in enumerate(runs, 1)]))
+    return "".join(index_page(compare(runs), [list(index_rows(run, number)) for number, run in enumerate(runs, 1)]))
 
 
 @pytest.fixture(scope="module")
@@ -185,11 +185,11 @@ def test_a_page_of_any_answer_object_can_be_made(answer):
     record = Record("i", "d", "t", answer, ())
     assert "</html>" in "".join(question_page(record, PLACE))
     empty = compare([FakeRun("run", [])])
-    assert "</html>" in "".join(index_page(empty, [list(lines_of(FakeRun("run", [record]), 1))]))
+    assert "</html>" in "".join(index_page(empty, [list(index_rows(FakeRun("run", [record]), 1))]))
     try:
         compare([FakeRun("run", [record])])
     except ReportError as error:
-        assert "docs/answer-json.md" in str(error)
+        assert "docs/answer-json.md" in str(error)  # noqa: PT017  most answers raise nothing
 
 
 # ---- what pages are made of ----
@@ -246,7 +246,7 @@ def test_templates_are_sandboxed_and_strict():
     ("trace", "question", "note"),
     [
         ([], "who?", "Nothing was masked"),
-        ([{"kind": "masked", "question": "who is ?", "unmasked": 0}], "who is ?", "As it was compared"),
+        ([{"kind": "masked", "question": "who is ?", "unmasked": 0}], "who is ?", "As compared by similarity"),
         (
             [
                 {"kind": "masked", "question": "who is ?", "unmasked": 2},
@@ -261,4 +261,8 @@ def test_templates_are_sandboxed_and_strict():
 def test_the_question_as_the_model_saw_it(trace, question, note):
     page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), PLACE))
     assert f'<blockquote id="seen" dir="auto">{question}</blockquote>' in page and note in page
-    assert ("2 topics could not be masked" in page) == ("stood in 3 texts" in page) == (len(trace) == 3)
+    assert (
+        ("2 topics could not be masked" in page)
+        == ("3 texts shown to the model still contained" in page)
+        == (len(trace) == 3)
+    )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.report.comparison import Comparison, Figure, Row
+from kgqa.report.comparison import Comparison, Figure, MetricRow
 from kgqa.report.tables import (
     as_csv,
     as_latex,
@@ -27,7 +27,7 @@ from kgqa.report.tables import (
 
 
 def table(*columns: str, figure: Figure = Figure(0.724, 0.708, 0.74, 3531)) -> Comparison:
-    row = Row("hit@1", "Hit@1", tuple(figure for _ in columns))
+    row = MetricRow("hit@1", "Hit@1", tuple(figure for _ in columns))
     return Comparison(columns, (("topics", tuple("gold" for _ in columns)),), (row,), (("Hit@1 by hops", (row,)),))
 
 
@@ -51,9 +51,9 @@ def test_a_figure_in_words(figure, text):
 
 
 def test_how_many_questions_a_row_is_of():
-    assert questions_text(Row("a", "a", (Figure(1.0, n=3531), Figure(0.5, n=3531)))) == "3,531"
-    assert questions_text(Row("a", "a", (Figure(1.0, n=3531), None, Figure(0.5, n=2)))) == "3,531 / – / 2"
-    assert questions_text(Row("a", "a", (None, Figure(0.5, n=2)))) == "2"
+    assert questions_text(MetricRow("a", "a", (Figure(1.0, n=3531), Figure(0.5, n=3531)))) == "3,531"
+    assert questions_text(MetricRow("a", "a", (Figure(1.0, n=3531), None, Figure(0.5, n=2)))) == "3,531 / – / 2"
+    assert questions_text(MetricRow("a", "a", (None, Figure(0.5, n=2)))) == "2"
 
 
 def test_text_is_aligned_with_wide_names():
@@ -138,7 +138,7 @@ def test_latex_is_a_table_of_booktabs():
 
 @pytest.mark.parametrize("name", ["[2cm] films", "*", "[", "* of all"])
 def test_the_first_cell_of_a_row_is_no_argument_of_the_row_before(name):
-    row = Row("hit@1", name, (Figure(0.5),))
+    row = MetricRow("hit@1", name, (Figure(0.5),))
     text = as_latex(Comparison(("top",), (("topics", ("gold",)),), (row, row), ((name, (row,)),)))
     assert text.count("{}" + name + " & ") == 4
     assert not re.search(r"^[\[*]", text, re.MULTILINE)

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from kgqa.testing.counting_proxy import CountingProxy
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
 
@@ -35,7 +35,7 @@ def servers() -> Iterator[dict]:
         return Response(200, ROWS, "application/sparql-results+json", kept)
 
     store = LoopbackServer(sparql)
-    with ScriptedServer(lambda messages: Reply("{Yes}", prompt_tokens=7, completion_tokens=3)) as model:
+    with ScriptedServer(lambda messages: ModelReply("{Yes}", prompt_tokens=7, completion_tokens=3)) as model:
         yield {"requests": requests, "sparql": f"http://127.0.0.1:{store.port}/sparql", "model": model.url}
     store.close()
 

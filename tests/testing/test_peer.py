@@ -13,7 +13,6 @@ import kgqa.demo
 from benchmarks.peer_answers import answer_text, holds_gold, read_answers, write_questions
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from tests.conftest import ROOT
-from tests.virtuoso_server import prepared_folder, virtuoso_server  # noqa: F401
 
 GRAPH = "http://peers.example/graph"
 WALKER = "peer_walker.py --questions {questions} --out {out}/answers.jsonl"
@@ -24,7 +23,7 @@ ANSWERED = GoldQuestion(
 
 
 @pytest.fixture(scope="module")
-def endpoint(virtuoso_server) -> str:  # noqa: F811
+def endpoint(virtuoso_server) -> str:
     """The address of a server whose graph is the demo's; beside it the entities have triples in another graph."""
     demo = Path(kgqa.demo.__file__).with_name("graph.nt")
     file = virtuoso_server.import_folder / "peers.nt"

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.constrained_replies import nearest
+from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.structured import nearest
 
 
 def send(server: ScriptedServer, method: str, path: str, body: object = None, headers: dict[str, str] | None = None):
@@ -50,7 +50,7 @@ def in_threads(count: int, function) -> None:
 
 
 def test_replies_are_used_up_in_order():
-    with ScriptedServer(["one", Reply("two", finish_reason="length")]) as server:
+    with ScriptedServer(["one", ModelReply("two", finish_reason="length")]) as server:
         server.enqueue("three")
         bodies = [json.loads(chat(server, str(i))[2]) for i in range(3)]
         assert [body["choices"][0]["message"]["content"] for body in bodies] == ["one", "two", "three"]
@@ -75,7 +75,7 @@ def test_what_a_function_raises_is_said():
 
 
 def test_the_fields_of_a_reply():
-    reply = Reply(
+    reply = ModelReply(
         "text", reasoning="why", reasoning_field="reasoning_content", logprobs={"content": []}, prompt_tokens=7
     )
     with ScriptedServer([reply, faults.refusal("no"), "x" * 40]) as server:

@@ -13,7 +13,7 @@ import urllib3
 
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
-from kgqa.testing.sparql_server import Sent, SparqlServer, table, truth
+from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table, truth
 from tests.conftest import ROOT
 
 
@@ -31,7 +31,7 @@ def test_the_example_of_the_docs_runs():
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 def test_a_body_arrives_in_every_framing(framing):
     body = b"x" * 100_000
-    sent = Sent(body=body) if framing == "length" else faults.pieces(body[:10], 0.01, body[10:], framing=framing)
+    sent = SparqlReply(body=body) if framing == "length" else faults.pieces(body[:10], 0.01, body[10:], framing=framing)
     with SparqlServer(sent) as server:
         assert get(server).data == body
 
@@ -49,7 +49,11 @@ def test_requests_are_written_down():
 
 @pytest.mark.parametrize(
     "sent",
-    [Sent(body=b"x", missing=5), faults.dropped(), Sent(body=lambda: iter([b"x"]), framing="chunked", missing=1)],
+    [
+        SparqlReply(body=b"x", missing=5),
+        faults.dropped(),
+        SparqlReply(body=lambda: iter([b"x"]), framing="chunked", missing=1),
+    ],
 )
 def test_what_is_announced_and_never_comes_is_an_error_to_any_client(sent):
     with SparqlServer(sent) as server, pytest.raises(urllib3.exceptions.HTTPError):
@@ -57,7 +61,9 @@ def test_what_is_announced_and_never_comes_is_an_error_to_any_client(sent):
 
 
 def test_pauses_are_made():
-    with SparqlServer([faults.trickling(b"abc", seconds=0.1), Sent(seconds=0.2), Sent(head_pause=0.005)]) as server:
+    with SparqlServer(
+        [faults.trickling(b"abc", seconds=0.1), SparqlReply(seconds=0.2), SparqlReply(head_pause=0.005)]
+    ) as server:
         for least in (0.2, 0.2, 0.2):
             started = time.monotonic()
             assert get(server).status == 200
@@ -67,7 +73,7 @@ def test_pauses_are_made():
 def test_closing_drops_who_waits():
     import threading
 
-    server = SparqlServer(Sent(seconds=60))
+    server = SparqlServer(SparqlReply(seconds=60))
     threading.Timer(0.2, server.close).start()
     started = time.monotonic()
     with pytest.raises(urllib3.exceptions.HTTPError):

@@ -1,4 +1,4 @@
-"""The session's Virtuoso server, servers of a test's own, and small disks that can be filled."""
+"""Servers of a test's own, small disks that can be filled, and files to load."""
 
 from __future__ import annotations
 
@@ -13,28 +13,25 @@ from pathlib import Path
 import pytest
 
 from kgqa.virtuoso.server.server import Server
-from tests import virtuoso_server as shared
 from tests.virtuoso_server import copied, running_server
-
-prepared_folder, virtuoso_server = shared.prepared_folder, shared.virtuoso_server
 
 
 @pytest.fixture
 def stopped_server(prepared_folder, tmp_path) -> Server:
-    """A server of the test's own, not started."""
+    """A stopped server of the test's own."""
     return Server.at(copied(prepared_folder, tmp_path / "own"))
 
 
 @pytest.fixture
 def own_server(prepared_folder, tmp_path) -> Iterator[Server]:
-    """A started server of the test's own, which may be killed."""
+    """A running server of the test's own, which may be stopped or killed."""
     with running_server(copied(prepared_folder, tmp_path / "own")) as server:
         yield server
 
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
-    """Mount an empty disk of so many megabytes and give its folder; skipped where that is not allowed."""
+    """`small_disk(megabytes)`: mount an empty disk and return its folder; skips the test without the permission."""
     with ExitStack() as stack:
 
         def mount(megabytes: int, name: str = "disk") -> Path:
@@ -50,7 +47,7 @@ def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
 
 
 def write_triples(file: Path, start: int, count: int) -> Path:
-    """An N-Triples file of that many different triples, whose texts are too different to be packed well."""
+    """Write an N-Triples file of so many different triples, whose texts hardly compress."""
     chance = random.Random(start)
     with open(file, "w", encoding="utf-8") as lines:
         lines.writelines(

@@ -6,10 +6,16 @@ import click
 
 from kgqa.cli.lazy_group import LazyGroup
 
-COMMANDS = {name: f"kgqa.cli.eval.{name}" for name in ("run", "resume", "status", "merge", "table")}
+COMMANDS = {
+    "run": ("kgqa.cli.eval.run:command", "Start a run over the questions of a data set."),
+    "resume": ("kgqa.cli.eval.resume:command", "Ask the remaining questions of a run."),
+    "status": ("kgqa.cli.eval.status:command", "Show the progress and the scores of a run."),
+    "merge": ("kgqa.cli.eval.merge:command", "Merge the shards of a run."),
+    "table": ("kgqa.cli.eval.table:command", "Print a table of the thesis beside its published figures."),
+}
 
 
-@click.command("eval", cls=LazyGroup, modules=COMMANDS)
+@click.command("eval", cls=LazyGroup, lazy_commands=COMMANDS)
 def command() -> None:
     """Ask the questions of a data set and score the answers.
 

@@ -1,14 +1,22 @@
-"""`kgqa graph load`: RDF files into a graph folder or into a server."""
+"""`kgqa graph load`: load RDF files into a graph folder or a server."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_options
+from kgqa.cli.graph.load_output import LoadBars, print_report
+from kgqa.cli.options import JSON, say, setting_option, settings_from, verbosity_options
+from kgqa.graph.embedded.loading import discard_interrupted
+from kgqa.graph.loading import load_into_folder
+from kgqa.graph.opening import open_graph
+from kgqa.graph.store import is_address
+from kgqa.methods.ask import cache_of
+from kgqa.settings import resolve
+from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
+from kgqa.words import clean
 
 
 @click.command("load")
@@ -18,31 +26,31 @@ from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_opt
     "place",
     required=True,
     metavar="FOLDER|URL",
-    help="Graph folder, made if it is not there; or the address of a SPARQL server that may be written to.",
+    help="graph folder, created if needed, or URL of a SPARQL endpoint that may be written to",
 )
 @click.option(
     "--graph-iri",
     metavar="IRI",
-    help="On a server: the graph to write to, and the only one. [the one that is there, else urn:kgqa:graph]",
+    help="on a server: the only graph to write to. [the existing one, else urn:kgqa:graph]",
 )
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip"]),
     default="fail",
     show_default=True,
-    help="A malformed line: give up and change nothing, or leave it out and count it.",
+    help="a malformed line: fail and change nothing, or skip and count it",
 )
 @click.option(
-    "--format", "format_", metavar="ENDING", help="RDF format where the file name does not tell: nt, nq, ttl, ..."
+    "--format", "format_", metavar="ENDING", help="RDF format of files whose name does not have it: nt, nq, ttl ..."
 )
 @click.option(
-    "--schema", metavar="NAME|FILE", help="Schema to keep with a folder: a bundled name or a TOML file. [detected]"
+    "--schema", metavar="NAME|FILE", help="schema to keep with a folder: a bundled name or a TOML file. [detected]"
 )
 @setting_option("graph.walks", "--walks")
 @setting_option("explore.mediator_hop", "--mediator-hop")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted load.")
-@click.option("--restart", is_flag=True, help="Throw an interrupted load away and load FILES anew.")
-@click.option("--discard", is_flag=True, help="Throw an interrupted load away and do nothing else.")
+@click.option("--resume", is_flag=True, help="resume an interrupted load")
+@click.option("--restart", is_flag=True, help="discard an interrupted load and load FILES")
+@click.option("--discard", is_flag=True, help="discard an interrupted load, and load nothing")
 @JSON
 @verbosity_options
 def load(
@@ -62,11 +70,10 @@ def load(
     """Add the triples of RDF FILES to a graph folder or a server.
 
     N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML, JSON-LD, TriX and HexTuples, each also as .gz, .bz2 or .xz.
-    Loading a file again changes nothing. All files are judged before anything changes; an error in one of them leaves
-    the graph as it was. Into a folder all files are added or none; --walks and --mediator-hop are kept with it as its
-    own settings.
+    Loading a file twice changes nothing. All files are checked before anything changes; an error in one of them leaves
+    the graph unchanged. A folder gets all files or none; --walks and --mediator-hop are kept in it as settings.
 
-    A server started by `kgqa virtuoso start` is loaded in bulk. Any other has to take SPARQL updates: set
+    A server started by `kgqa virtuoso start` is loaded in bulk. Any other server must accept SPARQL updates: set
     endpoint.user, and the password in KGQA_ENDPOINT_PASSWORD.
 
     \b
@@ -76,68 +83,60 @@ def load(
       kgqa graph load --resume --into mygraph/
       kgqa graph load slice.nt.gz --into http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
     """
-    from kgqa.graph.store import is_address
-
     if discard and (files or resume or restart):
-        raise click.UsageError("--discard stands alone.")
+        raise click.UsageError("--discard cannot be combined with FILES, --resume or --restart.")
     if resume and (files or restart):
-        raise click.UsageError(
-            "--resume goes on with the files of the interrupted load: give neither files nor --restart."
-        )
+        raise click.UsageError("--resume loads the files of the interrupted load: omit FILES and --restart.")
     if not files and not resume and not discard:
         raise click.UsageError("Give at least one RDF file, or --resume.")
-    bars = Bars(sum(file.stat().st_size for file in files if file.is_file()))
-    common: dict[str, Any] = {"on_error": on_error, "format": format_, "resume": resume, "restart": restart}
+    options: dict[str, Any] = {"on_error": on_error, "format": format_, "resume": resume, "restart": restart}
     kept = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
     if is_address(place):
-        from kgqa.cli.graph.load_server import discard_at_server, load_into_server
-
         if schema or any(kept.values()):
             raise click.UsageError(
                 "A server keeps no schema and no rules. Give them when you ask (kgqa ask --schema ... --walks ... "
                 "--mediator-hop ...), or set graph.schema, graph.walks and explore.mediator_hop in kgqa.toml."
             )
-        if discard:
-            discard_at_server(place)
-        else:
-            load_into_server(files, place, graph_iri, bars, as_json, **common)
+        try:
+            if discard:
+                _discard_at_url(place)
+            else:
+                _load_into_url(files, place, graph_iri, as_json, **options)
+        except NotResumable as error:
+            raise click.UsageError(str(error)) from None
         return
     if graph_iri:
         raise click.UsageError("--graph-iri is for servers: a folder keeps the named graphs of its files.")
     if discard:
-        _discard(Path(place))
+        _discard_in_folder(Path(place))
     else:
         settings = {name: value for name, value in kept.items() if value}
-        _load_into_folder(files, Path(place), bars, as_json, schema=schema, settings=settings, **common)
+        _load_into_folder(files, Path(place), as_json, schema=schema, settings=settings, **options)
 
 
-def _discard(folder: Path) -> None:
-    from kgqa.graph.embedded.loading import discard_interrupted
-
+def _discard_in_folder(folder: Path) -> None:
     done = discard_interrupted(folder)
-    say("The interrupted load was thrown away." if done else f"There is no interrupted load at {folder}.")
+    say("The interrupted load was discarded." if done else f"There is no interrupted load at {folder}.")
 
 
-def _load_into_folder(
-    files: tuple[Path, ...], folder: Path, bars: Bars, as_json: bool, *, schema: str | None, **options: Any
-) -> None:
-    from kgqa.graph.embedded.loading import load_graph
-    from kgqa.graph.opening import open_graph
-    from kgqa.methods.ask import cache_of
-    from kgqa.settings import resolve
+def _discard_at_url(url: str) -> None:
+    done = discard_load(url)
+    say(
+        "The interrupted load was discarded. What it loaded stays in the graph."
+        if done
+        else f"There is no interrupted load at {url}."
+    )
 
-    settings = resolve()
-    schema_name = _keep_schema(schema, folder)
+
+def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:
+    settings, bars = resolve(), LoadBars(files)
+    memory = settings["graph.load_memory"]
     try:
-        memory = settings["graph.load_memory"]
-        report = load_graph(folder, files, progress=bars, schema=schema_name, memory=memory and memory << 20, **options)
+        report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars, **options)
     except KeyboardInterrupt:
         bars.close()
-        say(
-            f"\nkgqa: Stopped. What was in {folder} before is unchanged. "
-            f"Go on: kgqa graph load --resume --into {folder}"
-        )
-        raise KeyboardInterrupt("said") from None
+        say(f"\nkgqa: Stopped. {folder} is unchanged. Resume: kgqa graph load --resume --into {folder}")
+        raise KeyboardInterrupt("reported") from None
     finally:
         bars.close()
     with open_graph(folder, cache=cache_of(settings)) as graph:
@@ -145,96 +144,33 @@ def _load_into_folder(
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
 
-def _keep_schema(schema: str | None, folder: Path) -> str | None:
-    """A bundled schema's name; a schema file is checked and copied into the graph's folder, under a name of its
-    content, so that the copy in use stays if the load comes to nothing.
-    """
-    if schema is None:
-        return None
-    from kgqa.graph.embedded.folder import write_atomically
-    from kgqa.graph.embedded.loading import make_folder
-    from kgqa.schema import BUNDLED, load_schema
+def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_json: bool, **options: Any) -> None:
+    settings, bars = settings_from({}, url), LoadBars(files)
 
-    loaded = load_schema(schema)
-    if schema in BUNDLED:
-        return schema
-    name = f"schema-{loaded.digest}.toml"
-    write_atomically(make_folder(folder).path / name, loaded.source)
-    return name
+    def notify(text: str) -> None:
+        bars.close()
+        say(f"kgqa: {text}")
 
-
-def print_report(report: Any, place: str, schema: str, facts: dict[str, Any], as_json: bool) -> None:
-    """Print what a load did.
-
-    Args:
-        report: a LoadReport. place: what was loaded into. schema: its title.
-        facts: what the JSON has on top of the report.
-    """
-    from kgqa.answer_json import json_text
-    from kgqa.model import to_json
-    from kgqa.words import clean
-
-    if as_json:
-        print(json_text({**to_json(report), **facts}, indent=2))
-        return
-    if report.triples is None:
-        print(f"{report.lines:,} lines loaded in {report.seconds:.1f} s; {place} was not counted in time.")
-    else:
-        added = "An unknown number of" if report.added is None else f"{report.added:,}"
-        print(
-            f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; "
-            f"{place} now has {report.triples:,}."
+    try:
+        done = load_into_url(
+            files,
+            url,
+            graph_iri=graph_iri,
+            settings=settings,
+            cache=cache_of(settings),
+            progress=bars,
+            notify=notify,
+            **options,
         )
-    names = f" Names indexed: {facts['names']:,}." if "names" in facts else ""
-    print(f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}")
-    if report.malformed:
-        print(f"{report.malformed:,} malformed lines were left out:")
-        for example in report.examples[:5]:
-            print(f"  {clean(example.file)}, line {example.line}: {clean(example.message)}")
-        if report.malformed > 5:
-            print("  ... (--json gives more)")
-
-
-class Bars:
-    """Progress bars over the bytes of the files, shown on a terminal only: a server's files are judged in a first
-    round, and each round has a bar of its own.
-
-    Args:
-        total: bytes of all files, 0 where that is not known.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._bar: Any = None
-        self._round = ""
-        self._before = 0
-        self._file = ""
-        self._in_file = 0
-
-    def __call__(self, progress: Any) -> None:
-        if verbosity() < 0:
-            return
-        if progress.file != self._file:
-            self._before += self._in_file
-            self._file, self._in_file = progress.file, 0
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=self._total or None, unit="B", unit_scale=True, disable=None, file=sys.stderr)
-        if progress.stage == "finishing":
-            self._bar.set_description("finishing")
-            return
-        self._in_file = progress.bytes_done
-        self._bar.set_description(f"{progress.file[:30]}: {progress.lines:,} lines")
-        self._bar.update(max(0, self._before + self._in_file - self._bar.n))
-
-    def next_round(self) -> None:
-        """Begin anew with the first file."""
-        self.close()
-        self._before = self._in_file = 0
-        self._file = ""
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+    except KeyboardInterrupt as error:
+        bars.close()
+        say(f"\nkgqa: Stopped. {clean(str(error))}")
+        raise KeyboardInterrupt("reported") from None
+    finally:
+        bars.close()
+    facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.bulk}
+    if done.names is not None:
+        facts["names"] = done.names
+    print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)
+    if not as_json:
+        print(f'Ask it: kgqa ask "..." --graph {url} --graph-iri {done.graph_iri}')

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.foreign_json import (
+from kgqa.untrusted_json import (
     check_keys,
     is_count,
     is_number,

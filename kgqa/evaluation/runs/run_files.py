@@ -13,7 +13,7 @@ from typing import Any
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
-from kgqa.foreign_json import (
+from kgqa.untrusted_json import (
     check_keys,
     is_count,
     is_flag,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa.foreign_json import Check, is_flag, load_json
+from kgqa.untrusted_json import Check, is_flag, load_json
 
 FORMAT = 1
 """The version of the folder format."""

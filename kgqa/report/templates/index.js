@@ -1,5 +1,5 @@
 "use strict";
-// Shows the questions that match, some hundred at a time. Data becomes text nodes only, never HTML.
+// Lists the matching questions, 200 at a time. Data is inserted as text nodes, never as HTML.
 (() => {
   const PAGE = 200;
   const FILE = /^run-\d+\/\d{5,}-[0-9a-f]{12}\.html$/;
@@ -63,7 +63,7 @@
 
   function search() {
     const asked = [find.value, stage.value, run.value].join("\n");
-    // leaving the box is a change too: rows that are being clicked must stay
+    // leaving the search box also fires an event; rows being clicked must stay
     if (asked === last) return;
     last = asked;
     const wanted = find.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -84,7 +84,7 @@
 
   const head = put(table.tHead, "tr");
   for (const title of ["question", "hops", ...data.runs]) put(head, "th", title).dir = "auto";
-  option(stage, "-1", "wrong, anywhere");
+  option(stage, "-1", "wrong (any cause)");
   const used = new Set(data.rows.flatMap((line) => line[5].filter(Boolean).map((each) => each[1])));
   data.stages.forEach((text, place) => used.has(place) && option(stage, place, text));
   data.runs.forEach((text, place) => option(run, place, text));

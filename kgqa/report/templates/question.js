@@ -1,5 +1,5 @@
 "use strict";
-// The copy buttons: each copies the text of the element it names.
+// Copy buttons: each copies the text of the element named by data-of.
 (() => {
   function fallback(element) {
     const range = document.createRange();

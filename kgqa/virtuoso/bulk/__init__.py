@@ -1,1 +1,1 @@
-"""Bulk loading into a Virtuoso server."""
+"""Loads RDF files into a server in bulk: chunks, journal, rejected lines, index of names."""

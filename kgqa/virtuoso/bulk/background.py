@@ -1,4 +1,4 @@
-"""Loading files into a server while something else is done, such as making the next ones."""
+"""Loads files into a server in a background thread, while the next files are written."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress
+from kgqa.virtuoso.server.load_list import FileResult, LoadProgress
 from kgqa.virtuoso.server.server import Server
 
 
 class BackgroundLoad:
-    """A load that runs in a thread of its own.
+    """A load in a thread of its own.
 
     Attributes:
-        files_done: how many files the server is through with. seconds: how long it took, once it has ended.
+        files_done: number of files that the server has finished.
+        seconds: duration of the load, once it has ended.
     """
 
     def __init__(self, server: Server, files: Sequence[Path], graph_iri: str, *, loaders: int) -> None:
@@ -23,31 +24,31 @@ class BackgroundLoad:
         self.seconds = 0.0
         self._results: list[FileResult] = []
         self._error: BaseException | None = None
-        # an event, because `join` that is interrupted by Ctrl-C takes a running thread for one that has ended
+        # an event, because `Thread.join` interrupted by Ctrl-C treats a running thread as ended
         self._ended = threading.Event()
         arguments = (server, list(files), graph_iri, loaders)
-        # a daemon: whoever does not want to wait is not kept
+        # a daemon, so that it does not keep the process running
         threading.Thread(target=self._load, args=arguments, daemon=True).start()
 
     def _load(self, server: Server, files: list[Path], graph_iri: str, loaders: int) -> None:
         def note(progress: LoadProgress) -> None:
             self.files_done = progress.files_done
 
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             self._results = server.load(files, graph_iri, loaders=loaders, progress=note)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (raised again by `results`)
             self._error = error
         finally:
-            self.seconds = time.monotonic() - begun
+            self.seconds = time.monotonic() - started
             self._ended.set()
 
     def ended(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds."""
+        """Wait at most so many seconds for the end; returns whether it has ended."""
         return self._ended.wait(seconds)
 
     def results(self) -> list[FileResult]:
-        """What the server said of each file, once it has ended; raises what ended it."""
+        """Return the result of each file after the end; raises the exception that ended the load."""
         if self._error:
             raise self._error
         return self._results

@@ -1,7 +1,7 @@
-"""What a database knows of the loads into it, so that a load is gone on with in no other one.
+"""Records loads in the database itself, so that a load is resumed only in its own database.
 
-A load is noted in a file beside the database, and that file cannot tell whether the database has been replaced by a
-fresh, an adopted or a restored one. So every group that is on disk is noted in the database too, in a table of ours.
+The journal of a load is a file beside the database and cannot tell whether the database was replaced by a new, adopted
+or restored one. So every group on disk is recorded in a table of the database too.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ TABLE = "DB.DBA.KGQA_LOADS"
 
 
 def new_token() -> str:
-    """The name of a load, which no other load has."""
+    """Return a unique identifier for a load."""
     return secrets.token_hex(8)
 
 
-def note(server: Server, token: str, done: int) -> None:
-    """Note in the database that so many groups or chunks of a load are on disk; before the journal says so.
+def record(server: Server, token: str, done: int) -> None:
+    """Record in the database that `done` groups or chunks of a load are on disk, before the journal does.
 
-    They were written by a checkpoint before this, and this is written by the next one. Whatever copy or checkpoint of
-    the database has this note therefore has what it speaks of, and the database never knows less than the journal.
+    A checkpoint before this has written them, and this record is written by the next one. So any copy or checkpoint of
+    the database with this record has the groups too, and the database never knows less than the journal.
     """
     if not _exists(server):
         server.sql(f"create table {TABLE} (token varchar primary key, done integer)")
@@ -33,24 +33,24 @@ def note(server: Server, token: str, done: int) -> None:
 
 
 def check(server: Server, token: str, done: int) -> None:
-    """Hold what the journal of a load says is on disk against what the database knows.
+    """Check that the database has what the journal of a load lists as on disk.
 
     Raises:
-        LoadError: the database knows of less. It is another one, or an older copy.
+        LoadError: it has less: it is another database or an older copy.
     """
-    # nothing is skipped of a load that has nothing on disk, so any database will do
+    # a load with nothing on disk skips nothing and can resume in any database
     if done == 0:
         return
     rows = server.sql(f"select done from {TABLE} where token = ?", (token,)) if _exists(server) else []
     if not rows or int(rows[0][0]) < done:
         raise LoadError(
-            "The database does not have what the interrupted load had done: it is another one, or an older copy. Load "
-            "all of it anew: --restart"
+            "The database does not contain what the interrupted load had finished: it is another database or an older "
+            "copy. Load everything again: --restart"
         )
 
 
 def forget(server: Server, token: str) -> None:
-    """The load has ended. A note that stays does no harm, so a server that is gone by now is no error."""
+    """Delete the record of a finished load. A record that stays does no harm, so a failing server is ignored."""
     with suppress(ServerError):
         if _exists(server):
             server.sql(f"delete from {TABLE} where token = ?", (token,))

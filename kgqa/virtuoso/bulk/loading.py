@@ -1,203 +1,277 @@
-"""Bulk loading: the files go into the server's load list, several loaders work through it, the list is watched."""
+"""Loads RDF files into the user's own Virtuoso server in bulk, resumable.
+
+All files are checked first. Then their lines are written as chunks of canonical N-Triples into the server's import
+folder. A few chunks form a group; while the server loads one group, the next one is written. When a group is on disk,
+the journal records it; after a crash the groups that are not recorded are loaded again.
+"""
 
 from __future__ import annotations
 
-import os
+import hashlib
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 
-from kgqa.errors import KgqaError, ServerError
-from kgqa.lock_files import only_one
-from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.server.folder import ServerFolder
-from kgqa.virtuoso.server.session import Session
-from kgqa.virtuoso.server.troubles import free_bytes, free_space
-from kgqa.words import clean, sentence
+from kgqa.errors import LoadError, ServerError
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import target_graph
+from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
+from kgqa.graph.rdf.upload import UploadFiles
+from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
+from kgqa.virtuoso.bulk import load_token
+from kgqa.virtuoso.bulk.background import BackgroundLoad
+from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget, load_lock
+from kgqa.virtuoso.bulk.load_token import new_token
+from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines, unloadable_reason
+from kgqa.virtuoso.server.server import Server
+from kgqa.words import sentence
 
-POLL_SECONDS = 0.5
-DONE = "2"
-# the server dies when it cannot extend its database, and then loses everything since its last checkpoint
-LEAST_FREE_BYTES = 256_000_000
-Progress = Callable[["LoadProgress"], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FileResult:
-    """A file and the server's complaint about it; None when all of it was loaded."""
-
-    file: Path
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadProgress:
-    """How far a load is: files done, of how many; their bytes, of how many; files with an error; seconds so far."""
-
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes: int
-    failed: int
-    seconds: float
+CHUNK_LINES = 250_000
+GROUP_CHUNKS = 4
+"""Chunks of a group; the chunks of the next group are written while it is loaded."""
+LOADERS = 2
+POLL_SECONDS = 0.2
+ORPHAN_SECONDS = 600.0
 
 
-def load_files(
-    folder: ServerFolder,
-    files: Sequence[Path],
-    graph_iri: str,
+def bulk_load(
+    server: Server,
+    store: EndpointStore,
+    files: Iterable[str | Path] = (),
     *,
-    loaders: int = 2,
-    progress: Progress | None = None,
-    least_free_bytes: int = LEAST_FREE_BYTES,
-) -> list[FileResult]:
-    """See `Server.load`.
+    on_error: OnError = "fail",
+    progress: Callable[[Progress], None] | None = None,
+    format: str | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    loaders: int = LOADERS,
+    chunk_lines: int = CHUNK_LINES,
+) -> LoadReport:
+    """Load RDF files into the store's writable graph.
 
     Args:
-        least_free_bytes: loading stops, and what is loaded is kept, when less than this is free on the disk.
+        server: the server of the store.
+        resume: continue an interrupted load with its files and options; `files`, `on_error`, `format` and
+            `chunk_lines` are ignored.
+        restart: discard an interrupted load first. With neither, an interrupted load is an error.
+        format: file extension of the RDF format, for files whose name does not have one.
+        loaders: how many chunks the server reads at the same time.
+        chunk_lines: lines of a chunk.
+
+    Raises:
+        LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was loaded.
+        ServerError: the server died, the disk is full, or another load runs; `resume` continues.
+        KeyboardInterrupt: Ctrl-C; the group being loaded is completed, and `resume` continues.
     """
-    session, paths = Session(folder), [_checked(folder, file) for file in files]
-    if not paths:
-        return []
-    with _only_load(folder):
-        session.sql("select 1")  # nothing is noted down for a server that does not run
-        _settle_earlier(session, paths, graph_iri)
-        try:
-            _enter(session, paths, graph_iri)
-            _run(session, paths, loaders, progress, least_free_bytes)
-            session.sql("checkpoint")
-        except BaseException as error:
-            lost = _abandon(session)
-            if not isinstance(error, KgqaError):
-                raise
-            raise ServerError(f"{sentence(error)} {journal.advice(lost)}" if lost else str(error)) from error
-        results = _results(session, paths)
-        _forget(session)
-        journal.settle(folder, [str(result.file) for result in results])
-        return results
-
-
-def _checked(folder: ServerFolder, file: Path) -> Path:
-    path = Path(os.path.abspath(file))
-    if not path.is_file():
-        raise ServerError(f"There is no file {clean(str(file))} to load. Give the path of an RDF file.")
-    if folder.import_folder not in path.parents:
-        raise ServerError(
-            f"{clean(str(file))} lies outside of the one folder the server may read. Move or link it there: "
-            f"{folder.import_folder}"
-        )
-    return path
-
-
-@contextmanager
-def _only_load(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock of loads, which vanishes with this process; clients left by a killed one count too."""
-    if not folder.path.is_dir():
-        raise ServerError(f"The server does not run. Start it: kgqa virtuoso start{folder.option}")
-    with only_one(folder.path / "loading.lock") as only:
-        entry = folder.journal()
-        if not only or (entry is not None and journal.loader_runs(entry)):
-            raise ServerError("Another load into this server is running. Wait until it is done: kgqa virtuoso status")
-        yield
-
-
-def _settle_earlier(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    """Find out what an earlier, interrupted load got onto the disk, and note the files of this one."""
-    lost: dict[str, str] = {}
-    if session.folder.journal() is not None:
-        session.sql("checkpoint")
-        lost = journal.settle(session.folder, done_files(session))
-    journal.begin(session.folder, paths, graph_iri, lost=lost)
-
-
-def _enter(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    _forget(session)
-    for path in paths:
-        session.sql("ld_add(?, ?)", (str(path), graph_iri))
-
-
-def _run(
-    session: Session, paths: Sequence[Path], loaders: int, progress: Progress | None, least_free_bytes: int
-) -> None:
-    """Start the loaders and watch the list, and the disk, until all of them have ended."""
-    sizes = {str(path): path.stat().st_size for path in paths}
-    place = session.folder.database.parent
     started = time.monotonic()
-    clients = [session.begin("rdf_loader_run()") for _ in range(max(1, min(loaders, len(paths))))]
-    try:
-        journal.note_clients(session.folder, [client.pid for client in clients])
-        next_look = started + POLL_SECONDS
-        while any(client.poll() is None for client in clients):
-            time.sleep(0.02)
-            if time.monotonic() < next_look:
-                continue
-            next_look = time.monotonic() + POLL_SECONDS
-            if free_bytes(place) < least_free_bytes:
-                raise ServerError(
-                    f"Loading was stopped before the disk was full: {free_space(place)} are free at {place}. "
-                    f"What was loaded is kept. Make room there and load the rest."
-                )
-            if progress and all(client.poll() is None for client in clients):
-                progress(_progress(session, sizes, time.monotonic() - started))
-        for error in [session.finish(client) for client in clients]:
-            if error:
-                raise error
-    finally:
-        for client in clients:  # the server ends a loader whose client is gone
-            if client.poll() is None:
-                client.kill()
-                client.communicate()
-    if progress:
-        progress(_progress(session, sizes, time.monotonic() - started))
-
-
-def _abandon(session: Session) -> dict[str, str]:
-    """After a load that failed: keep what is loaded; gives the files that have to be loaded again, as far as the
-    server can still be asked. If it cannot, its next start finds out.
-    """
-    try:
-        session.sql("checkpoint")
-        lost = journal.settle(session.folder, done_files(session))
-        _forget(session)
-        return lost
-    except KgqaError:
-        return {}
-
-
-def done_files(session: Session) -> list[str]:
-    """The files that the server's list calls loaded, those with an error left out."""
-    return [
-        file for (file,) in session.sql("select ll_file from DB.DBA.LOAD_LIST where ll_state = 2 and ll_error is null")
-    ]
-
-
-def _progress(session: Session, sizes: dict[str, int], seconds: float) -> LoadProgress:
-    rows = session.sql("select ll_file, ll_error from DB.DBA.LOAD_LIST where ll_state = 2", timeout=60)
-    done = {file: error for file, error in rows if file in sizes}
-    return LoadProgress(
-        files_done=len(done),
-        files=len(sizes),
-        bytes_done=sum(sizes[file] for file in done),
-        bytes=sum(sizes.values()),
-        failed=sum(bool(error) for error in done.values()),
-        seconds=seconds,
+    graph = target_graph(store)
+    jobs = [] if resume else [file_job(Path(file), format) for file in files]
+    if not resume and not jobs:
+        raise LoadError("There is no file to load. Give at least one RDF file.")
+    with load_lock(server.folder):
+        journal = BulkJournal.read(server.folder)
+        if resume:
+            journal = _resumed_journal(journal, store, graph)
+            load_token.check(server, journal.token, journal.chunks)
+            _wait_for_orphans(server)
+        elif journal is not None and not restart:
+            raise LoadError(
+                f"An earlier load into {store.url} was interrupted. Resume it: --resume. Discard it: --restart"
+            )
+        else:
+            journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
+            journal.before = count_triples(server, graph)
+            journal.save(server.folder)
+        _BulkLoad(server, journal, loaders, progress).run()
+        store.invalidate()
+        triples = count_triples(server, graph)
+        forget(server.folder)
+        load_token.forget(server, journal.token)
+    return LoadReport(
+        files=len(journal.files),
+        lines=journal.lines,
+        added=triples - journal.before,
+        triples=triples,
+        malformed=journal.malformed,
+        examples=tuple(MalformedLine(**example) for example in journal.examples),
+        fingerprint=store.fingerprint,
+        seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _results(session: Session, paths: Sequence[Path]) -> list[FileResult]:
-    rows = session.sql("select ll_file, ll_state, ll_error from DB.DBA.LOAD_LIST")
-    seen = {file: (state, error) for file, state, error in rows}
-    results = []
-    for path in paths:
-        state, error = seen.get(str(path), ("", ""))
-        if state != DONE and not error:
-            error = "the server did not finish this file; load it again"
-        results.append(FileResult(path, clean(error) or None))
-    return results
+def discard_interrupted(server: Server) -> bool:
+    """Discard the journal of an interrupted load; loaded triples stay. Returns whether there was one."""
+    with load_lock(server.folder):
+        found = BulkJournal.read(server.folder) is not None
+        forget(server.folder)
+        shutil.rmtree(server.import_folder / NAME, ignore_errors=True)
+    return found
 
 
-def _forget(session: Session) -> None:
-    """Strike our files off the server's list, those of earlier loads too: a loader takes up whatever waits there."""
-    session.sql("delete from DB.DBA.LOAD_LIST where strstr(ll_file, ?) = 0", (f"{session.folder.import_folder}/",))
+def interrupted_graph(server: Server) -> str | None:
+    """Return the graph of an interrupted load; None if there is no such load."""
+    journal = BulkJournal.read(server.folder)
+    return journal.graph if journal else None
+
+
+def count_triples(server: Server, graph: str) -> int:
+    """Count the triples of a graph, by SQL, which has no time limit."""
+    return int(server.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph,))[0][0])
+
+
+def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: str) -> BulkJournal:
+    if journal is None:
+        raise LoadError(f"There is no interrupted load at {store.url}. Give the files to load, without --resume.")
+    if journal.graph != graph:
+        raise LoadError(f"The interrupted load is into <{journal.graph}>. Give --graph-iri {journal.graph}")
+    for job in journal.files:
+        check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
+    return journal
+
+
+def _wait_for_orphans(server: Server) -> None:
+    """Wait until the loaders of a killed process have ended."""
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while server.status().state == "loading" and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+
+
+class _BulkLoad:
+    """Loads what a journal lists as not loaded."""
+
+    def __init__(
+        self, server: Server, journal: BulkJournal, loaders: int, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._server = server
+        self._journal = journal
+        self._loaders = loaders
+        self._progress = progress or (lambda progress: None)
+        self._malformed = MalformedLines(journal.on_error)
+        self._reported_lines = 0
+        self._work = server.import_folder / NAME
+        self._source = UploadFiles(
+            journal.files,
+            journal.graph,
+            staging=self._work,
+            malformed=self._malformed,
+            unfit=unloadable_reason,
+            progress=self._progress,
+        )
+
+    def run(self) -> None:
+        try:
+            self._work.mkdir(exist_ok=True)
+            self._check()
+            self._load()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._progress_text()) from None
+        except (ServerError, LoadError) as error:
+            if not self._journal.checked:
+                # nothing was loaded, so there is nothing to resume
+                forget(self._server.folder)
+                raise
+            raise ServerError(f"{sentence(error)} {self._progress_text()}") from error
+        finally:
+            shutil.rmtree(self._work, ignore_errors=True)
+        self._progress(Progress("", 0, 0, self._journal.lines, "finishing"))
+
+    def _check(self) -> None:
+        journal, source = self._journal, self._source
+        if journal.checked:
+            source.doubtful = set(journal.doubtful)
+            self._malformed.count = journal.malformed
+            self._malformed.examples = [MalformedLine(**example) for example in journal.examples]
+            return
+        source.check()
+        journal.lines, journal.doubtful, journal.checked = source.lines, sorted(source.doubtful), True
+        self._save()
+
+    def _save(self) -> None:
+        self._journal.malformed = self._malformed.count
+        self._journal.examples = [asdict(example) for example in self._malformed.examples]
+        self._journal.save(self._server.folder)
+
+    def _progress_text(self) -> str:
+        journal = self._journal
+        done = f"{journal.lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
+        return f"{done} in <{journal.graph}>, on disk. Resume: kgqa graph load --resume --into {journal.url}"
+
+    def _load(self) -> None:
+        journal = self._journal
+        chunks = write_chunks(
+            self._source, number=journal.chunks, lines=journal.chunk_lines, folder=self._work, name=_name(journal)
+        )
+        current: _Group | None = None
+        try:
+            while group := list(islice(chunks, GROUP_CHUNKS)):
+                self._finish(current)
+                files = [chunk.path for chunk in group]
+                current = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
+            self._finish(current)
+        except BaseException:
+            # wait for the group being loaded; a second Ctrl-C interrupts this wait
+            self._finish(current)
+            raise
+
+    def _finish(self, group: _Group | None) -> None:
+        """Wait for a group, record that it is loaded, and remove its chunks; a second call does nothing."""
+        if group is None or group.finished:
+            return
+        while not group.load.ended(POLL_SECONDS):
+            self._report(group.chunks[: group.load.files_done])
+        group.finished = True
+        for chunk, result in zip(group.chunks, group.load.results()):
+            if result.error:
+                self._skip_rejected_lines(chunk)
+        load_token.record(self._server, self._journal.token, group.chunks[-1].number + 1)
+        for chunk in group.chunks:
+            for position in chunk.positions:
+                job = self._journal.files[position.file]
+                job.lines_done = max(job.lines_done, position.line)
+            for job in self._journal.files[: chunk.positions[-1].file]:
+                job.done = True
+            self._journal.chunks = max(self._journal.chunks, chunk.number + 1)
+        self._save()
+        self._report(group.chunks)
+        for chunk in group.chunks:
+            chunk.path.unlink(missing_ok=True)
+
+    def _skip_rejected_lines(self, chunk: Chunk) -> None:
+        """Find the lines of a chunk that the server rejects, and load the others."""
+        rejected = load_accepted_lines(self._server, chunk.path, self._journal.graph)
+        places = self._source.find(rejected, [position.file for position in chunk.positions])
+        for line, message in rejected.items():
+            file, number = places[line]
+            if self._journal.on_error == "fail":
+                raise LoadError(
+                    f"{file}, line {number}: rejected by the server: {message}. Correct the line and load all files "
+                    f"again with --restart, or skip such lines with --restart --on-error skip."
+                )
+            self._malformed.add(file, number, f"rejected by the server: {message}")
+
+    def _report(self, chunks: Sequence[Chunk]) -> None:
+        """Report the progress up to the end of these chunks, for each file in them; each position once."""
+        for position in (position for chunk in chunks for position in chunk.positions):
+            if position.all_lines > self._reported_lines:
+                self._reported_lines = position.all_lines
+                job = self._journal.files[position.file]
+                self._progress(Progress(job.name, position.bytes_done, job.size, position.all_lines))
+
+
+@dataclass
+class _Group:
+    """Chunks that the server is loading."""
+
+    chunks: Sequence[Chunk]
+    load: BackgroundLoad
+    finished: bool = False
+
+
+def _name(journal: BulkJournal) -> str:
+    """Return the prefix of the chunk files: the same content gets the same names when it is loaded again."""
+    parts = [journal.graph, str(journal.chunk_lines), *(f"{job.path} {job.sha256}" for job in journal.files)]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

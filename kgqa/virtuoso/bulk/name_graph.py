@@ -1,6 +1,4 @@
-"""The names of a graph in the server's full-text index: the graph of names that linking and search use is made beside it,
-and removed again.
-"""
+"""Creates and removes graphs of names: the full-text indexed names of a graph that linking and search use."""
 
 from __future__ import annotations
 
@@ -16,23 +14,23 @@ from kgqa.graph.names.server.names_graph import NamesFacts, facts_query, is_name
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import Schema
-from kgqa.virtuoso.bulk.text_index import forget_names
 from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.text_index import remove_index_rules
 
-MOST_GRAPHS = 1_000_000
+MAX_GRAPHS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NamesGraph:
-    """A graph of names on a server. `facts` is None where it was not finished, or made by an older version."""
+    """A graph of names on a server; `facts` is None if it is unfinished or of an older version."""
 
     iri: str
     facts: NamesFacts | None
 
 
 def names_graphs(server: Server) -> list[NamesGraph]:
-    """All graphs of names on a server, by IRI. Raises ServerError."""
-    iris = [row[0] for row in server.sql(f"sparql {render('named_graphs', limit=MOST_GRAPHS)}")]
+    """List all graphs of names on a server, by IRI. Raises ServerError."""
+    iris = [row[0] for row in server.sql(f"sparql {render('named_graphs', limit=MAX_GRAPHS)}")]
     found = []
     for iri in sorted(filter(is_names_graph, iris)):
         texts = [row[0] for row in server.sql(f"sparql {facts_query(iri)}")]
@@ -43,12 +41,12 @@ def names_graphs(server: Server) -> list[NamesGraph]:
 def drop_names_graph(server: Server, iri: str) -> None:
     """Remove a graph of names, which need not be there. Raises ServerError."""
     _clear(server, iri)
-    forget_names(server.sql, iri)
+    remove_index_rules(server.sql, iri)
     server.checkpoint()
 
 
 def _clear(server: Server, iri: str) -> None:
-    # without a log of changes: one transaction could be larger than the server's memory
+    # without the transaction log: one transaction could exceed the memory of the server
     server.sql(f"sparql define sql:log-enable 3 {render('clear_graph', graph=Entity(iri))}")
 
 
@@ -60,18 +58,19 @@ def index_graph(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Make the graph of names of a graph anew, and remove those that older versions made of it.
+    """Create or replace the graph of names of a graph, and remove those of older versions.
 
     Args:
-        store: speaks to the server.
-        schema: says which predicates give names and aliases.
-        progress: is told now and then how many names have been read.
+        store: the store of the server's endpoint.
+        schema: has the predicates of names and aliases.
+        progress: called with the number of names read so far.
 
     Returns:
-        How many names it has; 0 where the graph has none, and then nothing is made.
+        The number of names; for a graph without names 0, and nothing is created.
 
     Raises:
-        ServerError: the server failed. StoreError: the names could not be read.
+        ServerError: the server failed.
+        StoreError: the names could not be read.
     """
     view = (Entity(graph_iri),)
     if not count_names(store, schema, view):
@@ -80,7 +79,7 @@ def index_graph(
     def load(file: Path, names_graph: str) -> None:
         error = server.load([file], names_graph)[0].error
         if error:
-            raise ServerError(f"The server refuses the graph of names: {error}. Look at its log: kgqa virtuoso status")
+            raise ServerError(f"The server rejects the graph of names: {error}. Check the server: kgqa virtuoso status")
 
     built = build_names_graph(
         store,

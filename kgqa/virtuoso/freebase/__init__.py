@@ -1,1 +1,1 @@
-"""Loads the Freebase dump."""
+"""Cleans the Freebase dump and loads it into a server."""

@@ -24,18 +24,18 @@ from kgqa.virtuoso.freebase.dump.layout import (
     chunk_file,
     chunk_files,
 )
-from kgqa.virtuoso.freebase.dump.reader import Place
+from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.words import clean
 
-# about what a cleaned line of the dump takes, half of which are dropped
+# average size of a cleaned line, averaged over all lines; half of them are dropped
 BYTES_PER_LINE = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
-    """How far the cleaning of a group is: lines judged of it, bytes of the dump read from its beginning."""
+class CleaningProgress:
+    """Progress of the cleaning of a group: lines read of the group, bytes read of the dump."""
 
     group: int
     lines: int
@@ -43,28 +43,33 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A cleaned group: its chunk files (none if they were not wanted), its counts, and the place to read the next group
-    from, None where the dump ends with this one.
+class CleanedGroup:
+    """A cleaned group.
+
+    Attributes:
+        files: its chunk files; empty if lines are only counted.
+        tally: its counts.
+        place: where the next group begins; None at the end of the dump.
     """
 
     number: int
     files: tuple[Path, ...]
     tally: Tally
-    place: Place | None
+    place: DumpPosition | None
 
 
 @dataclass(frozen=True)
 class Cleaner:
-    """The processes that clean one dump. Use as a context manager: they end with it.
+    """The worker processes that clean one dump, as a context manager.
 
     Args:
         dump: the file, as text or gzip.
         cleaning: what to keep.
-        folder: where chunk files are written; None to count only.
-        lines_per_chunk: lines of the dump that go into a chunk file, before cleaning.
-        workers: how many processes; None for as many as there are cores, at most FILES_PER_GROUP.
-        first_group, place: where to go on.
+        folder: where chunk files are written; None to only count.
+        lines_per_chunk: lines of the dump per chunk file, before cleaning.
+        workers: number of processes; None for one per core, at most FILES_PER_GROUP.
+        first_group: the group to begin with.
+        place: where this group begins in the dump.
     """
 
     dump: Path
@@ -73,7 +78,7 @@ class Cleaner:
     lines_per_chunk: int
     workers: int | None = None
     first_group: int = 0
-    place: Place = Place()
+    place: DumpPosition = START
     _running: list[_Worker] = field(default_factory=list, repr=False)
 
     def __enter__(self) -> Cleaner:
@@ -98,19 +103,19 @@ class Cleaner:
         }
 
     def start(self, group: int) -> None:
-        """Begin to clean a group, and return at once. Groups come in their order, each after `wait` for the last one."""
+        """Start to clean a group and return at once. Groups come in order, each after `wait` for the last one."""
         for worker in self._running:
-            worker.tell({"group": group, "folder": str(self.folder.absolute()) if self.folder else None})
+            worker.send({"group": group, "folder": str(self.folder.absolute()) if self.folder else None})
 
-    def wait(self, group: int, *, advance: Callable[[Advance], None] | None = None) -> Group:
-        """Wait until the group is clean.
+    def wait(self, group: int, *, progress: Callable[[CleaningProgress], None] | None = None) -> CleanedGroup:
+        """Wait until the group is cleaned.
 
         Args:
-            advance: is called several times a second.
+            progress: called several times per second.
 
         Raises:
             LoadError: the dump cannot be read to its end, or the disk is full.
-            KgqaError: a process ended by itself.
+            KgqaError: a worker process ended unexpectedly.
         """
         results: dict[int, dict[str, Any]] = {}
         steps = {number: {"lines": 0, "bytes": 0} for number in range(len(self._running))}
@@ -119,7 +124,7 @@ class Cleaner:
                 selector.register(worker.answers, selectors.EVENT_READ, number)
             while len(results) < len(self._running):
                 for key, _ in selector.select():
-                    for message in self._running[key.data].listen():
+                    for message in self._running[key.data].receive():
                         if "error" in message:
                             raise self._failure(message)
                         if "tally" in message:
@@ -127,22 +132,22 @@ class Cleaner:
                             selector.unregister(key.fileobj)
                         else:
                             steps[key.data] = message
-                if advance:
+                if progress:
                     lines = sum(step["lines"] for step in steps.values())
-                    advance(Advance(group, lines, min(step["bytes"] for step in steps.values())))
+                    progress(CleaningProgress(group, lines, min(step["bytes"] for step in steps.values())))
         return self._group(group, results)
 
-    def _group(self, number: int, results: dict[int, dict[str, Any]]) -> Group:
+    def _group(self, number: int, results: dict[int, dict[str, Any]]) -> CleanedGroup:
         tally = Tally()
         for result in results.values():
             tally.add(Tally.from_json(result["tally"]))
         files = [chunk_file(self.folder, number, file) for file in range(FILES_PER_GROUP)] if self.folder else []
-        return Group(
+        return CleanedGroup(
             number=number,
             files=tuple(files),
             tally=tally,
-            # the first process has the first part of every group: what it reads next begins the next group
-            place=Place(**results[0]["place"]) if results[0]["place"] else None,
+            # the first worker has the first part of every group, so it knows where the next group begins
+            place=DumpPosition(**results[0]["place"]) if results[0]["place"] else None,
         )
 
     def _failure(self, message: dict[str, Any]) -> KgqaError:
@@ -152,9 +157,9 @@ class Cleaner:
         layout = Layout(self.lines_per_chunk)
         needed = MAX_FILES * layout.lines_per_group // FILES_PER_GROUP * BYTES_PER_LINE
         return LoadError(
-            f"The disk of {folder} is full ({shutil.disk_usage(folder).free / 1e9:.1f} GB free). Chunk files need up to "
-            f"{needed / 1e9:.1f} GB there at a time, and the database about as many bytes as the packed dump has. Make "
-            f"room, or give fewer --lines-per-chunk; then go on."
+            f"The disk of {folder} is full ({shutil.disk_usage(folder).free / 1e9:.1f} GB free). Chunk files need up "
+            f"to {needed / 1e9:.1f} GB there at a time, and the database as much as the compressed dump. Free some "
+            f"space, or lower --lines-per-chunk; then resume."
         )
 
 
@@ -165,16 +170,16 @@ def clean_dump(
     *,
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
-    advance: Callable[[Advance], None] | None = None,
+    progress: Callable[[CleaningProgress], None] | None = None,
 ) -> Tally:
-    """Clean a whole dump into chunk files of a folder, as many as it takes, or only count.
+    """Clean a whole dump into chunk files, or only count its lines.
 
     Args:
-        folder: is made if it is not there; None to count only.
+        folder: where chunk files are written, created if needed; None to only count.
 
     Raises:
-        LoadError: the folder has chunk files already or cannot be written, the dump cannot be read, the disk is full.
-        KgqaError: a process ended by itself.
+        LoadError: the folder contains chunk files or cannot be written, the dump cannot be read, the disk is full.
+        KgqaError: a worker process ended unexpectedly.
     """
     if folder is not None:
         _prepare(folder)
@@ -183,7 +188,7 @@ def clean_dump(
         with Cleaner(dump, cleaning, folder, lines_per_chunk, workers=workers) as cleaner:
             while not finished:
                 cleaner.start(number)
-                group = cleaner.wait(number, advance=advance)
+                group = cleaner.wait(number, progress=progress)
                 tally.add(group.tally)
                 number, finished = number + 1, group.place is None
     finally:
@@ -197,17 +202,17 @@ def _prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LoadError(f"{folder} cannot be made ({error.strerror}). Choose another folder.") from error
+        raise LoadError(f"{folder} cannot be created ({error.strerror}). Choose another folder.") from error
     if chunk_files(folder):
         raise LoadError(
-            f"{folder} holds {chunk_files(folder)[0].name} and more already. Choose or make an empty folder."
+            f"{folder} already contains chunk files ({chunk_files(folder)[0].name} ...). Choose an empty folder."
         )
 
 
 class _Worker:
     def __init__(self, task: dict[str, Any]) -> None:
-        self._errors = tempfile.TemporaryFile()
-        # -P and an explicit path: nothing in the working folder can stand in for a module
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `kill`)
+        # -P and an explicit path, so that no file of the working folder is imported
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kgqa.virtuoso.freebase.dump.worker"],
             stdin=subprocess.PIPE,
@@ -218,28 +223,28 @@ class _Worker:
         )
         assert self._process.stdin and self._process.stdout
         self.answers = self._process.stdout
-        self._begun = b""
-        self.tell(task)
+        self._partial_line = b""
+        self.send(task)
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin
-        # where it has ended, why is told where its answer is awaited
+        # why a worker has ended is reported by `receive`
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
-    def listen(self) -> list[dict[str, Any]]:
-        """The messages that have come; there is something to read."""
+    def receive(self) -> list[dict[str, Any]]:
+        """Return the messages that have arrived; call it when `answers` is readable."""
         data = os.read(self.answers.fileno(), 1 << 16)
         if data:
-            *lines, self._begun = (self._begun + data).split(b"\n")
+            *lines, self._partial_line = (self._partial_line + data).split(b"\n")
             return [json.loads(line) for line in lines]
         status = self._process.wait()
         self._errors.seek(0)
         last = clean(self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         raise KgqaError(
-            f"A process that cleans the dump {how}{': ' + last if last else ''}. If the machine is short of memory, "
-            f"give fewer --workers; then go on."
+            f"A worker process that cleans the dump {how}{': ' + last if last else ''}. If memory is short, lower "
+            f"--workers; then resume."
         )
 
     def kill(self) -> None:

@@ -1,7 +1,7 @@
-"""How far the load of a dump is: kept beside the server's import folder, so that an interrupted load can go on.
+"""The journal of a load of a dump (freebase-load.json in the server's folder), from which it is resumed.
 
-A group counts as loaded when a checkpoint of the server came after it; what is noted here survives a crash of either
-side. Groups hold the same lines every time, so the first one that is not noted is made and loaded again.
+A group is recorded as loaded after a checkpoint of the server, so the record survives a crash of either side. Groups
+have the same lines every time, so the first group that is not recorded is cleaned and loaded again.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.virtuoso.bulk import journal
 from kgqa.virtuoso.bulk.load_token import new_token
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
-from kgqa.virtuoso.freebase.dump.reader import Place, identity
+from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition, identity
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
-from kgqa.virtuoso.server.folder import ServerFolder
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.server import load_list_journal
 
 NAME = "freebase-load"
 GRAPH_IRI = "http://freebase.com"
@@ -30,10 +30,10 @@ class LoadOptions:
     """What is loaded of a dump, and where to.
 
     Args:
-        graph_iri: the graph.
-        languages: tags of literals that are kept; ("all",) keeps every one.
-        keep_noise: whether predicates of the noise rules are kept too.
-        lines_per_chunk: lines of the dump that go into a chunk file; four are loaded at a time.
+        graph_iri: the graph to load into.
+        languages: language tags of literals that are kept; ("all",) keeps all.
+        keep_noise: whether predicates of the noise rules are kept.
+        lines_per_chunk: lines of the dump per chunk file; four chunk files are loaded at a time.
     """
 
     graph_iri: str = GRAPH_IRI
@@ -49,8 +49,15 @@ class LoadOptions:
 class FreebaseJournal:
     """The state of a load.
 
-    `token` is what the database knows the load by. `groups_done` counts the groups that are loaded and on disk, `place` is where the next one can be read from, None
-    when the dump is at its end. `tally` and `seconds`, by stage, are of the groups that are done.
+    Attributes:
+        dump: path of the dump.
+        identity: length and hash of the dump.
+        rules: digest of the noise rules and languages.
+        token: identifies the load in the database.
+        groups_done: number of groups that are loaded and on disk.
+        place: where the next group begins; None at the end of the dump.
+        tally: counts of the groups that are done.
+        seconds: seconds by stage of the groups that are done.
     """
 
     dump: str
@@ -59,18 +66,18 @@ class FreebaseJournal:
     rules: str
     token: str = ""
     groups_done: int = 0
-    place: Place | None = Place()
+    place: DumpPosition | None = START
     tally: Tally = field(default_factory=Tally)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, dump: Path, options: LoadOptions) -> FreebaseJournal:
-        """The journal of a load that has not begun. Raises LoadError where the dump cannot be read."""
+    def new(cls, dump: Path, options: LoadOptions) -> FreebaseJournal:
+        """Return the journal of a new load. Raises LoadError if the dump cannot be read."""
         return cls(str(dump.absolute()), identity(dump), options, options.cleaning().digest, new_token())
 
     @classmethod
     def read(cls, folder: ServerFolder) -> FreebaseJournal | None:
-        """The journal of an interrupted load, None where there is none.
+        """Read the journal of an interrupted load; returns None if there is none.
 
         Raises:
             LoadError: it is damaged.
@@ -83,7 +90,7 @@ class FreebaseJournal:
                 **{
                     **data,
                     "options": LoadOptions(**{**options, "languages": tuple(options["languages"])}),
-                    "place": Place(**data["place"]) if data["place"] else None,
+                    "place": DumpPosition(**data["place"]) if data["place"] else None,
                     "tally": Tally.from_json(data["tally"]),
                 }
             )
@@ -91,7 +98,7 @@ class FreebaseJournal:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadError(
-                f"{path} is damaged ({error}). Load the dump anew with --restart; what is in the graph does no harm."
+                f"{path} is damaged ({error}). Load the dump again with --restart; triples already loaded do no harm."
             ) from error
 
     def save(self, folder: ServerFolder) -> None:
@@ -99,34 +106,35 @@ class FreebaseJournal:
         folder.write_private(f"{NAME}.json", json.dumps(data, indent=1))
 
     def check(self, dump: Path, options: LoadOptions | None) -> None:
-        """Hold what is to be resumed against what was begun.
+        """Check that a load can be resumed with this dump and these options.
 
         Args:
-            options: what was asked for this time; None for the same as then.
+            dump: the path given now.
+            options: the options given now; None for those of the interrupted load.
 
         Raises:
             LoadError: another dump, other options, or other rules.
         """
         if identity(dump) != self.identity:
             raise LoadError(
-                f"{dump} is not the dump whose load was interrupted ({self.dump}). Give that one, or load this one from "
-                f"its beginning: --restart"
+                f"{dump} is not the dump of the interrupted load ({self.dump}). Give that dump, or load this one from "
+                f"the beginning: --restart"
             )
         if options is not None and options != self.options:
-            asked, begun = asdict(options), asdict(self.options)
-            differing = ", ".join(name.replace("_", " ") for name in asked if asked[name] != begun[name])
+            given, recorded = asdict(options), asdict(self.options)
+            differing = ", ".join(name.replace("_", " ") for name in given if given[name] != recorded[name])
             raise LoadError(
-                f"The interrupted load was begun with other options: {differing}. Leave them out to go on as before, or "
-                f"load from the beginning: --restart"
+                f"The interrupted load was started with other options: {differing}. Omit them to resume it, or load "
+                f"from the beginning: --restart"
             )
         if self.options.cleaning().digest != self.rules:
             raise LoadError(
-                "What counts as noise has changed since the interrupted load was begun, with another version of kgqa. "
+                "The noise rules of this version of kgqa differ from those of the interrupted load. "
                 "Load from the beginning: --restart"
             )
 
 
 def forget(folder: ServerFolder) -> None:
-    """There is no load to go on with any more."""
+    """Delete the journal."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
-    journal.forget_made(folder, NAME)
+    load_list_journal.forget_chunks_of(folder, NAME)

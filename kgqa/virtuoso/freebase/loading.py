@@ -1,5 +1,7 @@
-"""Loads a dump of Freebase into a server of one's own: cleaned in groups of chunk files, one group being loaded while
-the next one is cleaned, each noted when it is on disk, so that an interrupted load goes on with the first that is not.
+"""Loads a Freebase dump into the user's own server, resumable.
+
+The dump is cleaned in groups of chunk files; while the server loads one group, the next one is cleaned. Each group is
+recorded when it is on disk, and an interrupted load resumes with the first group that is not.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.bulk import load_token
 from kgqa.virtuoso.bulk.background import BackgroundLoad
-from kgqa.virtuoso.bulk.load_journal import only_load
+from kgqa.virtuoso.bulk.journal import load_lock
 from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.bulk.refused import refused_lines
-from kgqa.virtuoso.freebase.cleaning import Advance, Cleaner, Group
+from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines
+from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner, CleaningProgress
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
@@ -32,8 +34,8 @@ from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, sentence
 
 REFUSED_BY_SERVER = "refused by the server"
-# reasons that the user can choose not to drop lines for
-CHOSEN = (NOISE, OTHER_LANGUAGE)
+# drop reasons that depend on the options of the load
+OPTIONAL_DROP_REASONS = (NOISE, OTHER_LANGUAGE)
 LOADERS = 2
 POLL_SECONDS = 0.2
 ORPHAN_SECONDS = 3600.0
@@ -41,9 +43,14 @@ INDEX_QUERY_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How far a load is: what is being done, bytes of the dump read from its beginning, groups that are on disk, lines
-    judged of the group being cleaned.
+class FreebaseProgress:
+    """Progress of a load.
+
+    Attributes:
+        stage: what is being done.
+        bytes_read: bytes of the dump read so far.
+        groups_done: number of groups on disk.
+        lines: lines cleaned of the group being cleaned.
     """
 
     stage: Literal["waiting", "cleaning", "loading", "indexing"]
@@ -54,8 +61,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FreebaseReport:
-    """What came of a load: the counts of all lines, the triples now in the graph, the names and aliases among them,
-    and seconds by stage (`cleaning` and `loading` overlap) and in `total`.
+    """The result of a load.
+
+    Attributes:
+        tally: counts of all lines.
+        triples: triples in the graph after the load.
+        names: names and aliases among them.
+        seconds: seconds by stage (`cleaning` and `loading` overlap) and in `total`.
     """
 
     graph_iri: str
@@ -83,98 +95,101 @@ def load_dump(
     restart: bool = False,
     workers: int | None = None,
     loaders: int = LOADERS,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[FreebaseProgress], None] | None = None,
 ) -> FreebaseReport:
     """Clean a dump, load it, and index its names.
 
     Args:
+        server: the server, running.
         dump: `<s> <p> <o> .` lines, as text or gzip.
-        options: what to load; None for the defaults or, to resume, for what was begun.
-        resume: go on with an interrupted load. restart: forget it and begin anew. Without either, an interrupted load
-            is an error. What is in the graph already stays, and does no harm.
-        workers: processes that clean; None for one a core, at most four.
-        loaders: chunk files the server reads at the same time.
-        progress: is called several times a second.
+        options: what to load; None for the defaults or, with `resume`, for those of the interrupted load.
+        resume: continue an interrupted load.
+        restart: discard an interrupted load; its triples stay. With neither, an interrupted load is an error.
+        workers: processes that clean; None for one per core, at most four.
+        loaders: chunk files that the server reads at the same time.
+        progress: called several times per second.
 
     Raises:
         LoadError: the dump cannot be read or is damaged, the disk is full, there is an interrupted load or none.
-        ServerError: the server does not run, died, or refuses too much. In all cases what is noted stays loaded.
-        KeyboardInterrupt: Ctrl-C, after the group that was being loaded; its argument says how to go on.
+        ServerError: the server does not run, died, or rejects too many lines. Recorded groups stay loaded.
+        KeyboardInterrupt: Ctrl-C, after the group being loaded; its argument says how to resume.
     """
     if server.status().state not in ("running", "loading"):
         raise ServerError(
-            f"The server in {server.folder.path} does not run. Start it: kgqa virtuoso start{server.folder.option}"
+            f"The server in {server.folder.path} is not running. "
+            f"Start it: kgqa virtuoso start{server.folder.folder_option}"
         )
-    with only_load(server.folder):
-        journal = _begun(server, dump, options, resume, restart)
+    with load_lock(server.folder):
+        journal = _open_journal(server, dump, options, resume, restart)
         _check_graph(server, journal.options.graph_iri)
         load = _Load(server, dump, journal, workers, loaders, progress or (lambda step: None))
         try:
             return load.run()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_how_far(journal, server)) from None
+            raise KeyboardInterrupt(_progress_text(journal, server)) from None
         except KgqaError as error:
-            if load.nothing_in and not (resume and journal.groups_done == 0):
-                # there is nothing to go on with, and nothing is in the way of another attempt
+            if load.nothing_loaded and not (resume and journal.groups_done == 0):
+                # nothing was loaded: another attempt needs neither --resume nor --restart
                 forget(server.folder)
                 raise
-            raise type(error)(f"{sentence(error)} {_how_far(journal, server)}") from error
+            raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error
 
 
 def _check_graph(server: Server, graph_iri: str) -> None:
-    """Refuse a graph that could not be asked about or belongs to the server, before hours go into it."""
+    """Reject a graph IRI that is invalid or belongs to the server, before hours are spent on it."""
     with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
         target_graph(store)
 
 
-def _begun(server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool) -> FreebaseJournal:
+def _open_journal(
+    server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool
+) -> FreebaseJournal:
     journal = None if restart else FreebaseJournal.read(server.folder)
     if resume:
         if journal is None:
-            raise LoadError(f"There is no interrupted load to go on with. Begin one: kgqa freebase load {dump}")
+            raise LoadError(f"There is no interrupted load to resume. Start one: kgqa freebase load {dump}")
         journal.check(dump, options)
         load_token.check(server, journal.token, journal.groups_done)
         return journal
     if journal is not None:
         raise LoadError(
-            f"A load of {journal.dump} was interrupted; {_done(journal)}. Go on with --resume, or begin anew with --restart."
+            f"A load of {journal.dump} was interrupted; {_lines_done(journal)} are done. "
+            "Resume it with --resume, or start again with --restart."
         )
-    return FreebaseJournal.begin(dump, options or LoadOptions())
+    return FreebaseJournal.new(dump, options or LoadOptions())
 
 
-def _done(journal: FreebaseJournal) -> str:
+def _lines_done(journal: FreebaseJournal) -> str:
     groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
-    return f"{journal.tally.lines:,} of its lines are done ({groups})"
+    return f"{journal.tally.lines:,} lines ({groups})"
 
 
-def _how_far(journal: FreebaseJournal, server: Server) -> str:
+def _progress_text(journal: FreebaseJournal, server: Server) -> str:
+    command = f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.folder_option}"
     if not journal.groups_done:
-        return f"Nothing of it is in yet. Go on: kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.option}"
-    return (
-        f"What was done is safe: {_done(journal)} and in <{journal.options.graph_iri}> for good. Go on: "
-        f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.option}"
-    )
+        return f"Nothing is loaded yet. Resume: {command}"
+    return f"{_lines_done(journal)} are on disk in <{journal.options.graph_iri}>. Resume: {command}"
 
 
-def _nothing_kept(dump: Path, tally: Tally) -> str:
-    """What to say of a dump with not a line to load: most likely the file is something else."""
+def _no_lines_message(dump: Path, tally: Tally) -> str:
+    """Return the error message for a dump without a line to load; most likely the file is something else."""
     if not tally.lines:
-        return f"{dump} is empty. Fetch it again, or check the path."
-    by_choice = sum(count for reason, count in tally.dropped.items() if reason.startswith(CHOSEN))
-    if by_choice:
+        return f"{dump} is empty. Download it again, or check the path."
+    by_options = sum(count for reason, count in tally.dropped.items() if reason.startswith(OPTIONAL_DROP_REASONS))
+    if by_options:
         return (
-            f"Nothing of {dump} is left to load: {by_choice:,} of its {tally.lines:,} lines are noise or in other "
-            f"languages. Keep more of it: --languages, --keep-noise"
+            f"{dump} has nothing to load: {by_options:,} of its {tally.lines:,} lines are noise or in other "
+            f"languages. Keep more lines: --languages, --keep-noise"
         )
     _, first = min(example for shown in tally.examples.values() for example in shown)
     return (
-        f"{dump} is no dump of Freebase: not one of its {tally.lines:,} lines is a triple. The first one is: "
-        f"{clean(first)[:100]!r}. Fetch it again, or check the path."
+        f"{dump} is not a Freebase dump: not one of its {tally.lines:,} lines is a triple. The first line is: "
+        f"{clean(first)[:100]!r}. Download it again, or check the path."
     )
 
 
 class _Load:
-    """Carries out what a journal says is left to do."""
+    """Loads what a journal lists as not loaded."""
 
     def __init__(
         self,
@@ -183,7 +198,7 @@ class _Load:
         journal: FreebaseJournal,
         workers: int | None,
         loaders: int,
-        progress: Callable[[Step], None],
+        progress: Callable[[FreebaseProgress], None],
     ) -> None:
         self._server = server
         self._dump = dump
@@ -193,43 +208,43 @@ class _Load:
         self._progress = progress
         self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
-        self._under_way: _Loading | None = None
+        self._current: _GroupLoad | None = None
         self._sent = False
 
     @property
-    def nothing_in(self) -> bool:
-        """Whether neither this run nor an earlier one that was noted gave the server any line."""
+    def nothing_loaded(self) -> bool:
+        """Whether neither this run nor a recorded earlier one sent any line to the server."""
         return not self._sent and self._journal.tally.kept == 0
 
     def run(self) -> FreebaseReport:
-        begun = time.monotonic()
+        started = time.monotonic()
         self._wait_for_orphans()
         self._journal.save(self._server.folder)
         try:
             if self._journal.place is not None:
                 self._load_groups()
         finally:
-            self._spend("total", time.monotonic() - begun)
+            self._add_seconds("total", time.monotonic() - started)
             self._journal.save(self._server.folder)
             shutil.rmtree(self._folder, ignore_errors=True)
-        if self.nothing_in:
-            raise LoadError(_nothing_kept(self._dump, self._journal.tally))
+        if self.nothing_loaded:
+            raise LoadError(_no_lines_message(self._dump, self._journal.tally))
         report = self._index()
         with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
-            store.invalidate()  # what kgqa has kept of the graph is of before
+            store.invalidate()  # cached results are outdated
         forget(self._server.folder)
         load_token.forget(self._server, self._journal.token)
         return report
 
     def _wait_for_orphans(self) -> None:
-        """A kgqa that was killed may have left the server loading: its chunk files must stay until that ends."""
+        """Wait until the loaders of a killed process have ended: they still read its chunk files."""
         deadline = time.monotonic() + ORPHAN_SECONDS
         while self._server.status().state == "loading":
             if time.monotonic() > deadline:
                 raise ServerError(
-                    "The server is still loading what an earlier process gave it. Wait until that ends: kgqa virtuoso status"
+                    "The server still loads files of an earlier process. Wait until it ends: kgqa virtuoso status"
                 )
-            self._tell("waiting")
+            self._report("waiting")
             time.sleep(POLL_SECONDS)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -239,7 +254,9 @@ class _Load:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LoadError(f"{self._folder} cannot be made ({error.strerror}). Give room and permission.") from error
+            raise LoadError(
+                f"{self._folder} cannot be created ({error.strerror}). Check free space and permissions."
+            ) from error
         cleaner = Cleaner(
             self._dump,
             journal.options.cleaning(),
@@ -249,88 +266,88 @@ class _Load:
             first_group=journal.groups_done,
             place=journal.place,
         )
-        number, begun = journal.groups_done, time.monotonic()
+        number, started = journal.groups_done, time.monotonic()
         try:
             with cleaner:
                 cleaner.start(number)
                 while True:
-                    group = cleaner.wait(number, advance=self._advanced)
+                    group = cleaner.wait(number, progress=self._report_cleaning)
                     cleaned = time.monotonic()
-                    self._settle()  # the files of the last group have to go before the next ones come
+                    self._finish_group()  # before the next files, to limit the disk space
                     files = [file for file in group.files if file.stat().st_size]
                     self._sent = self._sent or bool(files)
                     load = BackgroundLoad(self._server, files, journal.options.graph_iri, loaders=self._loaders)
-                    self._under_way = _Loading(group, load, cleaned - begun)
+                    self._current = _GroupLoad(group, load, cleaned - started)
                     if group.place is None:
                         break
-                    number, begun = number + 1, time.monotonic()
+                    number, started = number + 1, time.monotonic()
                     cleaner.start(number)
-            self._settle()
+            self._finish_group()
         except BaseException:
-            # what the server is at will soon be loaded; a second Ctrl-C does not wait for it
-            self._settle()
+            # wait for the group being loaded; a second Ctrl-C interrupts this wait
+            self._finish_group()
             raise
 
-    def _settle(self) -> None:
-        """Wait for the group being loaded, note that it is on disk, and remove its files."""
-        loading = self._under_way
+    def _finish_group(self) -> None:
+        """Wait for the group being loaded, record that it is on disk, and remove its files."""
+        loading = self._current
         if loading is None:
             return
-        self._tell("loading")
+        self._report("loading")
         while not loading.load.ended(POLL_SECONDS):
-            self._tell("loading")
-        self._under_way = None
+            self._report("loading")
+        self._current = None
         tally, journal, results = loading.group.tally, self._journal, loading.load.results()
         for result in results:
             if result.error is None:
-                result.file.unlink()  # halves of the others are written next, and files are few
+                result.file.unlink()  # frees space for the bisection of the others
         for result in results:
             if result.error is not None:
-                self._find_refused(result.file, tally)
-        load_token.note(self._server, journal.token, loading.group.number + 1)
+                self._drop_rejected_lines(result.file, tally)
+        load_token.record(self._server, journal.token, loading.group.number + 1)
         journal.tally.add(tally)
         journal.groups_done, journal.place = loading.group.number + 1, loading.group.place
-        self._spend("cleaning", loading.cleaning_seconds)
-        self._spend("loading", loading.load.seconds)
+        self._add_seconds("cleaning", loading.cleaning_seconds)
+        self._add_seconds("loading", loading.load.seconds)
         journal.save(self._server.folder)
         for file in loading.group.files:
             file.unlink(missing_ok=True)
 
-    def _find_refused(self, file: Path, tally: Tally) -> None:
-        """Find the lines of a file that the server refuses, and load the others."""
-        for line, message in refused_lines(self._server, file, self._journal.options.graph_iri).items():
+    def _drop_rejected_lines(self, file: Path, tally: Tally) -> None:
+        """Find the lines of a file that the server rejects, and load the others."""
+        for line, message in load_accepted_lines(self._server, file, self._journal.options.graph_iri).items():
             tally.kept -= 1
             tally.drop(REFUSED_BY_SERVER)
             tally.show(REFUSED_BY_SERVER, 0, f"{message}: ".encode() + line.rstrip(b"\n"))
 
     def _index(self) -> FreebaseReport:
-        self._tell("indexing")
-        begun, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
+        self._report("indexing")
+        started, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
         with EndpointStore(self._server.url, graphs=(graph,), timeout=INDEX_QUERY_SECONDS) as store:
             names = index_graph(self._server, store, schema, graph)
         triples = self._count("G = iri_to_id(?, 0)", graph)
-        self._spend("indexing", time.monotonic() - begun)
-        self._spend("total", time.monotonic() - begun)
+        self._add_seconds("indexing", time.monotonic() - started)
+        self._add_seconds("total", time.monotonic() - started)
         return FreebaseReport(graph, self._journal.tally, triples, names, dict(self._journal.seconds))
 
     def _count(self, condition: str, *iris: str) -> int:
         return int(self._server.sql(f"select count(*) from DB.DBA.RDF_QUAD where {condition}", iris)[0][0])
 
-    def _spend(self, stage: str, seconds: float) -> None:
+    def _add_seconds(self, stage: str, seconds: float) -> None:
         self._journal.seconds[stage] = self._journal.seconds.get(stage, 0.0) + seconds
 
-    def _advanced(self, advance: Advance) -> None:
-        self._bytes_read = max(self._bytes_read, advance.bytes_read)
-        self._tell("cleaning", advance.lines)
+    def _report_cleaning(self, progress: CleaningProgress) -> None:
+        self._bytes_read = max(self._bytes_read, progress.bytes_read)
+        self._report("cleaning", progress.lines)
 
-    def _tell(self, stage: Literal["waiting", "cleaning", "loading", "indexing"], lines: int = 0) -> None:
-        self._progress(Step(stage, self._bytes_read, self._journal.groups_done, lines))
+    def _report(self, stage: Literal["waiting", "cleaning", "loading", "indexing"], lines: int = 0) -> None:
+        self._progress(FreebaseProgress(stage, self._bytes_read, self._journal.groups_done, lines))
 
 
 @dataclass
-class _Loading:
-    """A group that the server loads, and how long its cleaning took."""
+class _GroupLoad:
+    """A group that the server is loading, and the seconds of its cleaning."""
 
-    group: Group
+    group: CleanedGroup
     load: BackgroundLoad
     cleaning_seconds: float

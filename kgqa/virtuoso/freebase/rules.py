@@ -14,7 +14,7 @@ from kgqa.virtuoso.freebase.dump.rules import Rule
 
 @lru_cache(maxsize=1)
 def freebase_rules() -> tuple[Rule, ...]:
-    """The rules that come with kgqa, held against the Freebase schema."""
+    """Return the bundled rules, checked against the Freebase schema."""
     text = (files("kgqa.virtuoso.freebase") / "freebase_dump.toml").read_text(encoding="utf-8")
     rules = parse_rules(text, where="freebase_dump.toml")
     check_rules(rules, bundled_schema("freebase"))
@@ -25,28 +25,30 @@ def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
     """Read rules from TOML text.
 
     Raises:
-        SchemaError: not TOML, an unknown key, a value of the wrong kind, or a prefix that is not declared.
+        SchemaError: not TOML, an unknown key, a value of the wrong type, or a prefix that is not declared.
     """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{where} is not valid TOML: {error}. Mend it; docs/freebase.md shows one.") from error
+        raise SchemaError(f"{where} is not valid TOML: {error}. See docs/freebase.md for an example.") from error
     prefixes, tables = data.get("prefixes", {}), data.get("drop", [])
     unknown = set(data) - {"prefixes", "drop"}
     if unknown or not isinstance(prefixes, dict) or not isinstance(tables, list):
-        raise SchemaError(f"{where} may hold [prefixes] and [[drop]] only. docs/freebase.md shows how.")
+        raise SchemaError(f"{where} may contain only [prefixes] and [[drop]]. See docs/freebase.md for an example.")
     rules = tuple(_rule(table, prefixes, where) for table in tables)
     if len({rule.name for rule in rules}) < len(rules):
-        raise SchemaError(f"{where}: two rules have the same name. Lines are counted by it, so rename one.")
+        raise SchemaError(f"{where}: two rules have the same name. Rename one; dropped lines are counted by name.")
     return rules
 
 
 def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
     known = {"name": str, "why": str, "predicates": list, "prefixes": list, "copy_of": str}
     if not isinstance(table, dict) or not all(isinstance(v, known.get(k, ())) for k, v in table.items()):
-        raise SchemaError(f"{where}: a [[drop]] has {', '.join(known)} and nothing else. docs/freebase.md shows one.")
+        raise SchemaError(
+            f"{where}: a [[drop]] may contain only {', '.join(known)}. See docs/freebase.md for an example."
+        )
     if not table.get("name") or not table.get("why"):
-        raise SchemaError(f"{where}: every [[drop]] needs a name and a why. Say why these predicates are noise.")
+        raise SchemaError(f"{where}: every [[drop]] needs a name and a why. Explain why these predicates are noise.")
 
     def iri(short: object) -> str:
         prefix, colon, local = short.partition(":") if isinstance(short, str) else ("", "", "")
@@ -64,17 +66,17 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
 
 
 def protected(schema: Schema) -> tuple[frozenset[str], ...]:
-    """What the schema needs, as groups of predicates of the same use; one of a group may stand for another."""
+    """Return the predicates that the schema needs, grouped by use; one of a group may replace another."""
     groups = [schema.label, schema.alias, schema.types, schema.domain, schema.range, schema.inverse]
     groups += [schema.mediator_object_of, schema.mediator_subject_of]
-    # a predicate and the values it has: only the predicate stands in lines of its own
+    # (predicate, value, ...): only the predicate occurs as the predicate of a line
     for marks in (schema.mediator_marked_by or (), schema.noise_marked_by, schema.declared_by):
         groups.append(tuple(marks[:1]))
     return tuple(frozenset(group) for group in groups if group)
 
 
 def check_rules(rules: tuple[Rule, ...], schema: Schema) -> None:
-    """Hold rules against a schema.
+    """Check rules against a schema.
 
     Raises:
         SchemaError: a rule drops what the schema needs.
@@ -84,8 +86,8 @@ def check_rules(rules: tuple[Rule, ...], schema: Schema) -> None:
             for rule in rules:
                 if rule.drops(predicate) and not _stays(rule.copy_of, group, rules):
                     raise SchemaError(
-                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Take it out "
-                        f"of the rule, or name with copy_of a predicate of the same use that stays."
+                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Remove it "
+                        f"from the rule, or name in copy_of a predicate of the same use that is kept."
                     )
 
 

@@ -1,1 +1,1 @@
-"""The server process: configuration, start, state, stop, SQL."""
+"""A server and its folder: start, adopt, status, load list, stop."""

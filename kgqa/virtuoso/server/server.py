@@ -1,30 +1,37 @@
-"""A Virtuoso server of one's own: started, asked, filled and stopped without systemd and without being root."""
+"""A Virtuoso server run by the user, without systemd and without root: start, query, load, stop."""
 
 from __future__ import annotations
 
 import ipaddress
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kgqa.errors import ServerError
-from kgqa.virtuoso.bulk import journal
-from kgqa.virtuoso.bulk.adopting import Adoption
-from kgqa.virtuoso.bulk.loading import FileResult, LoadProgress, done_files, load_files
-from kgqa.virtuoso.server.folder import ServerFolder, default_folder
-from kgqa.virtuoso.server.isql import Parameter
-from kgqa.virtuoso.server.session import Session
-from kgqa.virtuoso.server.state import Status, state_of
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.instance import users
+from kgqa.virtuoso.instance.configuration import render
+from kgqa.virtuoso.instance.folder import ServerFolder, default_folder
+from kgqa.virtuoso.instance.isql import Parameter
+from kgqa.virtuoso.instance.launching import command, shut_down, wait_for_end
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.instance.session import Session
+from kgqa.virtuoso.instance.sql_errors import explain_sql
+from kgqa.virtuoso.server import load_list_journal, starting, text_index
+from kgqa.virtuoso.server.adopting import Adoption, adopt
+from kgqa.virtuoso.server.load_list import FileResult, LoadProgress, loaded_files, run_load_list
+from kgqa.virtuoso.server.starting import check_record
+from kgqa.virtuoso.server.status import ServerStatus, server_status
 
-# what the server brings along holds a few thousand triples about itself
-OWN_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
+# graphs that every server contains, a few thousand triples
+SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Server:
-    """One server and its folder. Making this object starts and changes nothing."""
+    """One server and its folder; creating this object starts and changes nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = ServerFolder(folder)
@@ -32,24 +39,24 @@ class Server:
 
     @classmethod
     def at(cls, folder: Path | None = None) -> Server:
-        """The server of this folder, which need not exist yet.
+        """Return the server of this folder, which need not exist yet.
 
         Args:
-            folder: None for $KGQA_VIRTUOSO_FOLDER or, without that, a folder among the user's application data.
+            folder: None for $KGQA_VIRTUOSO_FOLDER or, if unset, `virtuoso` in kgqa's user data folder.
         """
         return cls(folder or default_folder())
 
     @classmethod
     def for_url(cls, url: str) -> Server | None:
-        """The server in the default folder, if it runs and is the one that answers at this SPARQL endpoint."""
+        """Return the server in the default folder if it is running and serves this SPARQL endpoint."""
         server = cls.at()
         try:
             parts = urlsplit(url)
             record, port = server.folder.record(), parts.port or 80
-            ours = {record.bind, *(LOOPBACK_NAMES if _answers_on_loopback(record.bind) else ())}
-            if parts.scheme != "http" or port != record.http_port or (parts.hostname or "") not in ours:
+            own_hosts = {record.bind, *(LOOPBACK_NAMES if _answers_on_loopback(record.bind) else ())}
+            if parts.scheme != "http" or port != record.http_port or (parts.hostname or "") not in own_hosts:
                 return None
-            return server if state_of(server.folder, server.url).state in ("running", "loading") else None
+            return server if server_status(server.folder, server.url).state in ("running", "loading") else None
         except (ServerError, ValueError):
             return None
 
@@ -65,7 +72,7 @@ class Server:
 
     @property
     def import_folder(self) -> Path:
-        """The one folder the server may read files from; what is loaded must lie there."""
+        """The only folder the server may read files from; files to load must lie there."""
         return self.folder.import_folder
 
     def start(
@@ -77,25 +84,24 @@ class Server:
         memory_share: float | None = None,
         row_cap: int | None = None,
         query_seconds: int | None = None,
-        say: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> bool:
-        """Start the server, making its database and password first where there are none; False if it runs already.
+        """Start the server, creating its database and password if there are none; False if it runs already.
+
+        None for an option means its value at the last start, or the default in brackets at the first start.
 
         Args:
-            http_port, sql_port: ports for SPARQL and SQL. [8890, 1111]
-            bind: the address SPARQL is served on; SQL is served on 127.0.0.1 only. ["127.0.0.1"]
-            memory_share: part of the machine's memory it may use. [0.5]
-            row_cap: rows of the longest answer; longer ones are cut, which the endpoint store reports. [1,000,000]
-            query_seconds: seconds after which a query is ended. [60]
-            say: is told what takes long, in short lines.
-
-            All of them: None is as it was last time, and the value in brackets the first time.
+            http_port: port of the SPARQL endpoint. [8890]
+            sql_port: port for SQL, on 127.0.0.1 only. [1111]
+            bind: the IPv4 address of the SPARQL endpoint. ["127.0.0.1"]
+            memory_share: part of the machine's memory it may use, above 0 and at most 1. [0.5]
+            row_cap: maximum number of rows of a result; the endpoint store reports a truncated one. [1,000,000]
+            query_seconds: time limit of a query in seconds. [60]
+            notify: called with a short line about what takes long.
 
         Raises:
             ServerError: it cannot start; the message says why and what to do.
         """
-        from kgqa.virtuoso.server.starting import start
-
         given = {
             "http_port": http_port,
             "sql_port": sql_port,
@@ -105,63 +111,68 @@ class Server:
             "query_seconds": query_seconds,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        return start(self.folder, changes, say=say or (lambda text: None))
+        return starting.start(self.folder, changes, notify=notify or (lambda text: None))
 
     def preview(self, **options: Any) -> tuple[list[str], str]:
-        """What `start` with these options would run, and the settings file it would write; nothing is written."""
-        from kgqa.virtuoso.server.configuration import render
-        from kgqa.virtuoso.server.launching import command
-        from kgqa.virtuoso.server.starting import check_record
-
+        """Return the command that `start` with these options would run, and the virtuoso.ini it would write."""
         changes = {name: value for name, value in options.items() if value is not None}
         record = replace(self.folder.record(), **changes)
         check_record(record)
         return command(self.folder.ini), render(self.folder, record)
 
     def adopt(
-        self, database: Path, *, password: Callable[[], str] | None = None, say: Callable[[str], None] | None = None
+        self, database: Path, *, password: Callable[[], str] | None = None, notify: Callable[[str], None] | None = None
     ) -> Adoption:
-        """Use a ready database file from now on, where it lies; the server must be stopped, and is not started.
+        """Use an existing database file in place from now on; the server must be stopped, and is not started.
 
         Args:
-            database: the file, usually called virtuoso.db; its .trx lies beside it.
-            password: is asked for the password of dba if that is not `dba`; a `dba` is replaced by a random one.
-            say: is told what takes long, in short lines.
+            database: the file, usually called virtuoso.db, with its .trx beside it.
+            password: returns the password of dba, if it is not `dba`; the default `dba` is replaced by a random one.
+            notify: called with a short line about what takes long.
 
         Raises:
-            ServerError: no database, damaged, open in another server, or the password is wrong. Nothing has changed.
+            ServerError: no database, damaged, open in another server, or a wrong password; nothing has changed.
         """
-        from kgqa.virtuoso.bulk.adopting import adopt
-
-        return adopt(self.folder, database, password=password, say=say or (lambda text: None))
+        return adopt(self.folder, database, password=password, notify=notify or (lambda text: None))
 
     def stop(self, *, timeout: float = 600) -> bool:
-        """Write everything to disk and end the server; False if it did not run.
+        """Write everything to disk and end the server; False if it was not running.
 
         Args:
             timeout: seconds to wait for its end.
 
         Raises:
-            ServerError: it did not end in time, or refuses our password.
+            ServerError: it did not end in time, or refuses the password.
         """
-        from kgqa.virtuoso.server.stopping import stop
+        owner = lock_owner(self.folder.lock)
+        if owner is None:
+            return False
+        started = time.monotonic()
+        try:
+            shut_down(self._session.address(), timeout=timeout)
+        except SqlError as error:
+            raise explain_sql(error, self.folder) from None
+        if not wait_for_end(owner.pid, timeout=max(1.0, timeout - (time.monotonic() - started))):
+            raise ServerError(
+                f"The server ({owner}) has not ended within {timeout:g} s: it may still be writing to disk. "
+                f"Check it: kgqa virtuoso status. To end it anyway: kill {owner.pid}"
+            )
+        return True
 
-        return stop(self.folder, timeout=timeout)
-
-    def status(self, *, count: bool = False) -> Status:
-        """How the server is.
+    def status(self, *, count: bool = False) -> ServerStatus:
+        """Return the status of the server.
 
         Args:
-            count: count the triples too, which takes a while on large graphs.
+            count: also count the triples, which takes a while on large graphs.
 
         Raises:
-            ServerError: its files cannot be read; or it runs, but refuses our password.
+            ServerError: its files cannot be read; or it runs, but refuses the password.
         """
-        status = state_of(self.folder, self.url)
+        status = server_status(self.folder, self.url)
         entry = self.folder.journal()
-        if status.state == "running" and entry and entry["files"]:  # a kgqa was killed while it loaded
-            lost = journal.still_lost(entry, done_files(self._session))
-            status = replace(status, message=journal.left_to_do(self.folder, lost))
+        if status.state == "running" and entry and entry["files"]:  # a loading process was killed
+            lost = load_list_journal.missing_files(entry, loaded_files(self._session))
+            status = replace(status, message=load_list_journal.unfinished_loads(self.folder, lost))
         if count and status.state in ("running", "loading"):
             status = replace(status, triples=self.triples())
         return status
@@ -169,26 +180,26 @@ class Server:
     def sql(
         self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
     ) -> list[tuple[str, ...]]:
-        """Run one SQL statement as dba and give its rows; all values are text, NULL is the empty text.
+        """Run one SQL statement as dba and return its rows; all values are text, NULL is the empty text.
 
         Args:
-            statement: SQL without a semicolon at its end. Each `?` in it stands for a parameter.
-            parameters: values for the question marks, text of any content; they are never part of the SQL's text.
-            timeout: seconds; None waits.
+            statement: SQL without a final semicolon; each `?` stands for a parameter.
+            parameters: values for the question marks; any text is safe.
+            timeout: seconds; None waits without limit.
 
         Raises:
-            SqlError: the server's own message, if it refuses the statement.
-            ServerError: it does not run, refuses our password, or does not answer in time.
+            SqlError: the server rejects the statement.
+            ServerError: it does not run, refuses the password, or does not answer in time.
         """
         return self._session.sql(statement, parameters, timeout=timeout)
 
     def triples(self) -> int:
-        """How many triples there are in all graphs but those the server brings along."""
+        """Count the triples of all graphs but those that every server contains."""
         rows = self.sql("select id_to_iri(G), count(*) from DB.DBA.RDF_QUAD group by G")
-        return sum(int(number) for graph, number in rows if not graph.startswith(OWN_GRAPHS))
+        return sum(int(number) for graph, number in rows if not graph.startswith(SYSTEM_GRAPHS))
 
     def holds(self, graph_iri: str) -> bool:
-        """Whether a graph has any triple."""
+        """Tell whether a graph has any triple."""
         return bool(self.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)))
 
     def load(
@@ -201,44 +212,41 @@ class Server:
     ) -> list[FileResult]:
         """Load RDF files into a graph, several at once, and write the result to disk.
 
-        Files with an error are reported, the others are loaded. Triples before the place of an error may be in.
+        Files with an error are reported, the others are loaded. Triples before an error may have been loaded.
 
         Args:
-            files: N-Triples, Turtle and what else Virtuoso reads, also as .gz; they lie in `import_folder`.
+            files: N-Triples, Turtle and other formats of Virtuoso, also as .gz; in `import_folder`.
             graph_iri: the graph; it need not exist.
             loaders: how many files are read at the same time.
-            progress: is called about every half second.
+            progress: called about every half second.
 
         Returns:
-            One result a file, in the order of `files`.
+            One result per file, in the order of `files`.
 
         Raises:
-            ServerError: the server died, the disk is full, another load runs, or a file does not lie in the import
-                folder. If anything has to be loaded again, the message and `status()` say what.
+            ServerError: the server died, the disk is full, another load runs, or a file is outside the import folder.
+                The message and `status()` name the files that have to be loaded again.
         """
-        return load_files(self.folder, files, graph_iri, loaders=loaders, progress=progress)
+        return run_load_list(self.folder, files, graph_iri, loaders=loaders, progress=progress)
 
     def checkpoint(self) -> None:
-        """Write everything loaded so far to disk: what comes before this survives a crash."""
+        """Write everything loaded so far to disk, so that it survives a crash."""
         self.sql("checkpoint")
 
     def index_names(self, graph_iri: str, predicates: Sequence[str]) -> None:
-        """Put the literals of these predicates into the full-text index, so that `bif:contains` finds them; what is
-        loaded later is added when this is called again.
-        """
-        from kgqa.virtuoso.bulk.text_index import index_names
+        """Add the literals of these predicates to the full-text index that `bif:contains` searches.
 
-        index_names(self.sql, graph_iri, predicates)
+        Call it again to add literals that were loaded later.
+        """
+        text_index.index_names(self.sql, graph_iri, predicates)
 
     def allow_updates(self, user: str = "kgqa", password: str | None = None) -> Path:
-        """Make a user who may change graphs through /sparql-auth (HTTP digest), or give an existing one a password.
+        """Create a user who may update graphs through /sparql-auth (HTTP digest), or set an existing one's password.
 
         Returns:
             The file with the password, which only its owner can read.
         """
-        from kgqa.virtuoso.server.users import allow_updates
-
-        return allow_updates(self.folder, self.sql, user, password)
+        return users.allow_updates(self.folder, self.sql, user, password)
 
 
 def _answers_on_loopback(bind: str) -> bool:

@@ -17,7 +17,7 @@ from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Question
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for
-from kgqa.testing.remembering import RememberingOracle
+from kgqa.testing.memory_oracle import MemoryOracle
 from kgqa.testing.server import ScriptedServer
 
 ASKED = 12
@@ -41,7 +41,7 @@ def run(graphs, method, **given):
     memory = {question.text: [answer.name for answer in question.answers] for question in graphs["true"][1]}
     found = {}
     for name, (graph, questions) in graphs.items():
-        oracle = RememberingOracle(memory=memory)
+        oracle = MemoryOracle(memory=memory)
         with ScriptedServer(oracle, constrains="structured_outputs") as server:
             options = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#oracle", **given}
             resources = open_resources(graph, settings=resolve(options))

@@ -181,7 +181,7 @@ def test_the_copies_of_tog(source):
     assert (one.id, one.topics, one.topic_names) == ("Made-1_aa", ("m.0made1",), ("Tollo",))
     assert one.answers == (GoldAnswer("", "Lake Language"),) and two.topics == ("m.0made3", "g.1made4")
     assert original.answers == (GoldAnswer("", "1911-05-02"),), "answers as the original has them"
-    plain, several, own = dataset_questions(source("tog-webqsp"))
+    _, several, own = dataset_questions(source("tog-webqsp"))
     assert several.topics == ("m.0made13", "m.0made20") and len(several.parses) == 3
     assert own.topics == ("m.0made18",), "what the original says, where nothing was added for Freebase"
     assert [q.topic_names for q in dataset_questions(source("tog-grailqa"))] == [

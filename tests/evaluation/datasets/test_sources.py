@@ -79,7 +79,7 @@ def test_without_a_folder():
 def test_names_that_are_none():
     with pytest.raises(SettingsError, match="no format 'cqw'.*cwq, webqsp"):
         dataset_questions("cqw:file.json")
-    with pytest.raises(SettingsError, match="no dataset nothing.*cwq.*demo"):
+    with pytest.raises(SettingsError, match="Unknown dataset nothing.*cwq.*demo"):
         dataset_questions("nothing")
     with pytest.raises(QuestionFileError, match="cannot be read"):
         dataset_questions("nothing.jsonl")

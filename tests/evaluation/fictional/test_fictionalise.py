@@ -229,6 +229,7 @@ def test_a_schema_of_the_users_own_is_kept(tmp_path, session_cache):
         assert graph.names.count == 9
 
 
+@pytest.mark.slow
 def test_on_a_slice_of_freebase_most_questions_keep_an_answer(data_folder, tmp_path, session_cache):
     fast, schema = data_folder / "freebase_fast", data_folder / "freebase" / "schema.nt.gz"
     load_graph(tmp_path / "g", [fast / "kg.nt.gz", schema], schema="freebase")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.cache import Cache
 from kgqa.evaluation.fictional.facts import FictionError, read_facts, write_facts
 from kgqa.evaluation.fictional.fictionalise import rewire
 from kgqa.evaluation.fictional.units import inverse_pairs, mediator_nodes, split_into_units
-from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.opening import open_graph
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.schema import bundled_schema
 from tests.evaluation.fictional.graphs import (
     INVERSE,
     MARK,
@@ -29,6 +26,7 @@ from tests.evaluation.fictional.graphs import (
     parts,
     worlds,
 )
+from tests.graph.memory_store import MemoryStore
 
 NS = "http://rdf.freebase.com/ns/"
 WIKIDATA = "http://www.wikidata.org/"
@@ -36,12 +34,8 @@ WIKIDATA = "http://www.wikidata.org/"
 
 @contextmanager
 def opened(lines, schema="freebase"):
-    with TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "facts.nt").write_text("".join(lines), encoding="utf-8")
-        load_graph(place / "graph", [place / "facts.nt"], schema=schema)
-        with open_graph(place / "graph", cache=Cache(place / "cache")) as graph:
-            yield graph
+    with KnowledgeGraph(MemoryStore(lines), bundled_schema(schema)) as graph:
+        yield graph
 
 
 def rewired(lines, seed=0, schema="freebase"):
@@ -242,14 +236,9 @@ def test_mediators_are_those_of_the_schema():
         assert sum(len(group.holes) for group in split_into_units(facts, graph).groups) == 3
 
 
-def test_an_empty_graph_is_refused(tmp_path):
-    from kgqa.graph.graph import KnowledgeGraph
-    from kgqa.graph.opening import open_store
-    from kgqa.schema import bundled_schema
-
-    with open_store(tmp_path / "empty", create=True) as store:
-        with pytest.raises(FictionError, match="kgqa graph load"):
-            read_facts(KnowledgeGraph(store, bundled_schema("rdfs")))
+def test_an_empty_graph_is_refused():
+    with opened((), "rdfs") as graph, pytest.raises(FictionError, match="kgqa graph load"):
+        read_facts(graph)
 
 
 def test_the_same_lines_give_the_same_file(tmp_path):

@@ -17,7 +17,7 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.settings import resolve
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Trace
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_a_rate_and_nothing_else(bench):
 
 
 def test_a_judge_that_fails(bench):
-    asked = bench([Reply("", refusal="I will not judge.")] * 30)
+    asked = bench([ModelReply("", refusal="I will not judge.")] * 30)
     summary = summarise_ratings("answer", rate_responses("answer", [ANN], **asked.asking, reask=0))
     assert summary.unparsed == 1 and math.isnan(summary.score.value) and summary.score.n == 0
 

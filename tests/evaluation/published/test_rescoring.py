@@ -97,9 +97,14 @@ def test_an_array_and_a_packed_file(tmp_path):
     assert len(list(read_published(tmp_path / "a.json", "tog"))) == len(list(read_published(packed, "tog"))) == 3
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("text", ["{}", "[1]", "nonsense", '{"question": 3}', '{"results": {"A": 3}', "[" * 100_000, '{"a": NaN}',
-                                  '{"prediction": 3}', '{"prediction": [3]}', '{"answer": {}, "answers": [{}], "id": 1}'])  # fmt: skip
+WRONG_LINES = ("[1]", '{"question": 3}', '{"results": {"A": 3}', "[" * 100_000, '{"a": NaN}', '{"prediction": 3}')
+WRONG_LINES += ('{"prediction": [3]}', '{"answer": {}, "answers": [{}], "id": 1}')
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [*((format, "{}") for format in FORMATS), *(("rog", text) for text in WRONG_LINES), ("kgqa", WRONG_LINES[-1])],
+)
 def test_what_is_no_prediction_is_said(tmp_path, format, text):
     (tmp_path / "p.jsonl").write_text(text + "\n")
     with pytest.raises(PublishedError, match="p.jsonl"):
@@ -267,6 +272,7 @@ def recorded(data_folder, name, format, dataset=None):
     return rescore(read_published(data_folder / "recorded_llm" / f"{name}.jsonl.gz", format), format, questions)
 
 
+@pytest.mark.slow
 def test_gnn_rag_on_webqsp(data_folder):
     """Hit is far above the exact set. These 852 questions are half of the test set."""
     found = recorded(data_folder, "gnnrag_webqsp_llama2_predictions", "gnn-rag")
@@ -291,6 +297,7 @@ def test_aog_on_simplequestions(data_folder):
     assert found.ours["em"].value < found.ours["hit@any"].value < found.theirs["EM"].value
 
 
+@pytest.mark.slow
 def test_rogs_relation_paths(data_folder):
     found = recorded(data_folder, "rog_webqsp_relation_paths_llama2", "rog")
     assert (found.n, found.without_gold) == (813, 39)  # 39 questions have no gold path
@@ -301,6 +308,7 @@ def test_rogs_relation_paths(data_folder):
     ("dataset", "low", "high"),
     [("cwq_test", 0.70, 0.80), ("grailqa_1000", 0.75, 0.80), ("webqsp_test", 0.70, 0.80)],
 )
+@pytest.mark.slow
 def test_the_constant_answers_of_the_field(data_folder, dataset, low, high):
     """ "e" passes for three of four questions, the empty answer for all: each of them marked, none right by ours.
     So is "the", which passes for fewer."""

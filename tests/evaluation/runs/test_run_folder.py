@@ -41,7 +41,7 @@ def test_what_was_written_is_read(place):
     run = open_run(place)
     assert run.manifest == MANIFEST_OF and run.name == "top" and run.metrics() == {}
     assert [each.id for each in run.records()] == ["a", "b", "c"]
-    assert list(run.records())[0] == record("a")
+    assert next(iter(run.records())) == record("a")
     assert list(run.records())[2].text == "Köln?\n\u2028😀"
     assert [each.folder for each in open_runs(place)] == [place]
 
@@ -115,6 +115,7 @@ def _hold(path: str, ready, leave) -> None:
         leave.wait(30)
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_write_to_one_run(place):
     context = multiprocessing.get_context("spawn")
     ready, leave = context.Event(), context.Event()

@@ -16,13 +16,13 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Literal
-from kgqa.testing.sparql_server import Sent, SparqlServer, table
+from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table
 
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
-LATE = Sent(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
+LATE = SparqlReply(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
 
 
-def number(value: int, **options) -> Sent:
+def number(value: int, **options) -> SparqlReply:
     return table(["n"], [[Literal(str(value), INTEGER)]], **options)
 
 
@@ -87,7 +87,7 @@ def test_a_graph_is_large_where_a_count_that_stops_gets_so_far(graph_of, counted
 
 
 @pytest.mark.parametrize(
-    "answer", [LATE, Sent(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
+    "answer", [LATE, SparqlReply(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
 )
 def test_where_nothing_is_known_there_is_none(graph_of, answer):
     store, _ = graph_of(lambda query: answer)
@@ -96,7 +96,7 @@ def test_where_nothing_is_known_there_is_none(graph_of, answer):
 
 def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
     down = True
-    store, _ = graph_of(lambda query: Sent(503) if down else number(3))
+    store, _ = graph_of(lambda query: SparqlReply(503) if down else number(3))
     with pytest.raises(StoreUnavailable):
         store.fingerprint
     down = False

@@ -23,7 +23,8 @@ from tests.conftest import SOAK
 from tests.virtuoso_server import copied, running_server
 
 GRAPH = "http://e/demo"
-THREADS, SECONDS = 16, 120 if SOAK else 30
+pytestmark = pytest.mark.slow
+THREADS, SECONDS = 16, 120 if SOAK else 8
 LONGEST = 40.0
 """Seconds a question may take: its time is 20 s, and it may wait for a last query and a restart."""
 SLOW = f"SELECT (COUNT(*) AS ?n) FROM <{GRAPH}> WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"

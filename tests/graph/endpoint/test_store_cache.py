@@ -11,7 +11,7 @@ from kgqa.graph.endpoint import fingerprint
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity
-from kgqa.testing.sparql_server import Sent, table, truth
+from kgqa.testing.sparql_server import SparqlReply, table, truth
 from tests.graph import scripted
 from tests.graph.scripted import ASK, QUERY, TABLE, asked_queries, counting, number
 
@@ -72,14 +72,14 @@ def test_more_rows_than_asked_for_are_an_error_from_the_disk_too(serve, store_of
 
 def test_blank_nodes_are_the_same_from_the_disk(serve, store_of, cache):
     body = BODY.replace(b'"uri", "value": "http://e/', b'"bnode", "value": "nodeID://b')
-    server = serve(counting({"<http://e/p>": Sent(body=body)}), server="Virtuoso")
+    server = serve(counting({"<http://e/p>": SparqlReply(body=body)}), server="Virtuoso")
     first = store_of(server, cache=cache()).select(QUERY)
     assert store_of(server, cache=cache()).select(QUERY) == first
     assert first.rows[0] == (Entity("nodeID://b0"),)
 
 
 def test_where_nothing_can_be_counted_nothing_is_kept(serve, store_of, cache):
-    server = serve(counting({"COUNT": Sent(500, b"Transaction timed out", "text/plain")}))
+    server = serve(counting({"COUNT": SparqlReply(500, b"Transaction timed out", "text/plain")}))
     store = store_of(server, cache=cache())
     store.select(QUERY)
     store.select(QUERY)
@@ -108,7 +108,7 @@ def test_what_others_know_of_a_graph_is_forgotten_with_an_update(serve, store_of
     both = {"graphs": ["http://e/g", "http://e/h"], "cache": kept}
     assert len(store_of(server, **both).select(QUERY)) == 50
     writer = store_of(server, graphs=["http://e/g"], writable="http://e/g", cache=kept, access=Access(user="w"))
-    server.enqueue(Sent(204))
+    server.enqueue(SparqlReply(204))
     writer.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
     answers.update({"COUNT": number(8), "<http://e/p>": table(["x"], [])})
     assert len(store_of(server, **both).select(QUERY)) == 0
@@ -119,7 +119,7 @@ def test_a_result_that_an_update_overtook_is_not_kept(serve, store_of, cache):
 
     def script(request):
         if request.update:
-            return Sent(204)
+            return SparqlReply(204)
         if "COUNT" in request.query:
             return number(7)
         store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")

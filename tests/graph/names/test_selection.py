@@ -23,7 +23,7 @@ from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
-from kgqa.testing.sparql_server import Sent, SparqlRequest, table, truth
+from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace import Budget, BudgetExhausted, Trace
 from kgqa.virtuoso.bulk.name_graph import drop_names_graph, index_graph, names_graphs
 from kgqa.virtuoso.server.server import Server
@@ -143,7 +143,7 @@ class TestWithinAQuestion:
     ROWS = tuple([Entity(f"http://e/{n}"), Literal(f"Name {n}")] for n in range(2_000))
 
     def script(self, *, counting: float = 0.0, reading: float = 0.0):
-        def answer(request: SparqlRequest) -> Sent:
+        def answer(request: SparqlRequest) -> SparqlReply:
             if request.query.startswith("ASK"):
                 return truth(False)
             if "?names" in request.query:
@@ -226,7 +226,7 @@ class TestWithinAQuestion:
         counts: list[str] = []
         late = [True]
 
-        def script(request: SparqlRequest) -> Sent:
+        def script(request: SparqlRequest) -> SparqlReply:
             if "?names" in request.query:
                 counts.append(request.query)
                 return self.script(counting=15 if late[-1] and LABEL not in request.query else 0)(request)
@@ -258,7 +258,7 @@ class TestWithinAQuestion:
         reading, released = threading.Event(), threading.Event()
         script = self.script()
 
-        def slowly(request: SparqlRequest) -> Sent:
+        def slowly(request: SparqlRequest) -> SparqlReply:
             if "OFFSET" in request.query:
                 reading.set()
                 released.wait(30)
@@ -310,9 +310,9 @@ class TestDamagedCounts:
         ],
     )
     def test_it_says_so(self, serve, body):
-        def answer(request: SparqlRequest) -> Sent:
+        def answer(request: SparqlRequest) -> SparqlReply:
             if "?names" in request.query:
-                return Sent(body=body)
+                return SparqlReply(body=body)
             return truth(False) if request.query.startswith("ASK") else scripted.number(7)
 
         with EndpointStore(serve(answer).url, graphs=[IRI]) as store:

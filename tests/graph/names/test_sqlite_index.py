@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.cache import Cache
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
@@ -35,13 +38,27 @@ def entity(name: str) -> Entity:
     return Entity(f"http://e/{name}")
 
 
-@pytest.fixture
-def names(opened):
+@pytest.fixture(scope="module")
+def graph_of(tmp_path_factory):
+    """`graph_of(lines) -> EmbeddedStore`; closed with the module."""
+    with ExitStack() as stores:
+
+        def graph_of(lines: list[str]) -> EmbeddedStore:
+            folder = tmp_path_factory.mktemp("names")
+            (folder / "lines.nt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            load_graph(folder / "graph", [folder / "lines.nt"])
+            return stores.enter_context(EmbeddedStore(folder / "graph", workers=1))
+
+        yield graph_of
+
+
+@pytest.fixture(scope="module")
+def names(graph_of, tmp_path_factory):
     lines = []
     for short, texts in NAMES.items():
         for place, name in enumerate(texts):
             lines.append(f'<http://e/{short}> {ALIAS if place else LABEL} "{name}" .')
-    graph = KnowledgeGraph(opened(lines), bundled_schema("rdfs"))
+    graph = KnowledgeGraph(graph_of(lines), bundled_schema("rdfs"), cache=Cache(tmp_path_factory.mktemp("cache")))
     yield graph.names
     graph.tables.close()
 
@@ -115,12 +132,16 @@ def test_names_of_entities(names):
     assert found == {entity("bible"): ["The Bible", "Holy Scripture"], entity("nobody"): []}
 
 
+@pytest.fixture(scope="module")
+def store(graph_of) -> EmbeddedStore:
+    return graph_of([f'<http://e/{n}> {LABEL} "Name {n} of many" .' for n in range(400)])
+
+
 class TestCache:
     """Where the cache cannot keep the index, it is made in memory, and whoever asks is told."""
 
     @pytest.fixture
-    def graph(self, opened) -> Callable[[Path], KnowledgeGraph]:
-        store = opened([f'<http://e/{n}> {LABEL} "Name {n} of many" .' for n in range(400)])
+    def graph(self, store) -> Callable[[Path], KnowledgeGraph]:
         return lambda folder: KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(folder))
 
     def test_a_folder_whose_name_means_something_in_an_address(self, graph, tmp_path):

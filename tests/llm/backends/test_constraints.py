@@ -17,7 +17,7 @@ from kgqa.llm.backends.constraints import (
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt, Sampling
 from kgqa.testing import faults
-from kgqa.testing.faults import Reply
+from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 
 CHOICES = ("red", "blue")
@@ -208,7 +208,13 @@ def test_prompts_without_choices_are_left_alone(chat):
 
 @pytest.mark.parametrize(
     "reply",
-    [faults.refusal(), faults.empty(), Reply("re", finish_reason="length"), faults.server_error(), faults.dropped()],
+    [
+        faults.refusal(),
+        faults.empty(),
+        ModelReply("re", finish_reason="length"),
+        faults.server_error(),
+        faults.dropped(),
+    ],
     ids=["refusal", "empty", "length", "500", "dropped"],
 )
 def test_failures_show_nothing_of_the_constraint(chat, reply):
@@ -221,7 +227,7 @@ def test_failures_show_nothing_of_the_constraint(chat, reply):
 
 
 def test_thoughts_before_a_choice(chat):
-    with ScriptedServer([faults.thinks("blue"), Reply("blue", reasoning="hm")]) as server:
+    with ScriptedServer([faults.thinks("blue"), ModelReply("blue", reasoning="hm")]) as server:
         for _ in range(2):
             completion = chat(server).complete([ask()])[0]
             assert (completion.text, completion.constrained, bool(completion.reasoning)) == ("blue", True, True)

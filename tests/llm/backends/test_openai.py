@@ -22,7 +22,7 @@ from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.replay import Replay
 from kgqa.servers import LARGEST_REPLY
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, Reply
+from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
 
@@ -62,7 +62,7 @@ def chat(pauses):
 
 
 def test_a_completion(chat):
-    with ScriptedServer([Reply("yes", reasoning="so", prompt_tokens=9, completion_tokens=4)], key=KEY) as server:
+    with ScriptedServer([ModelReply("yes", reasoning="so", prompt_tokens=9, completion_tokens=4)], key=KEY) as server:
         model = chat(server)
         (completion,) = model.complete([ask()])
         assert 0 < completion.seconds < 10
@@ -141,13 +141,13 @@ def test_text_that_is_no_unicode(chat):
     ("reply", "failure", "text"),
     [
         (faults.refusal("no"), "refused", ""),
-        (Reply("half", finish_reason="content_filter"), "refused", "half"),
+        (ModelReply("half", finish_reason="content_filter"), "refused", "half"),
         (faults.empty(), "empty", ""),
         (faults.thinks("", "only"), "empty", ""),
-        (Reply("half", finish_reason="length", completion_tokens=2), "length", "half"),
-        (Reply("<think>on and on", finish_reason="length"), "length", ""),
+        (ModelReply("half", finish_reason="length", completion_tokens=2), "length", "half"),
+        (ModelReply("<think>on and on", finish_reason="length"), "length", ""),
         (faults.thinks("yes", "hm"), "", "yes"),
-        (Reply("yes", reasoning="hm", reasoning_field="reasoning_content"), "", "yes"),
+        (ModelReply("yes", reasoning="hm", reasoning_field="reasoning_content"), "", "yes"),
     ],
 )
 def test_failures_of_the_model(chat, reply, failure, text):
@@ -207,7 +207,7 @@ PASSING = {
     "a text": Fault(body=b'"yes"'),
     "too deep": Fault(body=b"[" * 100_000),
     "no UTF-8": Fault(body=b'{"choices": "\xff\xfe"}'),
-    "broken off": Reply("half", finish_reason="error"),
+    "broken off": ModelReply("half", finish_reason="error"),
 }
 
 

@@ -1,4 +1,4 @@
-"""One line of a dump, judged slowly and for good: kept, mended, or dropped for a reason."""
+"""Decides on one line of a dump in full: kept, repaired, or dropped for a reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa.virtuoso.freebase.dump.terms import (
 )
 from kgqa.virtuoso.freebase.dump.values import fits, not_kept, number_type, time_of_day
 
-# longer ones take the server minutes; from 10 MB on it drops them without a word
+# longer lines take the server minutes; lines from 10 MB on it drops silently
 MAX_LINE_BYTES = 1 << 20
 MAX_KNOWN = 100_000
 
@@ -47,8 +47,12 @@ _bare_object = re.compile(rb"([^ \t\"<]+?)(%s)" % _END, re.DOTALL).fullmatch
 
 
 class Verdict(NamedTuple):
-    """What becomes of a line: `kept` is the line to write, without a newline, or None with the `reason` it is dropped
-    for; `repair` says what was mended in a kept line.
+    """The decision on a line.
+
+    Attributes:
+        kept: the line to write, without a newline; None if it is dropped.
+        reason: why it is dropped.
+        repair: what was repaired in a kept line.
     """
 
     kept: bytes | None = None
@@ -57,7 +61,7 @@ class Verdict(NamedTuple):
 
 
 class LineJudge:
-    """Judges lines by one set of rules.
+    """Decides on lines by one set of rules.
 
     Args:
         cleaning: what to keep.
@@ -67,12 +71,12 @@ class LineJudge:
         self._cleaning = cleaning
         self._datatypes: dict[bytes, str | None] = {}
         self.predicates: dict[bytes, str | None] = {}
-        """What is known of predicates: what a line with one is dropped for, or None where it is kept."""
+        """Predicates seen so far: why their lines are dropped, or None if they are kept."""
         self.tags: dict[bytes, str | None] = {}
-        """The same for language tags in small letters."""
+        """The same for language tags in lower case."""
 
     def line(self, line: bytes) -> Verdict:
-        """Judge a line, without its newline."""
+        """Decide on a line without its newline."""
         columns = line.split(b"\t", 2)
         noise = self._noise(columns[1]) if len(columns) == 3 else None
         if noise is None and not _begins_with_terms(columns):
@@ -91,7 +95,7 @@ class LineJudge:
         return Verdict(reason=wrong) if wrong else self.rest(subject, predicate, rest)
 
     def rest(self, subject: bytes, predicate: bytes, rest: bytes) -> Verdict:
-        """Judge a line of which only the object and what follows it, `rest`, is in doubt."""
+        """Decide on a line with a valid subject and predicate; `rest` is the object and what follows."""
         found = self._object(rest.lstrip(b" \t"))
         if found.kept is None:
             return found
@@ -99,18 +103,18 @@ class LineJudge:
         return Verdict(line, repair=found.repair) if is_utf8(line) else Verdict(reason=NOT_UTF8)
 
     def _noise(self, predicate: bytes) -> str | None:
-        """What a line with this predicate is dropped for, whatever else it holds."""
+        """Return why lines with this predicate are dropped, whatever else they hold."""
         if predicate not in self.predicates:
             term = predicate.strip(b" ")
             named = term.startswith(b"<") and term.endswith(b">")
             noise = self._cleaning.noise(term[1:-1].decode("utf-8", "replace")) if named else None
             if noise is None and wrong_iri(predicate):
-                return None  # nothing to remember: the line is judged anew
+                return None  # not cached: the whole line is checked
             _remember(self.predicates, predicate, noise)
         return self.predicates[predicate]
 
     def _object(self, rest: bytes) -> Verdict:
-        """Judge the object and the dot; `kept` is the object."""
+        """Decide on the object and the final dot; `kept` is the object."""
         if rest.startswith(b"<"):
             iri = _iri_object(rest)
             if iri is None:
@@ -175,38 +179,38 @@ class LineJudge:
 
 
 def _begins_with_terms(columns: list[bytes]) -> bool:
-    """Whether there are three columns, and the first two hold a term each."""
+    """Tell whether there are three columns, and the first two hold a term each."""
     return len(columns) == 3 and all(_term(column.strip(b" ")) for column in columns[:2])
 
 
 def _blank_separated(line: bytes) -> list[bytes]:
-    """The three columns of a line whose columns are not those between its tabs; none where it has no three."""
+    """Split a line that is not separated by tabs into three columns; [] if it does not have three."""
     match = _subject_predicate(line)
     return list(match.groups()) if match else []
 
 
 def _wrong_resource(term: bytes) -> str | None:
-    """Judge a subject or predicate."""
+    """Return why a subject or predicate is wrong, or None."""
     if term.startswith(b"_:"):
         return BLANK_NODE
     return wrong_iri(term) if term.startswith(b"<") else NOT_TRIPLE
 
 
 def _wrong_suffix(tail: bytes) -> str:
-    """What is wrong with a literal whose second quote is followed by something else than its end."""
+    """Return what is wrong with what follows the closing quote of a literal."""
     if b'"' in tail:
         return QUOTE
     return {b"@": BAD_TAG, b"^": BAD_DATATYPE}.get(tail.lstrip(b" \t")[:1], NOT_TRIPLE)
 
 
 def _remember(known: dict[bytes, str | None], term: bytes, wrong: str | None) -> None:
-    if len(known) >= MAX_KNOWN:  # a dump that never repeats itself must not fill the memory
+    if len(known) >= MAX_KNOWN:  # bounds the memory for a dump that never repeats a term
         known.clear()
     known[term] = wrong
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether these bytes are UTF-8."""
+    """Tell whether these bytes are UTF-8."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,11 +1,11 @@
-"""How the lines of a dump are laid out in chunk files, the same for any number of processes.
+"""Assigns the lines of a dump to chunk files, in the same way for any number of processes.
 
     group 0                                          group 1
     part 0   part 1   part 2   part 3   part 4 ...   part p ...
     file 0   file 1   file 2   file 3   file 0 ...   file 0 of the next group
 
-A group is cleaned, loaded and written to disk as a whole. Its lines go into its files in turns, a part to each, so that
-several processes can work on one group, each on files of its own, and the files end up alike in size.
+A group is cleaned, loaded and written to disk as a whole. Its parts go to its files in turn, so that several processes
+can work on one group, each on files of its own, and the files have similar sizes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ LINES_PER_CHUNK = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes in lines of the dump, before cleaning. `lines_per_chunk` is what was asked for; a file may hold a little
-    less, because parts are alike.
+    """Sizes in lines of the dump, before cleaning.
+
+    `lines_per_chunk` is the requested size; a file may have slightly fewer lines, because all parts have the same size.
     """
 
     lines_per_chunk: int = LINES_PER_CHUNK
@@ -50,20 +51,20 @@ class Layout:
 
 
 def file_of(part: int) -> int:
-    """Which of its group's files a part goes into, from 0."""
+    """Return the file of its group that a part goes to, from 0."""
     return part % FILES_PER_GROUP
 
 
 def files_of_worker(worker: int, workers: int) -> range:
-    """The files of each group that this one of so many processes writes."""
+    """Return the files of each group that this worker writes."""
     return range(worker, FILES_PER_GROUP, workers)
 
 
 def chunk_file(folder: Path, group: int, file: int) -> Path:
-    """Where a chunk is written; counted from 1, because people see it."""
+    """Return the path of a chunk file; their names count from 1."""
     return folder / f"freebase-{group * FILES_PER_GROUP + file + 1:06}.nt"
 
 
 def chunk_files(folder: Path) -> list[Path]:
-    """All chunk files of a folder, finished or not."""
+    """Return all chunk files of a folder, finished or not."""
     return sorted(path for path in folder.glob("freebase-*.nt*") if path.name[9:15].isdigit())

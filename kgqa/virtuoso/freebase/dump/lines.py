@@ -1,8 +1,7 @@
-"""The lines of a dump, a block at a time.
+"""Cleans a dump a block at a time: a fast path for plain lines, `LineJudge` for the others.
 
-Most lines of a dump are plain, and a plain line is told at a glance: a subject just seen, a predicate whose verdict is
-known, an object that one regular expression passes. Whatever is not plain is judged by `LineJudge`; the glance may only
-say what that would have said.
+A line is plain if its subject is the last one or matches a pattern, its predicate is known, and one regular expression
+matches the rest. The fast path must decide as `LineJudge` would.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _DATES = form_of("date", "gYear", "gYearMonth", "dateTime")
 _plain_subject = re.compile(PLAIN_IRI).fullmatch
 # a match with a group holds a language tag, and only such a match
 _plain_rest = re.compile(rb"(?:%s|%s(?:@(%s))?|%s)\t\." % (PLAIN_IRI, _TEXT, PLAIN_TAG, _DATES)).fullmatch
-# neither kept nor dropped: the line has to be judged
+# the line has to be checked by `LineJudge`
 _UNKNOWN = "unknown"
 
 
 class BlockJudge:
-    """Judges blocks of lines by one set of rules, and counts. What it has seen makes it faster, and changes nothing.
+    """Cleans blocks of lines by one set of rules, and counts; caches predicates and language tags.
 
     Args:
         cleaning: what to keep.
@@ -40,16 +39,17 @@ class BlockJudge:
         self._examples: Counter[str] = Counter()
 
     def block(self, block: bytes, first_line: int = 1) -> tuple[bytes, Tally]:
-        """Judge a block of whole lines, each ended with a newline.
+        r"""Clean a block of whole lines, each with a newline at its end.
 
         Args:
-            first_line: the number of its first line, for the examples.
+            block: the lines.
+            first_line: number of the first line, for the examples.
 
         Returns:
-            The kept lines, `<s>\\t<p>\\t<o>\\t.` and a newline each, and the counts. Each reason comes with examples
-            in the first blocks it occurs in.
+            The kept lines, `<s>\t<p>\t<o>\t.` and a newline each, and the counts, with examples for the first
+            occurrences of each reason.
         """
-        if block[: block.find(b"\n")].endswith(b"\r"):  # probably all lines end so; looking for them takes long
+        if block[: block.find(b"\n")].endswith(b"\r"):  # probably all lines end so; a search takes long
             block = block.replace(b"\r\n", b"\n")
         lines = block.split(b"\n")
         lines.pop()
@@ -96,7 +96,7 @@ class BlockJudge:
                 if repair:
                     tally.repair(repair)
         keep(b"")
-        data, unreadable = _readable(b"\n".join(kept))  # the one thing that a glance does not see
+        data, unreadable = _readable(b"\n".join(kept))  # the fast path does not check the encoding
         for line in unreadable:
             drop(NOT_UTF8)
             self._show(NOT_UTF8, line, lines, first_line, tally)
@@ -111,16 +111,16 @@ class BlockJudge:
 
 
 def _readable(block: bytes) -> tuple[bytes, list[bytes]]:
-    """The lines of a block that are UTF-8, as a block again, and those that are not."""
-    view, parts, unreadable, begun = memoryview(block), [], [], 0
+    """Split a block into the lines that are UTF-8, as a block, and a list of those that are not."""
+    view, parts, unreadable, begin = memoryview(block), [], [], 0
     while True:
         try:
-            str(view[begun:], "utf-8")
+            str(view[begin:], "utf-8")
         except UnicodeDecodeError as error:
-            wrong = begun + error.start
+            wrong = begin + error.start
             start, end = block.rfind(b"\n", 0, wrong) + 1, block.index(b"\n", wrong)
-            parts.append(view[begun:start])
+            parts.append(view[begin:start])
             unreadable.append(block[start:end])
-            begun = end + 1
+            begin = end + 1
         else:
-            return (b"".join([*parts, view[begun:]]) if parts else block), unreadable
+            return (b"".join([*parts, view[begin:]]) if parts else block), unreadable

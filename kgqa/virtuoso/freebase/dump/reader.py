@@ -1,7 +1,7 @@
-"""Reads a dump as blocks of whole lines, cut where parts end, from the beginning or from a place noted earlier.
+"""Reads a dump as blocks of whole lines that end where parts end, from the beginning or from a recorded position.
 
-gzip cannot be entered in the middle, but the real dump is a few hundred gzip members one after another, and each of
-them can. So a place is the start of a member, and whoever goes on decompresses less than one member for nothing.
+A gzip stream cannot be entered in the middle, but the Freebase dump consists of a few hundred gzip members. A position
+is the start of a member, so resuming decompresses less than one member in vain.
 """
 
 from __future__ import annotations
@@ -23,19 +23,26 @@ _READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A byte of the file at which a line begins that can be read from, and how many lines come before it."""
+class DumpPosition:
+    """A byte of the file at which reading can begin, and the number of lines before it."""
 
     byte: int = 0
     line: int = 0
 
 
+START = DumpPosition()
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended with a newline.
+    """Whole lines, each with a newline at its end.
 
-    `lines` counts them, `first_line` is the number of the first, from 1; `part` counts from 0. `bytes_read` is how far
-    the file has been read. `place` is the last place at or before the first line.
+    Attributes:
+        lines: number of lines.
+        first_line: number of the first line, from 1.
+        part: number of the part, from 0.
+        bytes_read: bytes of the file read so far.
+        place: the last position at or before the first line.
     """
 
     data: bytes
@@ -43,32 +50,35 @@ class Block:
     first_line: int
     part: int
     bytes_read: int
-    place: Place
+    place: DumpPosition
 
 
 def read_blocks(
-    file: Path, *, lines_per_part: int, wanted: Callable[[int], bool] = lambda part: True, place: Place = Place()
+    file: Path,
+    *,
+    lines_per_part: int,
+    wanted: Callable[[int], bool] = lambda part: True,
+    place: DumpPosition = START,
 ) -> Iterator[Block]:
-    """The lines of a dump, as text or gzip; which of them, its first bytes tell.
+    """Yield the lines of a dump, as text or gzip according to its first bytes.
 
-    A line longer than MAX_LINE_BYTES comes as its beginning, longer than allowed all the same. A last line without an
-    end gets one.
+    A line longer than MAX_LINE_BYTES is cut to MAX_LINE_BYTES + 1 bytes. A last line without a newline gets one.
 
     Args:
-        lines_per_part: a block ends where a part of so many lines ends, wherever reading began.
-        wanted: which parts to give; others are passed over, in a third of the time.
-        place: where to begin; blocks of a part that begins before it are not whole.
+        lines_per_part: lines of a part; blocks end where parts end, wherever reading begins.
+        wanted: which parts to yield; skipping a part takes a third of the time.
+        place: where to begin; the part that begins before it is incomplete.
 
     Raises:
-        LoadError: the file cannot be read, is of another kind, damaged, or cut short.
+        LoadError: the file cannot be read, has another format, is damaged or truncated.
     """
-    # `number` lines are before what is at hand: the beginning of a line, `rest`, unless nobody wants it
+    # `number`: lines before `rest`; `rest`: the beginning of a line, empty if its part is not wanted
     number, rest, in_line, read = place.line, b"", False, place.byte
     try:
         with file.open("rb") as raw:
             for data, read, entry in _pieces(raw, file, place):
                 if entry is not None and not in_line:
-                    place = Place(entry, number)
+                    place = DumpPosition(entry, number)
                 in_line = not data.endswith(b"\n")
                 lines = data.count(b"\n")
                 part, in_part = divmod(number, lines_per_part)
@@ -76,7 +86,7 @@ def read_blocks(
                     number, rest = number + lines, b""
                     continue
                 if not lines:
-                    # of a line too long only the beginning is kept, or one line could fill the memory
+                    # a longer line is cut, because one line could fill the memory
                     rest = (rest + data)[: MAX_LINE_BYTES + 1]
                     continue
                 end = data.rfind(b"\n") + 1
@@ -93,8 +103,8 @@ def read_blocks(
         ) from error
 
 
-def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, place: Place) -> Iterator[Block]:
-    """Whole lines, after `number` others, as one block or, where parts end among them, as several."""
+def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, place: DumpPosition) -> Iterator[Block]:
+    """Split whole lines, with `number` lines before them, into blocks at the ends of parts."""
     while lines:
         part, in_part = divmod(number, lines_per_part)
         take = min(lines, lines_per_part - in_part)
@@ -104,7 +114,7 @@ def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, p
 
 
 def identity(file: Path) -> dict[str, int | str]:
-    """What tells a dump from another: its length, and a hash of its first and last megabyte.
+    """Return what identifies a dump: its length, and a hash of its first and last megabyte.
 
     Raises:
         LoadError: it cannot be read.
@@ -121,18 +131,18 @@ def identity(file: Path) -> dict[str, int | str]:
 
 
 def _end_of(data: bytes, lines: int) -> int:
-    """The number of bytes of the first `lines` lines."""
+    """Return the number of bytes of the first `lines` lines."""
     end = 0
     for _ in range(lines):
         end = data.index(b"\n", end) + 1
     return end
 
 
-def _pieces(raw: IO[bytes], file: Path, place: Place) -> Iterator[tuple[bytes, int, int | None]]:
-    """The text of a file in pieces: bytes, how far the file is read, and where one can begin to read with this piece."""
+def _pieces(raw: IO[bytes], file: Path, place: DumpPosition) -> Iterator[tuple[bytes, int, int | None]]:
+    """Yield the text of a file in pieces: bytes, bytes read so far, and the byte to read this piece from, if any."""
     begins = raw.read(6)
     if begins.startswith((_BZIP2, _XZ, _ZSTD)):
-        raise LoadError(f"{file} is packed in another way than with gzip. Unpack it, or pack it with gzip.")
+        raise LoadError(f"{file} is compressed, but not with gzip. Decompress it, or compress it with gzip.")
     raw.seek(place.byte)
     return _gzip_pieces(raw, file) if begins.startswith(_GZIP) else _text_pieces(raw)
 
@@ -140,7 +150,7 @@ def _pieces(raw: IO[bytes], file: Path, place: Place) -> Iterator[tuple[bytes, i
 def _text_pieces(raw: IO[bytes]) -> Iterator[tuple[bytes, int, int | None]]:
     while True:
         entry = raw.tell()
-        # up to the end of a line, so that the next piece is a place
+        # up to the end of a line, so that the next piece begins at a position
         data = raw.read(BLOCK_BYTES) + raw.readline(BLOCK_BYTES)
         if not data:
             return
@@ -154,7 +164,7 @@ def _gzip_pieces(raw: IO[bytes], file: Path) -> Iterator[tuple[bytes, int, int |
         packed = packed or raw.read(_READ_BYTES)
         at_end = not packed
         if not inside:
-            packed = packed.lstrip(b"\0")  # tapes and downloads leave zeros between members
+            packed = packed.lstrip(b"\0")  # zero padding between members
             if at_end:
                 return
             if not packed:
@@ -164,15 +174,13 @@ def _gzip_pieces(raw: IO[bytes], file: Path) -> Iterator[tuple[bytes, int, int |
             data = decoder.decompress(packed, BLOCK_BYTES)
         except zlib.error as error:
             raise LoadError(
-                f"{file} is damaged at about byte {raw.tell() - len(packed):,} ({error}). Fetch it again; gzip -t tells "
-                f"whether it is whole."
+                f"{file} is damaged at about byte {raw.tell() - len(packed):,} ({error}). Download it again; gzip -t "
+                f"checks it."
             ) from error
         if decoder.eof:
             packed, decoder, inside = decoder.unused_data, zlib.decompressobj(_ANY_GZIP), False
         elif at_end and not data:
-            raise LoadError(
-                f"{file} is cut short in its last gzip member. Fetch it again; gzip -t tells whether it is whole."
-            )
+            raise LoadError(f"{file} is truncated in its last gzip member. Download it again; gzip -t checks it.")
         else:
             packed = decoder.unconsumed_tail
         if data:

@@ -1,4 +1,4 @@
-"""Which lines of a dump are left out although nothing is wrong with them: predicates by rule, literals by language."""
+"""Rules for valid lines of a dump that are dropped: predicates by rule, literals by language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ALL_LANGUAGES = ("all",)
 class Rule:
     """Predicates that are dropped together.
 
-    `predicates` and `prefixes` hold full IRIs; `copy_of` is the predicate that says the same, or empty.
+    Attributes:
+        predicates: full IRIs.
+        prefixes: prefixes of full IRIs.
+        copy_of: a predicate with the same values that is kept, or empty.
     """
 
     name: str
@@ -47,8 +50,8 @@ class Cleaning:
     """What to keep of a dump.
 
     Args:
-        languages: tags in lower case, literals of which are kept, with their regional variants (`en` keeps `en-us`);
-            `("all",)` keeps every one. Literals without a tag are always kept.
+        languages: language tags in lower case whose literals are kept, with regional variants (`en` keeps `en-us`);
+            `("all",)` keeps all. Literals without a tag are always kept.
         rules: predicates to drop, see `freebase_rules`; () keeps all.
     """
 
@@ -56,25 +59,25 @@ class Cleaning:
     rules: tuple[Rule, ...] = ()
 
     def wants_language(self, tag: str) -> bool:
-        """Whether literals of this tag (lower case) are kept."""
+        """Tell whether literals of this tag (lower case) are kept."""
         return self.languages == ALL_LANGUAGES or any(
             tag == language or tag.startswith(language + "-") for language in self.languages
         )
 
     def noise(self, predicate: str) -> str | None:
-        """What a line of this predicate is counted as when it is dropped; None where it is kept."""
+        """Return the drop reason of lines with this predicate; None if they are kept."""
         return next((NOISE + rule.name for rule in self.rules if rule.drops(predicate)), None)
 
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` makes the same of in another process."""
+        """Return a JSON object for `from_json`."""
         return {"languages": list(self.languages), "rules": [rule.as_json() for rule in self.rules]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cleaning:
-        """The same as was written with `as_json`."""
+        """Restore an object from `as_json`."""
         return cls(tuple(data["languages"]), tuple(Rule.from_json(rule) for rule in data["rules"]))
 
     @property
     def digest(self) -> str:
-        """16 hex digits that change whenever something else would be kept."""
+        """16 hexadecimal digits that change with the rules and languages."""
         return hashlib.sha256(json.dumps(self.as_json()).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What became of the lines of a dump: so many kept, so many dropped for this reason, and a few of them to look at."""
+"""Counts of kept, repaired and dropped lines of a dump by reason, with a few examples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ EXAMPLE_BYTES = 200
 class Tally:
     """Counts that add up: `lines == kept + sum(dropped.values())`.
 
-    `repaired` counts lines among the kept ones by what was mended. `examples` holds for each reason the first lines
-    as (line number from 1, text, at most EXAMPLE_BYTES bytes of it).
+    Attributes:
+        repaired: number of kept lines by repair.
+        dropped: number of dropped lines by reason.
+        examples: for each reason the first lines as (line number from 1, at most EXAMPLE_BYTES bytes of the line).
     """
 
     lines: int = 0
@@ -31,14 +33,14 @@ class Tally:
         self.repaired[what] = self.repaired.get(what, 0) + 1
 
     def show(self, reason: str, line: int, text: bytes) -> None:
-        """Keep a line as an example, unless there are enough earlier ones."""
-        shown = self.examples.setdefault(reason, [])
-        shown.append((line, text[:EXAMPLE_BYTES].decode("utf-8", "replace")))
-        shown.sort()
-        del shown[EXAMPLES:]
+        """Keep a line as an example, unless there are EXAMPLES earlier ones."""
+        examples = self.examples.setdefault(reason, [])
+        examples.append((line, text[:EXAMPLE_BYTES].decode("utf-8", "replace")))
+        examples.sort()
+        del examples[EXAMPLES:]
 
     def add(self, other: Tally) -> None:
-        """Count what another tally has counted."""
+        """Add the counts of another tally."""
         self.lines += other.lines
         self.kept += other.kept
         for reason, count in other.dropped.items():
@@ -49,7 +51,7 @@ class Tally:
             self.examples[reason] = sorted(self.examples.get(reason, []) + shown)[:EXAMPLES]
 
     def as_json(self) -> dict[str, Any]:
-        """The counts, most frequent reason first."""
+        """Return the counts as a JSON object, most frequent reason first."""
         return {
             "lines": self.lines,
             "kept": self.kept,
@@ -63,7 +65,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Tally:
-        """The tally that `as_json` wrote."""
+        """Restore a tally from `as_json`."""
         return cls(
             lines=data["lines"],
             kept=data["kept"],

@@ -1,13 +1,15 @@
-"""IRIs and literals of a dump, judged one at a time. What is not plainly right or wrong is left to pyoxigraph's parser.
+"""Checks IRIs and literals of a dump; unclear cases are left to pyoxigraph's parser.
 
-All functions take a term as it stands in the line and give the reason to drop it, or None where it is right.
+The functions take a term as written in the line and return the reason to drop it, or None if it is valid.
 """
 
 from __future__ import annotations
 
 import re
 
-# Virtuoso cuts IRIs at 1,879 bytes without a word: two that differ later would become one
+import pyoxigraph as ox
+
+# Virtuoso silently cuts IRIs at 1,879 bytes: two that differ only later would become one
 MAX_IRI_BYTES = 1800
 
 MALFORMED_IRI = "malformed IRI"
@@ -20,13 +22,13 @@ BAD_DATATYPE = "malformed datatype"
 _PATH = rb"[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+)*+"
 _QUERY = _PATH.replace(b"@/]", b"@/?]")
 PLAIN_IRI = (
-    # first what nearly all are, because it is told in half the time
+    # first the form of nearly all IRIs, which matches in half the time
     rb"<(?:http://rdf\.freebase\.com/ns/[A-Za-z0-9_.\-]++|"
     rb"https?://[A-Za-z0-9.\-]++(?::[0-9]++)?(?:/" + _PATH + rb")?(?:\?" + _QUERY + rb")?(?:#" + _QUERY + rb")?)>"
 )
-"""A regular expression for IRIs that are right beyond doubt; most of the dump is."""
+"""A regular expression for IRIs that are certainly valid, as most of the dump are."""
 PLAIN_TAG = rb"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-"""The same for language tags, in small letters and without the `@`."""
+"""The same for language tags, in lower case and without the `@`."""
 
 _plain_iri = re.compile(PLAIN_IRI).fullmatch
 _plain_tag = re.compile(PLAIN_TAG, re.IGNORECASE).fullmatch
@@ -38,7 +40,7 @@ _tag = re.compile(rb"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*+").fullmatch
 
 
 def wrong_iri(term: bytes) -> str | None:
-    """Judge an IRI in its angle brackets."""
+    """Check an IRI in its angle brackets."""
     if len(term) > MAX_IRI_BYTES + 2:
         return LONG_IRI
     if _plain_iri(term):
@@ -49,7 +51,7 @@ def wrong_iri(term: bytes) -> str | None:
 
 
 def wrong_text(text: bytes) -> str | None:
-    """Judge what stands between the quotes of a literal."""
+    """Check the text between the quotes of a literal."""
     if b"\\" in text:
         if not _escapes(text):
             return BAD_ESCAPE
@@ -68,26 +70,24 @@ def _wrong_code_points(text: bytes) -> str | None:
             code = int(escape[1][1:], 16)
             if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
                 return BAD_ESCAPE
-            # characters that XML cannot hold: results that go out as XML would be broken
+            # characters that XML cannot represent would break results in XML
             control = control or (code < 0x20 and code not in (0x09, 0x0A, 0x0D)) or code == 0x7F
     return CONTROL if control or _control(text) else None
 
 
 def wrong_tag(tag: bytes) -> str | None:
-    """Judge a language tag without its `@`."""
+    """Check a language tag without its `@`."""
     if _plain_tag(tag):
         return None
     return None if _tag(tag) and _parses(b'"x"@' + tag) else BAD_TAG
 
 
 def wrong_datatype(term: bytes) -> str | None:
-    """Judge the IRI of a datatype in its angle brackets."""
+    """Check the IRI of a datatype in its angle brackets."""
     return wrong_iri(term) or (None if _parses(b'"x"^^' + term) else BAD_DATATYPE)
 
 
 def _parses(term: bytes) -> bool:
-    import pyoxigraph as ox
-
     try:
         return len(list(ox.parse(b"<x:s> <x:p> " + term + b" .", format=ox.RdfFormat.N_TRIPLES))) == 1
     except (SyntaxError, ValueError):

@@ -1,7 +1,7 @@
-"""Typed values of a dump: which say what their datatype can hold, and which Virtuoso's loader gets right.
+"""Checks typed values of a dump: whether they fit their datatype, and whether Virtuoso's loader stores them unchanged.
 
 Measured on Virtuoso 7.2.5: "twelve"^^xsd:integer is stored as 0, numbers of more than 40 digits as infinity, durations
-as numbers; an XML literal that is none, or a geometry, ends the loading of the whole file.
+as numbers; an invalid XML literal or a geometry ends the loading of the whole file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REAL = rb"(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[+-]
 
 _FORMS = {
     b"date": _YEAR + b"-" + _DAY_OF_YEAR + _ZONE,
-    # the dump leaves out seconds, and the loader understands it
+    # the dump omits seconds, which the loader accepts
     b"dateTime": _YEAR + b"-" + _DAY_OF_YEAR + b"T" + _CLOCK % (b"(?:" + _SECONDS + b")?") + _ZONE,
     b"time": _CLOCK % _SECONDS + _ZONE,
     b"gYear": _YEAR + _ZONE,
@@ -43,10 +43,10 @@ _FORMS |= dict.fromkeys(
 )
 _FITS = {XSD + name: re.compile(form).fullmatch for name, form in _FORMS.items()}
 _NOT_KEPT = (
-    # parsed by the loader, which gives up the file where it cannot
+    # parsed by the loader, which gives up the file if it cannot
     b"http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral",
     b"http://www.openlinksw.com/schemas/virtrdf#",
-    # made numbers of
+    # stored as numbers
     XSD + b"duration",
     XSD + b"dayTimeDuration",
     XSD + b"yearMonthDuration",
@@ -60,28 +60,28 @@ _BARE = re.compile(
 
 
 def not_kept(datatype: bytes) -> bool:
-    """Whether values of this type (an IRI without brackets) do not survive the loader."""
+    """Tell whether the loader does not keep values of this datatype (an IRI without brackets)."""
     return datatype.startswith(_NOT_KEPT)
 
 
 def fits(value: bytes, datatype: bytes) -> bool:
-    """Whether a value can be of this type (an IRI without brackets); types other than those of XML Schema take all."""
+    """Tell whether a value fits a datatype (an IRI without brackets); unknown datatypes fit every value."""
     form = _FITS.get(datatype)
     return form is None or form(value) is not None
 
 
 def time_of_day(value: bytes, datatype: bytes) -> bytes | None:
-    """`T12:30` of the type dateTime, which is how the dump writes times of day, as a literal of the type time."""
+    """Return `T12:30` of type dateTime, as the dump writes times of day, as a literal of type time; else None."""
     match = _TIME_OF_DAY(value) if datatype == XSD + b"dateTime" else None
     return b'"%s%s%s"^^<%stime>' % (match[1], match[2] or b":00", match[3], XSD) if match else None
 
 
 def number_type(bare: bytes) -> bytes | None:
-    """The datatype (an IRI without brackets) of a number or truth value without quotes; None where it is neither."""
+    """Return the datatype (an IRI without brackets) of an unquoted number or boolean; None if it is neither."""
     match = _BARE(bare)
     return XSD + str(match.lastgroup).encode() if match else None
 
 
 def form_of(*names: str) -> bytes:
-    """A regular expression for literals of these types of XML Schema, such as `gYear`, that fit them."""
+    """Return a regular expression for valid literals of these XML Schema datatypes, such as `gYear`."""
     return b"|".join(rb'"(?:%s)"\^\^<%s%s>' % (_FORMS[n.encode()], re.escape(XSD), n.encode()) for n in names)

@@ -1,11 +1,11 @@
-"""A process that cleans its share of a dump: `python -m kgqa.virtuoso.freebase.dump.worker`. Spoken to in lines of JSON.
+"""A process that cleans its share of a dump: `python -m kgqa.virtuoso.freebase.dump.worker`, controlled by JSON lines.
 
-It reads the dump itself, and passes over what is the share of others: unpacking costs a fifth of judging, and less than
+It reads the dump itself and skips the shares of other workers: decompression costs a fifth of cleaning, and less than
 sending every line from one process to another and back.
 
-The first request says what to do: `dump`, `cleaning`, `lines_per_chunk`, `worker` of `workers`, `group` to begin with,
-`place` to read from. Each request after it is {"group": n, "folder": path or null} and has a result: the counts, and the
-`place` its next block can be read from, null if there is none. The process ends when its stdin does.
+The first request is the task: `dump`, `cleaning`, `lines_per_chunk`, `worker` of `workers`, the first `group`, and the
+`place` to read from. Each later request is {"group": n, "folder": path or null}. Its result has the counts and the
+`place` of the next block, null at the end of the dump. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from kgqa.errors import LoadError
 from kgqa.virtuoso.freebase.dump.layout import Layout, chunk_file, file_of, files_of_worker
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.dump.reader import Block, Place, read_blocks
+from kgqa.virtuoso.freebase.dump.reader import Block, DumpPosition, read_blocks
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 
@@ -31,7 +31,7 @@ WRITE_BYTES = 1 << 20
 
 
 class Share:
-    """What one process does of a dump.
+    """The share of a dump that one process cleans.
 
     Args:
         task: the first request.
@@ -46,7 +46,7 @@ class Share:
             Path(task["dump"]),
             lines_per_part=self._layout.lines_per_part,
             wanted=self._wants,
-            place=Place(**task["place"]),
+            place=DumpPosition(**task["place"]),
         )
         self._next = next(self._blocks, None)
 
@@ -54,13 +54,14 @@ class Share:
         return part >= self._first_part and file_of(part) in self._files
 
     def clean(self, group: int, folder: Path | None) -> Iterator[dict[str, Any]]:
-        """Clean the share of one group; groups come in their order.
+        """Clean the share of one group; groups are cleaned in order.
 
         Args:
-            folder: where its files are written, each appearing when it is whole; None to count only.
+            group: number of the group.
+            folder: where its files are written, renamed when complete; None to only count.
 
         Yields:
-            {"lines", "bytes"} now and then: lines judged, and how far the dump is read; at last the result.
+            {"lines", "bytes"} as progress: lines cleaned, and bytes of the dump read; at the end the result.
         """
         tally, block = Tally(), self._next
         with contextlib.ExitStack() as stack:
@@ -87,9 +88,10 @@ class Share:
 
 
 def main() -> None:
-    # Ctrl-C goes to the whole group of processes; what is to end then, the parent decides
+    """Read requests from standard input until it ends."""
+    # Ctrl-C reaches the whole process group; the parent decides when to end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # lists of lines die with their block: searching them for cycles finds nothing
+    # lists of lines are freed with their block; the cycle collector would only cost time
     gc.disable()
     with contextlib.suppress(BrokenPipeError):
         try:
@@ -97,17 +99,17 @@ def main() -> None:
             for line in sys.stdin:
                 request = json.loads(line)
                 for message in share.clean(request["group"], Path(request["folder"]) if request["folder"] else None):
-                    _tell(message)
+                    _send(message)
         except LoadError as error:
-            _tell({"error": str(error)})
+            _send({"error": str(error)})
         except OSError as error:
             if isinstance(error, BrokenPipeError):
                 raise
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            _tell({"error": error.strerror or str(error), "full": full})
+            _send({"error": error.strerror or str(error), "full": full})
 
 
-def _tell(message: dict[str, Any]) -> None:
+def _send(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.testing.sparql_server import Sent, SparqlServer, table, truth
+from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table, truth
 from kgqa.trace import Budget, Trace
 
 _numbers = itertools.count()
@@ -189,7 +189,7 @@ def test_a_query_without_a_place_is_noted_in_the_trace():
     assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "QueueTimeout"})]
 
 
-ANYTHING = [(truth(True), True), (Sent(429), True), (Sent(500), True), (Sent(503), False)]
+ANYTHING = [(truth(True), True), (SparqlReply(429), True), (SparqlReply(500), True), (SparqlReply(503), False)]
 
 
 @pytest.mark.parametrize(("sent", "responds"), ANYTHING)
@@ -202,5 +202,5 @@ def test_a_server_that_sends_anything_is_there(sent, responds):
 
 
 def test_a_server_that_hangs_is_not_there():
-    with SparqlServer(Sent(seconds=5)) as server, EndpointStore(server.url, profile="generic") as store:
+    with SparqlServer(SparqlReply(seconds=5)) as server, EndpointStore(server.url, profile="generic") as store:
         assert store.responds(0.2) is False

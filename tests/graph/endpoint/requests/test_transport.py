@@ -24,8 +24,8 @@ from kgqa.testing.sparql_faults import (
     web_page,
     zipped,
 )
-from kgqa.testing.sparql_server import Sent, table, table_bytes, truth
-from kgqa.virtuoso.server.processes import free_port
+from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
+from kgqa.virtuoso.instance.processes import free_port
 from tests.graph import scripted
 from tests.graph.scripted import asked, took
 
@@ -41,7 +41,7 @@ TABLE = table(["x"], [[Entity("http://e/1")]])
 @pytest.mark.parametrize("size", [1, 5000])
 def test_a_connection_is_kept(serve, to, framing, size):
     body = table_bytes(["x"], [[Entity(f"http://e/{n}")] for n in range(size)])
-    server = serve(Sent(body=body) if framing == "length" else pieces(body[:100], body[100:]))
+    server = serve(SparqlReply(body=body) if framing == "length" else pieces(body[:100], body[100:]))
     transport = to(server)
     for _ in range(20):
         assert asked(transport) == (200, body)
@@ -49,12 +49,12 @@ def test_a_connection_is_kept(serve, to, framing, size):
 
 
 def test_a_connection_is_kept_after_an_error_and_not_after_half_a_reply(serve, to):
-    server = serve(Sent(400, b"No.", "text/plain"))
+    server = serve(SparqlReply(400, b"No.", "text/plain"))
     transport = to(server)
     for _ in range(3):
         assert asked(transport) == (400, b"No.")
     assert server.connections == 1
-    server.enqueue(Sent(body=b"x" * 10_000_000))
+    server.enqueue(SparqlReply(body=b"x" * 10_000_000))
     with transport.query(QUERY, asks=False, seconds=5) as reply:
         next(reply.chunks)
     assert asked(transport) == (400, b"No.") and server.connections == 2
@@ -68,7 +68,7 @@ def test_a_server_that_closes_every_connection_is_borne(serve, to):
 
 
 def test_no_more_are_under_way_than_is_allowed_whoever_asks(serve, to):
-    server = serve(Sent(body=TABLE.body, seconds=0.05))
+    server = serve(SparqlReply(body=TABLE.body, seconds=0.05))
     transports = [to(server, concurrency=3) for _ in range(4)]
     with ThreadPoolExecutor(12) as threads:
         for found in [threads.submit(asked, transports[number % 4]) for number in range(24)]:
@@ -90,7 +90,7 @@ def test_packed_replies_are_unpacked(serve, to):
         assert len(asked(transport)[1]) < len(TABLE.body) * 1000
     except (PartialResult, ConnectionLost):
         pass
-    server.enqueue(Sent(body=b"not packed at all", headers=(("Content-Encoding", "gzip"),)))
+    server.enqueue(SparqlReply(body=b"not packed at all", headers=(("Content-Encoding", "gzip"),)))
     with pytest.raises(PartialResult, match="cannot be decompressed"):
         asked(transport)
 
@@ -101,12 +101,12 @@ def test_packed_replies_are_unpacked(serve, to):
 @pytest.mark.parametrize(
     "sent",
     [
-        Sent(body=TABLE.body, seconds=30),
-        Sent(body=TABLE.body, head_pause=0.05),
+        SparqlReply(body=TABLE.body, seconds=30),
+        SparqlReply(body=TABLE.body, head_pause=0.05),
         trickling(TABLE.body, seconds=0.1),
         trickling(TABLE.body, seconds=0.1, framing="close"),
         pieces(TABLE.body[:30], 30.0, TABLE.body[30:]),
-        Sent(404, trickling(b"x" * 100, seconds=0.1).body, framing="close"),
+        SparqlReply(404, trickling(b"x" * 100, seconds=0.1).body, framing="close"),
         pieces(b'{"head": {"vars": ["x"]}', *[b" ", 0.2] * 100),
     ],
     ids=["first byte", "head", "chunks", "bytes", "silence", "error", "endless"],
@@ -152,7 +152,7 @@ def test_a_server_that_takes_no_connection_is_given_up(to):
 
 
 def test_closing_ends_what_is_under_way(serve, to):
-    server = serve(Sent(body=TABLE.body, seconds=30))
+    server = serve(SparqlReply(body=TABLE.body, seconds=30))
     transport = to(server, concurrency=2)
     with ThreadPoolExecutor(4) as threads:
         waiting = [threads.submit(asked, transport, seconds=30) for _ in range(4)]  # two wait for a place
@@ -247,7 +247,7 @@ def test_a_busy_server_is_asked_again(serve, to, status):
 
 
 def test_a_query_that_met_a_deadlock_is_asked_again(serve, to):
-    deadlock = Sent(500, b"Virtuoso 40001 Error SR172: Transaction deadlocked", content_type="text/plain")
+    deadlock = SparqlReply(500, b"Virtuoso 40001 Error SR172: Transaction deadlocked", content_type="text/plain")
     server = serve([deadlock, TABLE])
     assert asked(to(server)) == (200, TABLE.body)
     assert len(server.requests) == 2
@@ -255,7 +255,7 @@ def test_a_query_that_met_a_deadlock_is_asked_again(serve, to):
 
 def test_an_error_that_quotes_the_words_of_a_query_is_not_asked_again(serve, to):
     query = 'SELECT ?x { ?x ?y "Transaction deadlocked" }'
-    server = serve(Sent(500, f"Virtuoso 22023 Error SR008: {query}".encode(), content_type="text/plain"))
+    server = serve(SparqlReply(500, f"Virtuoso 22023 Error SR008: {query}".encode(), content_type="text/plain"))
     assert asked(to(server), query=query)[0] == 500
     assert len(server.requests) == 1
 
@@ -336,7 +336,7 @@ def test_virtuoso_is_told_a_limit_only_beside_its_own(serve, to, own, told):
         if "MaxQueryExecutionTime" not in request.query:
             return TABLE
         return (
-            Sent(500, b"No permission", "text/plain")
+            SparqlReply(500, b"No permission", "text/plain")
             if own is None
             else table(["seconds", "rows"], [[Literal(own), None]])
         )
@@ -354,7 +354,7 @@ def test_virtuoso_is_told_a_limit_only_beside_its_own(serve, to, own, told):
 def test_what_a_server_is_is_not_told_by_the_error_of_another(serve, to):
     server = serve(TABLE, server="Virtuoso/07")
     transport = to(server, detects=True)
-    server.enqueue(Sent(404, b"", "text/html", headers=()))
+    server.enqueue(SparqlReply(404, b"", "text/html", headers=()))
     transport.profile
     asked(transport)
     assert transport.profile.name == "virtuoso"

@@ -10,7 +10,7 @@ import pytest
 from kgqa.errors import StoreUnavailable
 from kgqa.model import Entity
 from kgqa.testing.sparql_faults import moved, trickling, zipped
-from kgqa.testing.sparql_server import Sent, table
+from kgqa.testing.sparql_server import SparqlReply, table
 from tests.graph import scripted
 from tests.graph.scripted import asked, took
 
@@ -35,7 +35,7 @@ def test_a_login_is_sent_when_it_is_asked_for_and_then_at_once(serve, to, challe
     def script(request):
         if "authorization" in request.headers:
             return TABLE
-        return Sent(401, b"", "text/plain", headers=(("WWW-Authenticate", challenge),))
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", challenge),))
 
     server = serve(script)
     transport = to(server, user="u", password="geheim")
@@ -50,7 +50,7 @@ def test_a_challenge_that_grew_old_is_answered_anew(serve, to):
     def script(request):
         if f'nonce="n{nonce}"' in request.headers.get("authorization", ""):
             return TABLE
-        return Sent(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
 
     server = serve(script)
     transport = to(server, user="u", password="geheim")
@@ -61,7 +61,7 @@ def test_a_challenge_that_grew_old_is_answered_anew(serve, to):
 
 @pytest.mark.parametrize("access", [{"user": "u", "password": "wrong"}, {}])
 def test_a_login_that_is_refused_is_not_tried_for_ever(serve, to, access):
-    server = serve(Sent(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
+    server = serve(SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
     assert asked(to(server, **access))[0] == 401
     assert len(server.requests) == (2 if access else 1)
 

@@ -1,0 +1,92 @@
+"""`kgqa graph info`: size, relations, schema and fingerprint of a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kgqa.answer_json import json_text
+from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
+from kgqa.errors import StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph_of
+from kgqa.methods.ask import cache_of
+from kgqa.words import clean
+
+
+@click.command("info")
+@click.argument("folder", required=False)
+@graph_options
+@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@click.option(
+    "--relations",
+    "max_relations",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="number of relations to list",
+)
+@JSON
+@verbosity_options
+def info(folder: str | None, graph_path: str | None, max_relations: int, as_json: bool, **options: Any) -> None:
+    """Show the number of triples, relations and labelled entities of a graph, its schema and fingerprint.
+
+    \b
+    Example:
+      kgqa graph info mygraph/
+    """
+    settings = settings_from(options, folder or graph_path)
+    with open_graph_of(settings, cache=cache_of(settings)) as graph:
+        relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
+        meta = getattr(graph.store, "meta", None)
+        facts: dict[str, Any] = {
+            "place": graph.store.location,
+            "graphs": [entity.iri for entity in graph.view],
+            "triples": graph.store.triples,
+            "relations": len(graph.relations),
+            "explored_relations": len(relations),
+            "labelled_entities": _labelled(graph),
+            "names": graph.names.count,
+            "mediator_relations": sum(
+                extent != "none" for side in graph.mediators.leads.values() for extent in side.values()
+            ),
+            "schema": graph.schema.name,
+            "walks": graph.walks,
+            "settings": graph.settings,
+            "fingerprint": graph.store.fingerprint,
+            "files": [file["path"] for file in meta.files] if meta else [],
+            "notes": list(graph.notes),
+            "top_relations": [
+                {"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:max_relations]
+            ],
+        }
+        notice, notes = graph.store.notice(), graph.notes
+    if notice:
+        say(f"kgqa: {notice}")
+    if as_json:
+        print(json_text(facts, indent=2))
+        return
+    print(f"{clean(facts['place'])}: {graph.schema.title}, walks {facts['walks']}")
+    print(f"  triples            {_count_text(facts['triples'])}")
+    print(f"  relations          {facts['relations']:,} ({facts['explored_relations']:,} of them explored)")
+    print(f"  labelled entities  {_count_text(facts['labelled_entities'])}")
+    print(f"  names and aliases  {facts['names']:,}")
+    print(f"  mediator relations {facts['mediator_relations']:,}")
+    print(f"  fingerprint        {facts['fingerprint']}")
+    for item in facts["top_relations"]:
+        print(f"    {item['edges']:>10,}  {clean(item['id'])}")
+    for note in notes:
+        say(f"kgqa: {clean(note)}")
+
+
+def _labelled(graph: KnowledgeGraph) -> int | None:
+    try:
+        count: int | None = graph.names.labelled
+    except StoreTimeout:  # a server has to read all of them
+        count = None
+    return count
+
+
+def _count_text(count: int | None) -> str:
+    return "not counted in time" if count is None else f"{count:,}"

@@ -1,0 +1,49 @@
+"""`kgqa graph search`: entities by name or alias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kgqa.answer_json import json_text
+from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
+from kgqa.graph.opening import open_graph_of
+from kgqa.methods.ask import cache_of
+from kgqa.words import clean, display_name
+
+
+@click.command("search")
+@click.argument("text")
+@graph_options
+@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="maximum number of entities")
+@JSON
+@verbosity_options
+def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:
+    """Find entities whose name or alias matches TEXT, best first; the last word may be a prefix.
+
+    \b
+    Example:
+      kgqa graph search "alta verapaz" --graph mygraph/
+    """
+    settings = settings_from(options, graph_path)
+    with open_graph_of(settings, cache=cache_of(settings)) as graph:
+        matches = graph.search(text, limit=limit)
+        named = graph.named(match.entity for match in matches)
+        empty = not matches and not graph.names.count
+    if as_json:
+        data = [
+            {"id": n.id, "name": n.name, "iri": m.entity.iri, "matched": m.name, "kind": m.kind, "exact": m.exact}
+            for n, m in zip(named, matches)
+        ]
+        print(json_text(data, indent=2))
+    else:
+        for item, match in zip(named, matches):
+            also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""
+            # an entity without a short id is named by its IRI, as --topic takes it
+            ident = f"  <{clean(match.entity.iri)}>" if item.id == match.entity.iri else ""
+            print(display_name(item) + ident + also)
+        if not matches:
+            say(f"kgqa: {'the graph has no names' if empty else 'no entity has a name like that'}.")
+    return 0 if matches else 3

@@ -1,0 +1,27 @@
+"""Options and output shared by `kgqa virtuoso` and `kgqa freebase`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kgqa.answer_json import json_text
+from kgqa.cli.options import say
+from kgqa.words import clean
+
+FOLDER = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="the server's folder. [KGQA_VIRTUOSO_FOLDER, or virtuoso in kgqa's data folder]",
+)
+
+
+def say_clean(text: str) -> None:
+    """Print a note that may contain text of others."""
+    say(clean(text))
+
+
+def print_json(data: object) -> None:
+    """Print a JSON value."""
+    print(json_text(data, indent=2))

@@ -1,0 +1,157 @@
+"""`kgqa virtuoso adopt | index | drop-names | password-file`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from kgqa.cli.options import JSON, verbosity_options
+from kgqa.cli.servers.options import FOLDER, print_json, say_clean
+from kgqa.errors import StoreError
+from kgqa.graph.detection import detect_schema
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.schema import load_schema
+from kgqa.virtuoso.bulk.name_graph import NamesGraph, drop_names_graph, index_graph, names_graphs
+from kgqa.virtuoso.server.adopting import PASSWORD_VARIABLE
+from kgqa.virtuoso.server.server import Server
+from kgqa.words import clean
+
+
+@click.command("adopt")
+@click.argument("database", type=click.Path(path_type=Path))
+@FOLDER
+@JSON
+@verbosity_options
+def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
+    """Use an existing DATABASE file (virtuoso.db) in place, instead of loading a dump.
+
+    The password of its user dba is read from KGQA_VIRTUOSO_DBA_PASSWORD, or asked for. The default password `dba` is
+    replaced by a random one. If its server was not shut down properly, the transaction log (virtuoso.trx) must be
+    beside the database.
+
+    \b
+    Example:
+      kgqa virtuoso adopt /data/virtuoso.db
+    """
+    server = Server.at(folder)
+    adoption = server.adopt(database, password=_ask_password, notify=say_clean)
+    if as_json:
+        print_json(
+            {
+                "database": str(adoption.database),
+                "password_file": str(adoption.password_file),
+                "password_changed": adoption.password_changed,
+            }
+        )
+    else:
+        option = clean(server.folder.folder_option)
+        print(f"{clean(str(adoption.database))} is adopted. Start it: kgqa virtuoso start{option}")
+
+
+def _ask_password() -> str:
+    given = os.environ.get(PASSWORD_VARIABLE)
+    if given is not None or not sys.stdin.isatty():
+        return given or ""
+    entered: str = click.prompt("Password of the database's user dba", hide_input=True, err=True)
+    return entered
+
+
+@click.command("index")
+@FOLDER
+@click.option("--graph-iri", required=True, metavar="IRI", help="the graph whose names are indexed")
+@click.option("--schema", metavar="NAME|FILE", help="schema with the predicates of names. [detected]")
+@verbosity_options
+def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
+    """Create or update the index of names that linking and search use on the server.
+
+    The names are written to a graph of their own; the indexed graph does not change. kgqa virtuoso drop-names removes
+    the index.
+
+    \b
+    Example:
+      kgqa virtuoso index --graph-iri http://freebase.com
+    """
+    server = Server.at(folder)
+    # by SQL: its errors name the next step, and no other server at the same address is used
+    if not server.holds(graph_iri):
+        raise StoreError(
+            f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load the graph: "
+            f"kgqa graph load FILES --into {server.url} --graph-iri IRI"
+        )
+    with EndpointStore(server.url, graphs=(graph_iri,)) as store:
+        chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
+        names = index_graph(server, store, chosen, graph_iri)
+    print(_indexed_text(names))
+
+
+def _indexed_text(names: int) -> str:
+    if not names:
+        return "The graph has no names by this schema; nothing was indexed."
+    return "1 name is indexed." if names == 1 else f"{names:,} names are indexed."
+
+
+@click.command("drop-names")
+@click.argument("graphs", nargs=-1, metavar="[GRAPH]...")
+@FOLDER
+@click.option("--all", "everything", is_flag=True, help="remove all of them")
+@JSON
+@verbosity_options
+def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:
+    """Remove the indexes of names of these graphs; without GRAPH or --all, list all indexes.
+
+    GRAPH is the IRI of an indexed graph, or of a graph of names. The data itself does not change.
+
+    \b
+    Examples:
+      kgqa virtuoso drop-names
+      kgqa virtuoso drop-names http://freebase.com
+      kgqa virtuoso drop-names --all
+    """
+    server = Server.at(folder)
+    existing = names_graphs(server)
+    for iri in graphs:
+        if not any(iri in _iris(graph) for graph in existing):
+            raise StoreError(
+                f"There is no graph of names of <{clean(iri)}> on the server. "
+                f"List them: kgqa virtuoso drop-names{clean(server.folder.folder_option)}"
+            )
+    chosen = [graph for graph in existing if everything or set(graphs) & set(_iris(graph))]
+    for graph in chosen:
+        drop_names_graph(server, graph.iri)
+    removes = bool(graphs) or everything
+    if as_json:
+        print_json(
+            [
+                {
+                    "graph": graph.iri,
+                    "of": list(graph.facts.graphs) if graph.facts else None,
+                    "names": graph.facts.names if graph.facts else None,
+                    "removed": removes,
+                }
+                for graph in (chosen if removes else existing)
+            ]
+        )
+        return
+    for graph in chosen if removes else existing:
+        what = "incomplete, or of an older version of kgqa"
+        if graph.facts:
+            what = f"{graph.facts.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.facts.graphs)}"
+        print(f"{'Removed ' if removes else ''}{clean(graph.iri)}: {what}")
+    if not existing:
+        print("There is no graph of names on the server.")
+
+
+def _iris(graph: NamesGraph) -> tuple[str, ...]:
+    return (graph.iri, *(graph.facts.graphs if graph.facts else ()))
+
+
+@click.command("password-file")
+@FOLDER
+def password_file(folder: Path | None) -> None:
+    """Print the path of the file with the password of dba, for use with isql."""
+    server = Server.at(folder)
+    server.folder.password()
+    print(clean(str(server.folder.password_file)))

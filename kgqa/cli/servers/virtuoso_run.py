@@ -1,0 +1,104 @@
+"""`kgqa virtuoso install | start | status | stop`."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import asdict
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kgqa.cli.options import JSON, say, verbosity_options
+from kgqa.cli.servers.options import FOLDER, print_json, say_clean
+from kgqa.virtuoso.server.server import Server
+from kgqa.words import clean, safe_text
+
+NOT_RUNNING = 3
+
+
+@click.command("install")
+def install() -> int:
+    """Install the Virtuoso package of Debian or Ubuntu; print instructions on other systems."""
+    with as_file(files("kgqa.virtuoso_files").joinpath("install.sh")) as script:
+        return 0 if subprocess.run(["sh", str(script)], check=False).returncode == 0 else 1
+
+
+@click.command("start")
+@FOLDER
+@click.option("--http-port", type=int, help="port of the SPARQL endpoint. [8890]")
+@click.option("--sql-port", type=int, help="port for SQL, on 127.0.0.1 only. [1111]")
+@click.option("--bind", metavar="ADDRESS", help="IPv4 address of the SPARQL endpoint; 0.0.0.0 for all. [127.0.0.1]")
+@click.option("--memory-share", type=float, help="part of this machine's memory it may use. [0.5]")
+@click.option("--row-cap", type=int, help="maximum number of rows of a result. [1000000]")
+@click.option("--query-seconds", type=int, help="time limit of a query in seconds. [60]")
+@click.option("--show", is_flag=True, help="print virtuoso.ini and the command, and start nothing")
+@JSON
+@verbosity_options
+def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> None:
+    """Start the server; the first start creates its database and a random password.
+
+    Options are kept for later starts. If the server is already running, nothing changes.
+
+    \b
+    Examples:
+      kgqa virtuoso start
+      kgqa virtuoso start --http-port 8891 --sql-port 1112 --memory-share 0.25
+    """
+    server = Server.at(folder)
+    if show:
+        arguments, ini = server.preview(**options)
+        print(safe_text(ini))
+        print(f"# {clean(' '.join(arguments))}")
+        return
+    started = server.start(**options, notify=say_clean)
+    status = server.status()
+    if as_json:
+        print_json({**asdict(status), "started": started})
+    elif started:
+        print(f"Virtuoso {clean(status.version)} is online: {status.url}")
+    else:
+        print(f"Already running (process {status.pid}): {status.url}")
+    if not started and any(value is not None for value in options.values()):
+        stop = f"kgqa virtuoso stop{clean(server.folder.folder_option)}"
+        say(f"kgqa: The options were ignored. Stop the server first: {stop}")
+    if status.message:
+        say(f"kgqa: {clean(status.message)}")
+
+
+@click.command("status")
+@FOLDER
+@click.option("--triples", "count", is_flag=True, help="also count the triples, which takes a while on large graphs")
+@JSON
+def status(folder: Path | None, count: bool, as_json: bool) -> int:
+    """Show whether the server is running, its URL, disk usage, and what to do if something is wrong.
+
+    Exit code 0 if it is running, 3 if it is not.
+    """
+    found = Server.at(folder).status(count=count)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        print(f"{found.state}" + (f" (process {found.pid})" if found.pid else ""))
+        print(f"  endpoint  {found.url}")
+        print(f"  folder    {clean(found.folder)}")
+        if found.version:
+            print(f"  version   {clean(found.version)}")
+        print(f"  on disk   {found.disk_bytes / 1e6:,.0f} MB")
+        if found.triples is not None:
+            print(f"  triples   {found.triples:,}")
+        if found.message:
+            print(clean(found.message))
+    return 0 if found.state in ("running", "loading") else NOT_RUNNING
+
+
+@click.command("stop")
+@FOLDER
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=600, show_default=True, help="seconds to wait for its end"
+)
+@verbosity_options
+def stop(folder: Path | None, timeout: float) -> None:
+    """Write everything to disk and stop the server."""
+    print("Stopped." if Server.at(folder).stop(timeout=timeout) else "The server is not running.")

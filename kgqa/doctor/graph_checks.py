@@ -1,0 +1,356 @@
+"""Checks of a graph's content: size, schema, labels, relations, well-known entities."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+from kgqa.doctor.checks import Check, Verdict, seconds_words
+from kgqa.doctor.sample import Sample
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import Store, single_count
+from kgqa.graph.tables.labels import LABEL_BATCH, languages_of
+from kgqa.model import Entity, Literal
+from kgqa.schema import BUNDLED, Schema, bundled_schema
+from kgqa.words import normalise
+
+CLOSE = 0.5
+"""A schema with at least this share of the chosen one's hits is a plausible alternative."""
+FEW_LABELS, NO_LABELS = 0.8, 0.1
+FEW_PROBES = 0.5
+BOTH_WAYS = 20
+DOCS = "Write a schema file (docs/schemas.md) and add --schema FILE."
+
+
+OF_SAMPLE = ("labels", "inverse relations")
+READ_BY_SCHEMA = ("relation types", "mediators", "known entities", *OF_SAMPLE)
+
+
+@dataclass(frozen=True)
+class SchemaFit:
+    """The number of a schema's characteristic predicates that a graph has: `hits` of `of`."""
+
+    schema: Schema
+    hits: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Hits divided by predicates; 0 if the schema has none."""
+        return self.hits / self.of if self.of else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.schema.name} {self.hits}/{self.of}"
+
+
+Origin = OneOf["settings", "folder", "detected"]
+
+
+def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[SchemaFit]:
+    """Count the characteristic predicates of the bundled schemas, and of the chosen one, in a graph.
+
+    For a fallback schema these are its label predicates.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    schemas = [bundled_schema(name) for name in BUNDLED]
+    if chosen is not None and chosen.name not in BUNDLED:
+        schemas.append(chosen)
+    known: dict[str, bool] = {}
+
+    def has(predicate: str) -> bool:
+        if predicate not in known:
+            known[predicate] = store.ask(render("has_predicate", view=view, predicate=Entity(predicate)), fresh=True)
+        return known[predicate]
+
+    fits = []
+    for schema in schemas:
+        telling = schema.label if schema.fallback else schema.detect
+        fits.append(SchemaFit(schema, sum(map(has, telling)), len(telling)))
+    return fits
+
+
+def best_schema(fits: Sequence[SchemaFit]) -> Schema:
+    """Return the schema with the largest share of its predicates, the first of equals; else the fallback."""
+    telling = [fit for fit in fits if not fit.schema.fallback]
+    best = max(telling, key=lambda fit: fit.share)
+    return best.schema if best.hits else next(fit.schema for fit in fits if fit.schema.fallback)
+
+
+def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -> Check:
+    """Judge the choice of a schema.
+
+    Args:
+        fits: the fits of all schemas, including the chosen one.
+        origin: where the choice comes from.
+    """
+    name = "schema"
+    own = next(fit for fit in fits if fit.schema.name == chosen.name)
+    others = sorted(
+        (fit for fit in fits if fit.schema.name != chosen.name and not fit.schema.fallback), key=lambda fit: -fit.share
+    )
+    best = others[0] if others and others[0].hits else None
+    who = {"settings": "from the settings", "folder": "stored with the graph", "detected": "detected"}[origin]
+    found = f"{chosen.title} ({who}): the graph has {own.hits} of {own.of} characteristic predicates."
+    if own.of == 0:
+        return Check(name, "ok", f"{chosen.title} ({who}); it lists no characteristic predicates.")
+    if own.hits == 0:
+        if chosen.fallback:
+            return Check(name, "warning", "No schema fits and there are no labels, so IRIs are used as names.", DOCS)
+        remedy = f"Use the schema that fits: --schema {best.schema.name}." if best else DOCS
+        also = f" {best.schema.title} would fit: {best.hits} of {best.of}." if best else ""
+        return Check(name, "failed", f"{found}{also}", remedy)
+    if best and not chosen.fallback and best.share > own.share:
+        return Check(name, "warning", f"{found} {best.schema.title} fits better: {best.hits} of {best.of}.", _say(best))
+    if best and not chosen.fallback and best.share >= CLOSE * own.share:
+        also = f" {best.schema.title} comes close: {best.hits} of {best.of}."
+        return Check(
+            name, "warning", found + also, f"Choose one: --schema {chosen.name} or --schema {best.schema.name}."
+        )
+    if best and chosen.fallback:
+        also = f" {best.schema.title} fits partially: {best.hits} of {best.of}."
+        return Check(name, "warning" if best.share >= CLOSE else "ok", found + also, _say(best))
+    return Check(name, "ok", found)
+
+
+def _say(fit: SchemaFit) -> str:
+    return f"If the graph is {fit.schema.title}, add --schema {fit.schema.name}."
+
+
+def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
+    """Check which share of sampled entities has labels, and in which languages.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    entities = sample.entities[: 4 * LABEL_BATCH]
+    languages = {literal.value.lower() for literal in languages_of(graph.schema)}
+    named: dict[Entity, bool] = {}
+    for predicate in graph.schema.label:
+        for start in range(0, len(entities), LABEL_BATCH):
+            nodes = [entity for entity in entities[start : start + LABEL_BATCH] if not named.get(entity)]
+            if nodes:
+                query = render("labels", view=graph.view, nodes=nodes, predicate=Entity(predicate), languages=[])
+                for node, label in graph.store.select(query, fresh=True):
+                    if isinstance(node, Entity) and isinstance(label, Literal):
+                        named[node] = named.get(node, False) or _is_in(label.language, languages)
+    tags = ", ".join(language for language in graph.schema.languages if language)
+    shown = f"{tags} or without a language" if "" in graph.schema.languages else tags
+    check = judge_labels(
+        sum(named.values()), len(named), len(entities), languages=shown, fallback=graph.schema.fallback
+    )
+    if sample.missed is None:
+        return check
+    verdict = "warning" if check.verdict == "ok" else check.verdict
+    return replace(check, verdict=verdict, found=f"{check.found} The sample is incomplete: {sample.missed}")
+
+
+def _is_in(tag: str, languages: set[str]) -> bool:
+    tag = tag.lower()
+    return tag in languages or any(language and tag.startswith(f"{language}-") for language in languages)
+
+
+def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: bool) -> Check:
+    """Judge the share of labelled entities.
+
+    Args:
+        wanted: number of entities with a label in the wanted languages.
+        named: number of entities with a label in any language.
+        of: number of sampled entities.
+    """
+    name = "labels"
+    if of == 0:
+        return Check(name, "skipped", "The sample contains no entities.")
+    found = f"{wanted} of {of} sampled entities have a label in {languages}"
+    found += f"; {named - wanted} more in other languages." if named > wanted else "."
+    if wanted >= FEW_LABELS * of:
+        return Check(name, "ok", found)
+    if named >= FEW_LABELS * of:
+        return Check(
+            name, "warning", found, "Choose other languages: graph.languages, or names.languages in the schema."
+        )
+    load = "Load the triples with labels, or add their predicate to names.label in the schema."
+    if named < NO_LABELS * of and not fallback:
+        return Check(name, "failed", f"{found} Questions find entities by their labels.", load)
+    return Check(name, "warning", found, load)
+
+
+def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
+    """Check whether the graph declares inverse relations, and whether it stores both directions.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    name = "inverse relations"
+    if not graph.schema.inverse:
+        return Check(name, "skipped", "The schema lists no predicate for inverse relations.")
+    pairs = {tuple(sorted(pair)) for pair in graph.inverses.items()}
+    predicates = ", ".join(map(graph.schema.short_id, graph.schema.inverse))
+    if not pairs:
+        found = f"The graph declares none ({predicates}); relations and their inverses are separate candidates."
+        return Check(name, "ok", found)
+    edges = there = 0
+    for relation, sampled in sample.edges.items():
+        inverse = graph.inverse(relation)
+        if inverse:
+            some = list(sampled[:BOTH_WAYS])
+            query = render("doctor_both_ways", view=graph.view, inverse=Entity(inverse), pairs=some)
+            count = single_count(graph.store.select(query, fresh=True))
+            edges, there = edges + len(some), there + min(len(some), count)
+    found = f"{len(pairs):,} pairs declared ({predicates})."
+    if edges:
+        found += f" For {there} of {edges} sampled edges, the graph stores the inverse as well."
+    return Check(name, "ok", found)
+
+
+def check_types(graph: KnowledgeGraph) -> Check:
+    """Check whether the graph declares range and domain of its relations."""
+    name = "relation types"
+    predicates = ", ".join(map(graph.schema.short_id, (*graph.schema.range, *graph.schema.domain)))
+    if not predicates:
+        return Check(name, "skipped", "The schema lists no predicates for range and domain.")
+    types, all_ = graph.tables.types, len(graph.relations)
+    ranges, domains = len(types["out"]), len(types["in"])
+    if ranges == domains:
+        found = f"Range and domain known for {ranges:,} of {all_:,} relations."
+    else:
+        found = f"Range known for {ranges:,} and domain for {domains:,} of {all_:,} relations."
+    if types["out"]:
+        return Check(name, "ok", found)
+    effect = f"Without them ({predicates}), the expected type of an answer is not used."
+    verdict: Verdict = "ok" if graph.schema.fallback else "warning"
+    return Check(name, verdict, f"{found} {effect}", "Load the schema triples too, if there are any.")
+
+
+def check_mediators(graph: KnowledgeGraph) -> Check:
+    """Check whether the relations that lead to mediators are known."""
+    name, schema = "mediators", graph.schema
+    rules = (schema.mediator_types, schema.mediator_marked_by, schema.mediator_iri_prefixes, schema.mediator_object_of)
+    if not any((*rules, schema.mediator_subject_of)):
+        return Check(name, "skipped", "The schema has no mediators.")
+    leads = graph.mediators.leads
+    count = sum(extent != "none" for side in leads.values() for extent in side.values())
+    found = f"{count:,} relations lead to mediators."
+    if schema.mediator_marked_by and not graph.mediators.marks:
+        marker = schema.short_id(schema.mediator_marked_by[0])
+        found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
+        return Check(name, "warning", found, "Load the schema triples too.")
+    return Check(name, "ok", found)
+
+
+def check_tables(graph: KnowledgeGraph) -> Check:
+    """Derive the tables of the whole graph that questions need, and report what could not be derived.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    started = time.monotonic()
+    graph.prepare()
+    graph.inverses  # noqa: B018
+    return judge_tables(graph.notes, time.monotonic() - started)
+
+
+def judge_tables(notes: Sequence[str], seconds: float) -> Check:
+    """Judge the derivation of tables; `notes`: what could not be derived from a large graph."""
+    name = "tables"
+    if notes:
+        return Check(
+            name,
+            "warning",
+            " ".join(notes),
+            "This is expected for a graph of this size. See docs/schemas.md, Graphs too large to look at all of them.",
+        )
+    return Check(name, "ok", f"The tables of the whole graph were derived in {seconds_words(seconds)}.")
+
+
+@dataclass(frozen=True)
+class KnownEntity:
+    """An entity that a graph of this family should have; `names`: its names in the graph, None if it is missing."""
+
+    id: str
+    expected: str
+    names: tuple[str, ...] | None
+
+    @property
+    def outcome(self) -> OneOf["found", "unnamed", "other", "absent"]:
+        """Compare the names found with the expected one."""
+        if self.names is None:
+            return "absent"
+        if not self.names:
+            return "unnamed"
+        return "found" if normalise(self.expected) in map(normalise, self.names) else "other"
+
+
+def check_known_entities(graph: KnowledgeGraph) -> Check:
+    """Check whether well-known entities have the expected ids and names.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    return judge_known_entities([_probe(graph, Entity(iri), label) for iri, label in graph.schema.probes], graph.schema)
+
+
+def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> KnownEntity:
+    names: list[str] = []
+    for predicate in (*graph.schema.label, *graph.schema.alias):
+        query = render("labels", view=graph.view, nodes=[entity], predicate=Entity(predicate), languages=[])
+        names += [row[1].value for row in graph.store.select(query, fresh=True) if isinstance(row[1], Literal)]
+    there = bool(names) or graph.store.ask(render("exists", view=graph.view, entity=entity), fresh=True)
+    return KnownEntity(graph.schema.short_id(entity.iri), expected, tuple(names) if there else None)
+
+
+def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check:
+    """Judge the well-known entities found."""
+    name = "known entities"
+    if not probes:
+        return Check(name, "skipped", f"The schema {schema.name} lists none ([probes] entities).")
+    wrong = [probe for probe in probes if probe.outcome == "other"]
+    if wrong:
+        examples = "; ".join(f"{p.id} should be {p.expected} but is {(p.names or ('?',))[0][:60]}" for p in wrong[:3])
+        remedy = "The graph may be a different one: check what was loaded, or choose its schema with --schema."
+        return Check(name, "failed", f"{len(wrong)} of {len(probes)} have other names: {examples}.", remedy)
+    found = [probe for probe in probes if probe.outcome != "absent"]
+    unnamed = [probe for probe in found if probe.outcome == "unnamed"]
+    text = f"Found {len(found)} of {len(probes)}"
+    text += f", {len(unnamed)} of them without a name" if unnamed else ""
+    missing = [f"{p.id} {p.expected}" for p in probes if p.outcome == "absent"]
+    text += f"; missing: {', '.join(missing[:5])}." if missing else "."
+    if not found:
+        if schema.fallback:
+            return Check(name, "ok", text)
+        remedy = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
+        return Check(name, "failed", text, remedy)
+    if len(found) - len(unnamed) < FEW_PROBES * len(probes):
+        return Check(name, "warning", text, "If the graph should be complete, check what was loaded.")
+    return Check(name, "ok", text)
+
+
+def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, float]:
+    """Count the triples; None if that takes too long. Also returns the seconds it took.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+    """
+    started = time.monotonic()
+    try:
+        count = single_count(store.select(render("count_triples", view=view), fresh=True))
+    except (StoreTimeout, PartialResult):
+        return None, time.monotonic() - started
+    return count, time.monotonic() - started
+
+
+def judge_count(triples: int | None, seconds: float, fingerprint: str) -> Check:
+    """Judge the count of triples. `fingerprint` is empty if computing it would take too long."""
+    name = "triples"
+    if triples is None:
+        found = f"Counting took more than {seconds_words(seconds)}, so there is no fingerprint."
+        return Check(name, "warning", found, "Questions allow more time for counting and cache the result for a day.")
+    if not fingerprint:
+        found = f"{triples:,} triples, counted in {seconds_words(seconds)}."
+        return Check(name, "ok", f"{found} The first question computes the fingerprint, which takes longer.")
+    return Check(name, "ok", f"{triples:,} triples, fingerprint {fingerprint}.")

@@ -1,0 +1,363 @@
+"""Checks of a server's limits: its row cap, its time limit, and who may update the graph."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal as OneOf
+
+from kgqa.doctor.checks import Check, seconds_words
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.replies.json_results import decode_rows
+from kgqa.graph.endpoint.replies.reply_errors import reply_error
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.transport import Transport
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
+from kgqa.model import Entity, Literal
+
+ROWS_ASKED = (10_001, 100_001, 1_048_577)
+"""Numbers of rows to request: one more than the usual caps of servers."""
+ROWS_NEEDED = 100_000
+"""A lower cap is a warning: names of a graph, or ends of a path, are often that many."""
+SLOW_SECONDS = 1.0
+MOST_SECONDS = 3 * SLOW_SECONDS
+LISTEN_SECONDS = 12.0
+"""Seconds to wait for a server whose limit is SLOW_SECONDS; some end a query only some seconds after their limit."""
+TRIPLES_COMBINED = 12
+"""No server counts 10 ** TRIPLES_COMBINED combinations within SLOW_SECONDS."""
+MOST_FACTORS = 6
+RIGHTS = "update rights"
+BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
+ELSEWHERE = "on a server not started by kgqa:"
+CAP_REMEDY = (
+    "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap 1000000; "
+    f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
+)
+_LIMIT = (
+    "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {seconds:.0f}; "
+    f"{ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
+)
+LOGIN_REMEDY = f"Check endpoint.user and the password in {PASSWORD_VARIABLE}."
+
+
+def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | None, known_cap: int | None) -> Check:
+    """Find the server's row cap, by requesting more rows than servers usually return.
+
+    Args:
+        triples: number of triples of the graph; a small graph has no such large result.
+        known_cap: the setting endpoint.row_cap.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+    """
+    if isinstance(store, ProbeFolder):
+        found = f"Only kgqa's own: a result of more than {DEFAULT_MAX_ROWS:,} rows is an error, never truncated."
+        return Check("row cap", "ok", found)
+    given, late = 0, False
+    for asked in rows_to_ask(triples, store.limits.rows):
+        try:
+            cap, noticed = measure_cap(store, view, asked, known_cap=known_cap)
+        except StoreTimeout:
+            late = True
+            break
+        if cap is not None:
+            return judge_cap(cap, noticed=noticed)
+        given = asked
+    return judge_no_cap(given, late=late, announced=store.limits.rows)
+
+
+def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
+    """Choose the numbers of rows to request, one after the other.
+
+    They do not exceed the number of pairs of triples, nor 100,001 if the server announces its cap.
+    """
+    most = ROWS_ASKED[-1] if announced is None else ROWS_NEEDED + 1
+    return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
+
+
+def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
+    """Judge a server whose row cap was not reached.
+
+    Args:
+        given: the most rows that arrived completely.
+        late: whether a request for more rows timed out.
+        announced: the cap that the server announces; infinite if it announces that there is none.
+    """
+    if not given and late:
+        found = f"{ROWS_ASKED[0]:,} rows did not arrive within {QUERY_SECONDS:g} s."
+        return Check("row cap", "warning", found, BUSY)
+    if not given:
+        return Check("row cap", "skipped", "The graph is too small to reach a row cap.")
+    found = f"None reached: {given:,} rows arrived completely."
+    if late:
+        found += f" More did not arrive within {QUERY_SECONDS:g} s."
+    if announced is not None and math.isfinite(announced):
+        found += f" The server announces a cap of {announced:,.0f}."
+    elif announced is not None:
+        found += " The server announces that it has none."
+    return Check("row cap", "ok", found)
+
+
+def measure_cap(
+    store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
+) -> tuple[int | None, bool]:
+    """Request `asked` rows of a result that has as many.
+
+    Returns:
+        The number of rows received, None if all; and whether kgqa detects the truncation.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: cut for another reason.
+    """
+    query = render("doctor_rows", view=view, limit=asked)
+    try:
+        count = len(store.select(query, max_rows=asked, fresh=True))
+    except PartialResult:
+        headers = store.reply_headers(query)
+        announced = [headers[name].strip() for name in store.profile.truncation_headers if name in headers]
+        known = [cap for cap in (*store.profile.row_caps, known_cap or 0) if 0 < cap < asked]
+        found = int(announced[0]) if announced and announced[0].isdigit() else max(known, default=None)
+        if found is None:
+            raise
+        return found, True
+    return (None, False) if count >= asked else (count, False)
+
+
+def judge_cap(cap: int, *, noticed: bool) -> Check:
+    """Judge a row cap; `noticed`: whether kgqa detects truncated results."""
+    if not noticed:
+        found = f"The server silently truncates results at {cap:,} rows."
+        return Check("row cap", "failed", found, f"Set endpoint.row_cap = {cap}.")
+    found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
+    if cap < ROWS_NEEDED:
+        return Check("row cap", "warning", f"{found} Queries about hubs and names may need more.", CAP_REMEDY)
+    return Check("row cap", "ok", found)
+
+
+@dataclass(frozen=True)
+class QueryEnd:
+    """How a slow query ended: by whom, after how many seconds, and `how`, in the words of the error or reply."""
+
+    by: OneOf["server", "client", "finished"]
+    seconds: float
+    how: str = ""
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class _ShortLimitProfile(Profile):
+    """A profile that always tells the server SLOW_SECONDS, so that the server's limit ends before the client's."""
+
+    def time_limit(self, seconds: float) -> str:
+        return super().time_limit(SLOW_SECONDS)
+
+
+def check_time_limit(
+    store: ProbeStore,
+    view: Sequence[Entity],
+    *,
+    triples: int | None,
+    granted: float,
+) -> Check:
+    """Check what happens to a count that cannot finish within SLOW_SECONDS.
+
+    Args:
+        triples: number of triples of the graph, None if unknown.
+        granted: time limit of a query in the settings, in seconds.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+    """
+    factors = factors_of(triples)
+    if factors > MOST_FACTORS:
+        return Check("time limit", "skipped", "The graph is too small for a slow query.")
+    query = render("doctor_slow", view=view, places=range(factors))
+    by_server = _ended_by_server(store, query) if isinstance(store, ProbeEndpoint) else None
+    by_client = _ended_by_client(store, query)
+    everything = None if triples is None else triples**factors
+    own = store.limits.seconds if isinstance(store, ProbeEndpoint) else None
+    return judge_time_limit(
+        by_client, by_server, everything=everything, limit_sent=_sends_limit(store), own=own, granted=granted
+    )
+
+
+def factors_of(triples: int | None) -> int:
+    """Return how many triples to combine, so that there are at least 10 ** TRIPLES_COMBINED combinations."""
+    if triples is None:
+        return 3
+    return max(2, math.ceil(TRIPLES_COMBINED / math.log10(triples))) if triples > 1 else MOST_FACTORS + 1
+
+
+def judge_time_limit(
+    by_client: QueryEnd,
+    by_server: QueryEnd | None,
+    *,
+    everything: int | None,
+    limit_sent: bool,
+    own: float | None = None,
+    granted: float = 0.0,
+) -> Check:
+    """Judge the time limit.
+
+    Args:
+        by_client: how the query ended under the client's limit.
+        by_server: how it ended under the server's limit alone; None for a folder.
+        everything: the correct count, None if unknown.
+        limit_sent: whether requests tell the server a limit.
+        own: the server's own limit in seconds, if it announces one.
+        granted: time limit of a query in the settings, in seconds.
+    """
+    name = "time limit"
+    for ended in (by_client, by_server):
+        if ended and ended.by == "finished" and (ended.count is None or ended.count != everything):
+            wanted = "" if everything is None else f" instead of {everything:,}"
+            return Check(
+                name,
+                "failed",
+                f"A query that ran out of time returned a result as if it had finished: {ended.count}{wanted}.",
+                "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
+            )
+    if by_client.by == "finished":
+        return Check(name, "ok", f"The slowest possible query finished in {seconds_words(by_client.seconds)}.")
+    timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {seconds_words(by_client.seconds)}"
+    if by_client.seconds > MOST_SECONDS:
+        return Check(name, "warning", f"{timeout}, which is late.", BUSY)
+    if by_server is None:
+        return Check(name, "ok", f"{timeout}. Its worker is ended, and no partial result is returned.")
+    if by_server.by == "client":
+        reason = "although the request names the limit" if limit_sent else "because requests to it name no limit"
+        return Check(
+            name,
+            "warning",
+            f"{timeout}, but the server continues for more than {seconds_words(by_server.seconds)}, {reason}.",
+            f"Set a time limit on the server. {limit_remedy(granted)}",
+        )
+    found = f"{timeout}. The server itself ends it after {seconds_words(by_server.seconds)}: {by_server.how}"
+    if own is not None and own < granted:
+        found += f" Its own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
+        remedy = f"Lower graph.timeout, or raise the server's limit. {limit_remedy(granted)}"
+        return Check(name, "warning", found, remedy)
+    return Check(name, "ok", found + (f" Its own limit is {own:g} s." if own and math.isfinite(own) else ""))
+
+
+def limit_remedy(seconds: float) -> str:
+    """Explain how to set a server's time limit."""
+    return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
+
+
+def _ended_by_client(store: Store, query: str) -> QueryEnd:
+    started = time.monotonic()
+    try:
+        rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
+    except StoreTimeout as error:
+        return QueryEnd("client", time.monotonic() - started, str(error))
+    return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
+
+
+def _ended_by_server(store: ProbeEndpoint, query: str) -> QueryEnd:
+    profile = _ShortLimitProfile(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
+    transport = Transport(store.url, store.access, profile)
+    started = time.monotonic()
+    try:
+        with transport.query(query, asks=False, seconds=LISTEN_SECONDS) as reply:
+            body = b"".join(reply.chunks)
+            error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, store.url)
+            took = time.monotonic() - started
+            if error is None:
+                rows = decode_rows([body], max_rows=1)
+                return (
+                    QueryEnd("finished", took, count=_count(rows))
+                    if len(rows)
+                    else QueryEnd("server", took, "a result without rows.")
+                )
+            if not isinstance(error, StoreTimeout):
+                raise error
+            header = next((name for name in profile.timeout_headers if name in reply.headers), None)
+            signal = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
+            return QueryEnd("server", took, f"{signal}.")
+    except StoreTimeout as error:
+        return QueryEnd("client", time.monotonic() - started, str(error))
+    finally:
+        transport.close()
+
+
+def _sends_limit(store: Store) -> bool:
+    profile = store.profile if isinstance(store, ProbeEndpoint) else None
+    return bool(profile and (profile.timeout_parameter or profile.timeout_header))
+
+
+def _count(rows: Rows) -> int | None:
+    try:
+        ((value,),) = rows
+        return int(float(value.value)) if isinstance(value, Literal) else None
+    except (ValueError, TypeError):
+        return None
+
+
+def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
+    """Check whether updates are possible without a login, and with the login of the settings if there is one.
+
+    The update sent changes nothing even if the server accepts it.
+    """
+    if isinstance(store, ProbeFolder):
+        return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
+    graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
+    graph = view[0] if view else graph
+    update = render("doctor_update", graph=graph, subject=subject, relation=relation, object=object_)
+
+    def tried(profile: str, access: Access) -> StoreError | None:
+        with EndpointStore(store.url, writable=graph.iri, profile=profile, access=access) as other:
+            try:
+                other.update(update, timeout=MOST_SECONDS)
+            except StoreError as error:
+                return error
+        return None
+
+    # the generic profile sends updates to the public URL, which is the one that matters
+    anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
+    if not store.access.user:
+        return anonymous
+    return judge_login(anonymous, tried(store.profile.name, replace(store.access, patience=0.0)), store.access.user)
+
+
+def judge_anonymous(url: str, error: StoreError | None) -> Check:
+    """Judge an update without a login; `error` is None if the server accepted it."""
+    if error is None:
+        found = (
+            f"Anybody who can reach {url} can change the graph: an update without a login was accepted "
+            "(it changed nothing)."
+        )
+        remedy = (
+            'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
+            "or bind the server to 127.0.0.1."
+        )
+        return Check(RIGHTS, "warning", found, remedy)
+    if is_refusal(error):
+        return Check(RIGHTS, "ok", "Updates without a login are rejected.")
+    return Check(RIGHTS, "skipped", f"An update could not be tried: {error}")
+
+
+def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
+    """Add the result of the same update with a login to the result without one."""
+    who = f"the login of {user} (endpoint.user)"
+    if error is None:
+        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")
+    if isinstance(error, LoginRefused) and error.status == 401:
+        remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
+        return Check(RIGHTS, "warning", f"The server rejects {who}. {anonymous.found}", remedy)
+    if is_refusal(error):
+        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are rejected: {error}")
+    found = f"{anonymous.found} An update with {who} could not be tried: {error}"
+    return replace(anonymous, verdict="warning", found=found)
+
+
+def is_refusal(error: StoreError) -> bool:
+    """Whether the server rejected an update for its kind or its user, and not for another reason."""
+    return isinstance(error, (QueryRejected, LoginRefused))

@@ -1,0 +1,281 @@
+"""Checks of speed and search: latency of exploration, concurrency, and full-text search."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
+from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
+from kgqa.doctor.sample import Sample
+from kgqa.errors import KgqaError, StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.sqlite_index import SqliteNames
+from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import Rows, Store
+from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
+from kgqa.model import Entity, RelationPath
+
+T = TypeVar("T")
+NAMES = ("full-text search", "latency")
+OPERATIONS = ("next steps", "second hop", "ends", "labels")
+EXPLORING_SECONDS = 4.0
+"""Time for all measured operations together."""
+HUBS_SECONDS = 2.0
+ENDS = 100
+SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
+"""Seconds (p50 and p95) above which ordinary operations are reported as slow."""
+SLOW_REMEDY = (
+    "A question sends dozens of these. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa virtuoso "
+    "start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
+)
+THREADS = (8, 16)
+ROUND_SECONDS = 0.7
+ERROR_PAUSE = 0.05
+"""Seconds that a thread waits after an error, so as not to flood the server."""
+NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
+INDEX_TRIPLES = 2_000_000
+"""For larger graphs, building the index of names takes too long for a check."""
+
+
+@dataclass
+class Latency:
+    """Measured durations in seconds, by operation.
+
+    `until`: time of time.monotonic() after which nothing is measured. `late`: number of operations that timed out.
+    """
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
+    until: float = math.inf
+    late: int = 0
+
+    def time(self, operation: str, run: Callable[[], T]) -> T | None:
+        """Run and measure an operation. Returns None after a timeout, which is measured, and once `until` is over."""
+        if time.monotonic() > self.until:
+            return None
+        started = time.perf_counter()
+        try:
+            return run()
+        except StoreTimeout:
+            self.late += 1
+            return None
+        finally:
+            self.seconds[operation].append(time.perf_counter() - started)
+
+    @property
+    def all(self) -> list[float]:
+        """The durations of all operations."""
+        return [each for seconds in self.seconds.values() for each in seconds]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{name} {_milliseconds(percentile(seconds, 0.5))}/{_milliseconds(percentile(seconds, 0.95))}"
+            for name, seconds in self.seconds.items()
+            if seconds
+        ]
+        return ", ".join(parts) + " ms"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.1f}" if seconds < 0.00995 else f"{1000 * seconds:,.0f}"
+
+
+def measure_latency(
+    graph: KnowledgeGraph, topics: Sequence[Entity], nodes: Sequence[Entity], *, seconds: float
+) -> Latency:
+    """Measure the operations of exploration, topic by topic, for some seconds.
+
+    Args:
+        nodes: entities whose labels are looked up, LABEL_BATCH at a time.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+    """
+    found = Latency(until=time.monotonic() + seconds)
+    for place, topic in enumerate(topics):
+        path = RelationPath(topic)
+        expansion = found.time("next steps", partial(graph.next_steps, path))
+        steps = expansion.steps if expansion else ()
+        if steps:
+            longer = path.then(steps[place % len(steps)])
+            found.time("ends", partial(graph.ends, longer, limit=ENDS))
+            found.time("second hop", partial(graph.next_steps, longer))
+        batch = [nodes[(place * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
+        select = _select(graph)
+        found.time("labels", partial(find_labels, batch, schema=graph.schema, select=select, known={}))
+    return found
+
+
+def _select(graph: KnowledgeGraph) -> Callable[..., Rows]:
+    return lambda name, **values: graph.store.select(render(name, view=graph.view, **values), fresh=True)
+
+
+def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: int) -> Check:
+    """Judge the latency.
+
+    Args:
+        topics: number of ordinary topics.
+        most_edges: largest degree of the hubs.
+    """
+    name = "latency"
+    if not ordinary.all:
+        return Check(name, "skipped", "There are no entities to explore from.")
+    if ordinary.late == len(ordinary.all):
+        return Check(name, "failed", f"All {ordinary.late} queries timed out.", AGAIN)
+    found = f"p50/p95 over {topics} topics: {ordinary}."
+    if hubs.all:
+        found += f" Hubs (up to {most_edges:,} edges): {hubs}."
+    if percentile(ordinary.all, 0.5) > SLOW_MEDIAN or percentile(ordinary.all, 0.95) > SLOW_TAIL:
+        return Check(name, "warning", found, SLOW_REMEDY)
+    return Check(name, "ok", found)
+
+
+def check_latency(graph: KnowledgeGraph, sample: Sample) -> tuple[Check, Latency]:
+    """Check the latency of ordinary topics, and separately of hubs.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+    """
+    hubs = [node for node, _ in sample.hubs]
+    topics = [topic for topic in sample.topics if topic not in hubs]
+    nodes = sample.entities
+    ordinary = measure_latency(graph, topics, nodes, seconds=EXPLORING_SECONDS)
+    of_hubs = measure_latency(graph, hubs, nodes, seconds=HUBS_SECONDS)
+    count = len(ordinary.seconds["next steps"])
+    most = max((edges for _, edges in sample.hubs), default=0)
+    return judge_latency(ordinary, of_hubs, topics=count, most_edges=most), ordinary
+
+
+@dataclass(frozen=True)
+class LoadRound:
+    """The result of concurrent requests: numbers of answers and errors, wall time, and one error message."""
+
+    threads: int
+    answered: int
+    errors: int
+    seconds: float
+    error: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Answers per second."""
+        return self.answered / self.seconds if self.seconds else 0.0
+
+
+def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
+    """Send a cheap query repeatedly from several threads for some seconds."""
+    query = render("any_triple", view=view)
+    ready = threading.Barrier(threads + 1)
+    answered, failed, errors = [0] * threads, [0] * threads, [""] * threads
+    until = 0.0
+
+    def ask(place: int) -> None:
+        ready.wait()
+        while time.monotonic() < until:
+            try:
+                store.ask(query, timeout=QUERY_SECONDS, fresh=True)
+                answered[place] += 1
+            except KgqaError as error:
+                failed[place] += 1
+                errors[place] = str(error)
+                time.sleep(ERROR_PAUSE)
+
+    workers = [threading.Thread(target=ask, args=(place,), daemon=True) for place in range(threads)]
+    for worker in workers:
+        worker.start()
+    started = time.monotonic()
+    until = started + seconds
+    ready.wait()
+    for worker in workers:
+        worker.join()
+    took = time.monotonic() - started
+    return LoadRound(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
+
+
+def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
+    """Check how many concurrent requests the store handles."""
+    if isinstance(store, ProbeFolder):
+        return judge_concurrency(
+            [measure_round(store, view, threads, seconds=ROUND_SECONDS) for threads in THREADS], configured=None
+        )
+
+    def measured(threads: int) -> LoadRound:
+        # more than usual, and without retries
+        wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
+        with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
+            return measure_round(other, view, threads, seconds=ROUND_SECONDS)
+
+    rounds = [measured(threads) for threads in THREADS]
+    configured = store.access.concurrency or store.profile.concurrency
+    if configured < THREADS[0] and rounds[0].errors:
+        rounds.insert(0, measured(configured))  # it is enough if the server handles the configured number
+    return judge_concurrency(rounds, configured=configured)
+
+
+def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) -> Check:
+    """Judge the concurrency. `rounds` are ordered by increasing number of threads."""
+    name = "concurrency"
+    results = [
+        f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds
+    ]
+    found = "; ".join(results) + "."
+    bad = [each for each in rounds if each.errors or not each.answered]
+    if not bad:
+        return Check(name, "ok", found + (f" kgqa sends at most {configured} at once." if configured else ""))
+    found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
+    if not any(each.answered for each in rounds):
+        return Check(name, "failed", f"No request was answered. {found}", NOTHING_ANSWERED)
+    handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
+    if handled and configured is not None and configured <= handled:
+        return Check(name, "ok", f"{found} kgqa sends at most {configured} at once, which the server handles.")
+    number = f"= {handled}" if handled else f"below {bad[0].threads}"
+    remedy = f"Set endpoint.concurrency {number}, or let the server accept more connections."
+    return Check(name, "warning", found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
+
+
+def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) -> Check:
+    """Check whether entities are found by name, how fast, and with which kind of index.
+
+    Raises:
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
+    """
+    name = "full-text search"
+    large = triples is not None and triples > INDEX_TRIPLES
+    if large and isinstance(graph.store, ProbeFolder) and not _has_index(graph):
+        return Check(name, "skipped", "The index of names is not built yet. The first question builds it.")
+    started = time.monotonic()
+    index = graph.names
+    opened = time.monotonic() - started
+    kind = index_kind(index)
+    labels = find_labels(sample.entities[:LABEL_BATCH], schema=graph.schema, select=_select(graph), known={})
+    if not labels:
+        return Check(name, "warning", f"{kind}; the sample has no label to search for.", "See the check of labels.")
+    entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]
+    started = time.monotonic()
+    matches = graph.search(label)
+    took = time.monotonic() - started
+    how = f"{kind}, ready after {seconds_words(opened)}"
+    if any(match.entity == entity or match.exact for match in matches):
+        return Check(name, "ok", f"{how}: “{label}” was found in {seconds_words(took)}.")
+    found = f"{how}: a search for the label “{label}” does not find its entity."
+    return Check(
+        name, "failed", found, "Rebuild the index: kgqa cache clear --kind graphs; for a server see docs/graphs.md."
+    )
+
+
+def index_kind(index: object) -> str:
+    """Describe the kind of an index of names."""
+    if isinstance(index, UnindexedNames):
+        return "no index"
+    return "kgqa's own index (SQLite)" if isinstance(index, SqliteNames) else "the server's own index"
+
+
+def _has_index(graph: KnowledgeGraph) -> bool:
+    folder = graph.tables.folder
+    return folder is not None and any(folder.glob("names-*.sqlite"))

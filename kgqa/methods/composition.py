@@ -1,0 +1,176 @@
+"""Answer composition, the last step of System 1 (thesis, sections 3.3.1 and 4.1).
+
+A model composes the answer from all retained paths and may fall back to its own knowledge. The answer counts as
+grounded in the graph only if every item is an end of a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.replies.answers import read_numbered_answers
+from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.prompt_view import PromptView
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Candidate, Literal, Named, Value
+from kgqa.trace import Trace
+from kgqa.words import normalise, relation_words
+
+MOST_PATHS = 12
+MOST_ENTITIES = 20
+"""Entities shown per path; answers are looked up among all of its ends."""
+MOST_TRIPLES = 6
+COUNTED = 1000
+
+
+@dataclass(frozen=True)
+class Retained:
+    """A path, all its ends, and the number of ends shown."""
+
+    candidate: Candidate
+    ends: tuple[Named, ...]
+    shown: int
+
+
+def compose(
+    graph: KnowledgeGraph,
+    empty: Answer,
+    candidates: Sequence[Candidate],
+    view: PromptView,
+    resources: Resources,
+    trace: Trace,
+) -> Answer:
+    """Let the model compose the answer from the paths kept in all hops.
+
+    Args:
+        empty: an answer without answers, to fill in.
+        candidates: the paths, best first; at most `MOST_PATHS` are shown.
+
+    Raises:
+        BudgetExhausted, ModelUnavailable, StoreError: see `top.answer`.
+    """
+    assert resources.models is not None
+    retained = _retained(graph, candidates, empty, trace)[:MOST_PATHS]
+    replied = _ask(graph, retained, view, resources, trace)
+    if replied is None:
+        return replace(empty, reason=UNREADABLE)
+    if not replied:
+        return replace(empty, reason="The language model found no answer in the paths and knew none itself.")
+    found = _resolved(replied, retained)
+    trace.event("composed", said=list(replied)[:50], resolved=found is not None)
+    if found is None:
+        numbered = _numbered(retained)
+        texts = (numbered[each].name if isinstance(each, int) else each for each in replied)
+        return replace(
+            empty,
+            status="answered",
+            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(texts)),
+            grounding="model",
+            notes=(*empty.notes, "Answered from the language model's own knowledge, not from the graph."),
+        )
+    wanted = {item.value for item in found}
+    # paths to most of the answers first; among equals, those with the fewest other ends
+    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
+    return answer_of_entities(graph, empty, found, (each.candidate for each in fittest), trace)
+
+
+def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
+    """Return the candidates that have ends, with these ends."""
+    every = graph.map(
+        lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
+        candidates,
+        tolerated=(StoreTimeout, PartialResult),
+    )
+    found: list[tuple[Candidate, list[Value]]] = []
+    for candidate, ends in zip(candidates, every):
+        if isinstance(ends, Exception):
+            trace.event("gave_up", path=candidate.words, error=str(ends))
+            continue
+        topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
+        found.append((candidate, [value for value in ends.values if value not in topics]))
+    names = {item.value: item for item in graph.named(value for _, values in found for value in values)}
+    return [
+        Retained(candidate, tuple(names[value] for value in values), min(len(values), MOST_ENTITIES))
+        for candidate, values in found
+        if values
+    ]
+
+
+def _ask(
+    graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
+) -> tuple[int | str, ...] | None:
+    """Return the model's answers: entities by their number from 0, or names; None if the reply is unreadable."""
+    assert resources.models is not None
+    paths = []
+    for each in retained:
+        entities = [view.name(item.value, item.name) for item in each.ends[: each.shown]]
+        paths.append(
+            {
+                "path": " ".join(view.elements(each.candidate)),
+                "entities": entities,
+                "more": len(each.ends) - each.shown,
+                "triples": _triples(graph, each.candidate, view),
+            }
+        )
+        view.texts.update(entities)
+    messages = resources.prompts.render("top/answer", question=view.question, paths=paths)
+    models = resources.models.for_question(trace)
+    reask = resources.settings["llm.reask"]
+    reader = partial(read_numbered_answers, size=len(_numbered(retained)))
+    return ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
+
+
+def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
+    """Return a few of the path's triples, in words."""
+    try:
+        walks = graph.walks_along(
+            candidate.path,
+            joins=candidate.joins,
+            restricted=candidate.restricted,
+            limit=MOST_TRIPLES,
+            timeout=5.0,
+        )
+    except (StoreTimeout, PartialResult):
+        return []
+    nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
+    names = {item.value: view.name(item.value, item.name) for item in graph.named(nodes)}
+    texts: dict[str, None] = {}
+    for walk in walks:
+        for step, here, there in zip(candidate.path.steps, walk, walk[1:]):
+            first, second = (here, there) if step.direction == "out" else (there, here)
+            words = relation_words(step.relation, graph.schema, graph.relation_labels)
+            texts[f"{names.get(first, '?')}; {words}; {names.get(second, '?')}"] = None
+    found = list(texts)[:MOST_TRIPLES]
+    view.texts.update(found)
+    return found
+
+
+def _numbered(retained: Sequence[Retained]) -> list[Named]:
+    """Return the entities in the order of their numbers in the prompt."""
+    return [item for each in retained for item in each.ends[: each.shown]]
+
+
+def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
+    """Return the ends that the answers name; None if one of the answers is not the end of any path."""
+    numbered = _numbered(retained)
+    by_name: dict[str, list[Named]] = {}
+    for each in retained:
+        for item in each.ends:
+            by_name.setdefault(normalise(item.name), []).append(item)
+    found: dict[Value, Named] = {}
+    for answer in replied:
+        if isinstance(answer, int):
+            found[numbered[answer].value] = numbered[answer]
+            continue
+        same = {item.value: item for item in by_name.get(normalise(answer), ())}
+        if len(same) != 1:
+            return None  # unknown, or ambiguous
+        found |= same
+    return tuple(found.values())

@@ -1,0 +1,171 @@
+"""Decides after each hop which path is best and whether the search can stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.explore.beam import HopResult
+from kgqa.explore.conjunction import JoinFinder, join_topics
+from kgqa.explore.cues import Cues
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.ranking import Ranking
+from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.settings import Settings
+from kgqa.trace import Trace
+
+Ranked = list[tuple[Candidate, float | None]]
+"""Paths, best first, with their scores; None if a language model compared them."""
+ALTERNATIVES = 4
+"""Joins of a path with another topic's paths that a language model can choose from."""
+COMPARED = 10
+"""Joined paths that a language model compares."""
+ENDS = 2000
+
+
+class Decisions:
+    """The decisions of one question. The ranking after the last hop is kept."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        topics: Sequence[Named],
+        ranking: Ranking,
+        cues: Cues,
+        settings: Settings,
+        trace: Trace,
+    ) -> None:
+        self._graph = graph
+        self._topics = topics
+        self._ranking = ranking
+        self._cues = cues
+        self._settings = settings
+        self._trace = trace
+        self._join_finder = JoinFinder(graph)
+        self._last: tuple[HopResult | None, Ranked] = (None, [])
+        self._ends_before: frozenset[Value] | None = None
+        self.reached: list[HopResult] = []
+        """All finished hops, also if the budget ended the search."""
+
+    def ranked_after(self, hops: Sequence[HopResult]) -> Ranked:
+        """Rank the paths that may answer, best first; joined paths come before the others."""
+        if not hops or self._last[0] is not hops[-1]:
+            ranked = self._by_model(hops) if self._ranking.by_model else self._by_score(hops)
+            self._last = (hops[-1] if hops else None, ranked)
+        return self._last[1]
+
+    def enough(self, hops: Sequence[HopResult]) -> bool:
+        """Whether the search can stop after these hops."""
+        self.reached = list(hops)
+        settings = self._settings
+        if settings["explore.lengths"] == "deepest":
+            return False
+        # an answer composed from all hops needs all of them
+        composed = settings["ask.compose"] == "composed" and self._ranking.by_model
+        if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
+            return True
+        if settings["explore.stop"] == "converged":
+            return self._converged(self.ranked_after(hops))
+        return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
+
+    def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
+        """Return the paths to compose an answer from: joined paths, then kept paths, last hop first."""
+        joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
+        return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
+
+    def best_so_far(self) -> Ranked:
+        """Return the kept paths of the finished hops, last hop first, without further comparisons."""
+        kept = [candidate for hop in reversed(self.reached) for candidate in hop.kept]
+        return [(replace(candidate, approximate=True), None) for candidate in dict.fromkeys(kept)]
+
+    def _by_score(self, hops: Sequence[HopResult]) -> Ranked:
+        ranking = self._ranking
+        alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
+        if not self._joins(hops):
+            return alone
+        # the other topics prune better than any score, so all paths that passed a prefilter may be joined
+        every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+        joined = join_topics(
+            [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
+        )
+        scores = {(c.path, c.restricted): score for c, score in every}
+        if self._join_finder.late:
+            alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
+        return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
+
+    def _by_model(self, hops: Sequence[HopResult]) -> Ranked:
+        ranking = self._ranking
+        kept = list(hops[-1].kept) if hops else []
+        pool = kept
+        if self._joins(hops):
+            joined = self._joined(hops)
+            pool = [*joined[:COMPARED], *kept]
+        if len(pool) > len(kept) or self._settings["rank.tournament"] not in ("chunked", "single"):
+            pool = ranking.compare_finalists(pool)
+        return [(candidate, None) for candidate in pool]
+
+    def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
+        """Join paths of several topics, with up to `ALTERNATIVES` joins each; kept paths come first."""
+        others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
+        kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
+        every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
+        near = self._near(hops)
+        partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
+        return join_topics(every, partners, finder=self._join_finder, trace=self._trace, alternatives=ALTERNATIVES)
+
+    def _joins(self, hops: Sequence[HopResult]) -> bool:
+        return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
+
+    def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
+        """Return each topic's paths of one logical hop, best first."""
+        near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
+        topics = [topic.value for topic in self._topics if isinstance(topic.value, Entity)]
+        return {topic: [c for c, _ in near if c.path.topic == topic] for topic in topics}
+
+    def _all_meet(self, ranked: Ranked) -> bool:
+        """Whether the best path meets paths from all other topics; a language model must also accept it.
+
+        The search then stops: what two topics agree on says more about the depth than the wording (requiring the
+        announced number of hops as well costs 2 points on CWQ).
+        """
+        if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
+            return False
+        if self._ranking.by_model and not self._ranking.accepts(*ranked[0]):
+            return False
+        self._trace.event("met", path=ranked[0][0].words, topics=len(self._topics))
+        return True
+
+    def _accepted(self, ranked: Ranked) -> bool:
+        """Whether the best path so far is accepted as an answer.
+
+        If it was accepted by its score, it must also have the number of hops that the wording announces.
+        """
+        if not ranked or (not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops):
+            return False
+        if not self._ranking.accepts(*ranked[0]):
+            return False
+        score = ranked[0][1]
+        self._trace.event("accepted", path=ranked[0][0].words, score=None if score is None else round(score, 4))
+        return True
+
+    def _converged(self, ranked: Ranked) -> bool:
+        """Whether the best path has the same ends as the best one hop before, or as the second best.
+
+        See the thesis, section 6.2.3.
+        """
+        sets = [self._ends(candidate) for candidate, _ in ranked[:2]]
+        best = sets[0] if sets else None
+        same = bool(best) and (best == self._ends_before or (len(sets) > 1 and best == sets[1]))
+        self._ends_before = best
+        if same:
+            self._trace.event("converged", path=ranked[0][0].words, answers=len(best or ()))
+        return same
+
+    def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
+        try:
+            found = self._graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=ENDS)
+        except (StoreTimeout, PartialResult) as error:
+            self._trace.event("gave_up", path=candidate.words, error=str(error))
+            return None
+        return None if found.approximate else frozenset(found.values)

@@ -1,0 +1,117 @@
+"""Turns chosen paths or entities into grounded answers: runs the exported query, and classifies it by a second run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.export import check_no_answers, query_class
+from kgqa.methods.evidence import gather_evidence
+from kgqa.model import Answer, Candidate, Entity, Evidence, Named, Question, Value
+from kgqa.trace import Trace
+
+DEFECT = "The exported query returned a different result when it was run again."
+
+
+def _by_name(item: Named) -> tuple[str, str, str]:
+    # the value breaks ties, so that the order does not depend on the engine
+    return item.name.casefold(), item.id, str(item.value)
+
+
+def answer_of_path(
+    graph: KnowledgeGraph,
+    candidate: Candidate,
+    score: float | None,
+    topics: Sequence[Named],
+    trace: Trace,
+    *,
+    chosen: Collection[Value] = (),
+) -> Answer | None:
+    """Read the ends of a path as an answer.
+
+    Args:
+        chosen: the ends to show walks to; empty for the first ends.
+
+    Returns:
+        An answer whose question, method and topics the caller fills in; None if the path has no ends except other
+        topics of the question.
+
+    Raises:
+        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
+    """
+    sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
+    first, again = graph.map(graph.run_exported, [sparql, sparql])
+    values = tuple(dict.fromkeys(first))
+    trace.event("read", path=candidate.words, answers=len(values))
+    others = {topic.value for topic in topics} - {candidate.path.topic}
+    if not set(values) - others:
+        return None
+    selected = [entity for _, entities in candidate.restricted for entity in entities]
+    topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
+    check_no_answers(sparql, values, [*topic_entities, *selected])
+    class_ = query_class(values, again, restricted=bool(candidate.restricted))
+    trace.event("checked", query_class=class_ or "none")
+    named = sorted(graph.named(values), key=_by_name)
+    shown = [item.value for item in named]
+    return Answer(
+        Question(""),
+        "answered",
+        answers=tuple(named),
+        paths=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
+        sparql=sparql,
+        query_class=class_ or "none",
+        grounding="graph",
+        defects=() if class_ in ("exact", "restricted") else (DEFECT,),
+        approximate=candidate.approximate,
+    )
+
+
+def answer_of_entities(
+    graph: KnowledgeGraph, empty: Answer, chosen: Sequence[Named], candidates: Iterable[Candidate], trace: Trace
+) -> Answer:
+    """Build an answer of entities that a model chose among the ends of paths.
+
+    Its query is that of the first path that leads to all of them; it returns these entities and possibly others.
+
+    Args:
+        empty: an answer without answers, to fill in.
+        candidates: paths that may lead to all of them, best first.
+
+    Raises:
+        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
+    """
+    wanted = {item.value for item in chosen}
+    answers = tuple(sorted(chosen, key=_by_name))
+    missing = set(wanted)
+    evidence: list[Evidence] = []
+    for candidate in candidates:
+        try:
+            read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
+        except (StoreTimeout, PartialResult) as error:
+            trace.event("gave_up", path=candidate.words, error=str(error))
+            continue
+        every = {item.value for item in read.answers} if read else set()
+        if read is not None and wanted <= every:
+            return replace(
+                read,
+                question=empty.question,
+                method=empty.method,
+                topics=empty.topics,
+                answers=answers,
+                query_class=read.query_class if every == wanted else "superset",
+                notes=(*empty.notes, *read.notes),
+            )
+        if read is not None and every & missing:
+            missing -= every
+            evidence += read.paths
+    note = "No single path leads to all of these answers, so there is no query that returns them."
+    return replace(
+        empty,
+        status="answered",
+        answers=answers,
+        paths=tuple(evidence),
+        grounding="graph" if not missing else "model",
+        notes=(*empty.notes, note),
+    )

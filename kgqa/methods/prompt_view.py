@@ -1,0 +1,134 @@
+"""Renders what a language model sees of one question: the masked question, paths in words, and their ends.
+
+All texts from the graph reach prompts through this module, which masks topics and counts leaks (thesis, section 3.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.explore.masking import leaks, mask, placeholders
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Named, RelationPath, Value
+from kgqa.settings import Settings
+from kgqa.trace import Trace
+from kgqa.words import grouped_steps, published_words, relation_words
+
+MOST_ENDS = 10
+"""Entities shown at the end of a path (thesis, section 4.2)."""
+COUNTED = 1000
+"""Maximum number of ends that are counted."""
+
+
+class PromptView:
+    """One question as a language model sees it.
+
+    Attributes:
+        question: the question, with its topics masked if the settings say so.
+        texts: all texts from the graph shown so far, to search for leaks.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        text: str,
+        topics: Sequence[Named],
+        names: Mapping[Value, Sequence[str]],
+        settings: Settings,
+        trace: Trace,
+    ) -> None:
+        self._graph = graph
+        self._topics = topics
+        self._wording = settings["rank.wording"]
+        self._last_only = settings["explore.prune_by"] == "last-relation"
+        self._trace = trace
+        style = settings["llm.mask"]
+        if style == "same":
+            style = {"drop": "placeholder"}.get(settings["explore.mask"], settings["explore.mask"])
+        self.masks = style != "none"
+        entities = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
+        self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+        self._names = [name for texts in names.values() for name in texts]
+        self._marks: dict[Entity, str] = {}
+        self.question = text
+        if self.masks:
+            # an id that contains the name would leak it
+            ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
+            self._marks = {**placeholders(entities), **ids}
+            self.question = mask(text, self._named, style=style, ids=ids).text
+        self._elements: dict[Candidate, tuple[str, ...]] = {}
+        self._ends: dict[Candidate, str] = {}
+        self.texts: set[str] = {self.question}
+
+    def topic(self, entity: Entity) -> str:
+        """Return the placeholder, id or name of a topic."""
+        if entity in self._marks:
+            return self._marks[entity]
+        return next((topic.name for topic in self._topics if topic.value == entity), entity.iri)
+
+    def name(self, value: Value, name: str) -> str:
+        """Return the name to show for a value: a topic's placeholder, or the name with topics masked."""
+        if isinstance(value, Entity) and value in self._marks:
+            return self._marks[value]
+        if not self.masks:
+            return name
+        # mask topics inside other names: namesakes, titles, sequels
+        return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
+
+    def elements(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return a path as texts: the topic, each hop, then each path it must meet."""
+        found = self._elements.get(candidate)
+        if found is None:
+            hops = self._hops(candidate.path)
+            if self._last_only:
+                hops = hops[-1:]
+            joins = (
+                f"(which {'at its end' if join.at == len(candidate.path) else 'on the way'} meets "
+                f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))})"
+                for join in candidate.joins
+            )
+            found = (self.topic(candidate.path.topic), *hops, *joins)
+            self._elements[candidate] = found
+            self.texts.add(" ".join(found))
+        return found
+
+    def _hops(self, path: RelationPath) -> tuple[str, ...]:
+        schema, labels = self._graph.schema, self._graph.relation_labels
+        if self._wording == "published":
+            return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
+        return tuple(
+            f"{'->' if group[-1].direction == 'out' else '<-'} "
+            + " · ".join(relation_words(step.relation, schema, labels) for step in group)
+            for group in grouped_steps(path, self._graph.leads_to_mediator)
+        )
+
+    def ends(self, candidate: Candidate) -> str:
+        """Return some names of a path's ends, and how many more there are."""
+        text = self._ends.get(candidate)
+        if text is None:
+            self._ends[candidate] = text = self._ends_text(candidate)
+            self.texts.add(text)
+        return text
+
+    def _ends_text(self, candidate: Candidate) -> str:
+        try:
+            found = self._graph.ends(
+                candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=COUNTED
+            )
+        except (StoreTimeout, PartialResult) as error:
+            self._trace.event("gave_up", path=candidate.words, error=str(error))
+            return "too many to be listed"
+        others = {topic.value for topic in self._topics} - {candidate.path.topic}
+        values = [value for value in found.values if value not in others]
+        if not values:
+            return "nothing but what the question names" if found.values else "nothing"
+        named = self._graph.named(values[:MOST_ENDS])
+        names = "; ".join(self.name(item.value, item.name) for item in named)
+        if found.approximate:
+            return f"{names}; and more than {COUNTED - MOST_ENDS} others"
+        return f"{names}; and {len(values) - MOST_ENDS} others" if len(values) > MOST_ENDS else names
+
+    def leaked(self) -> int:
+        """Count the texts shown so far that contain the name of a masked topic."""
+        return len(leaks(sorted(self.texts), self._names)) if self.masks else 0

@@ -1,0 +1,69 @@
+"""Reads from a run what the index page needs to know of each question."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kgqa.evaluation.runs.records import Record
+from kgqa.report.comparison import ReportedRun
+from kgqa.report.lenient_json import number_of
+from kgqa.report.outcomes import hit_of, stage_of, usage_of
+from kgqa.words import clean
+
+_TEXT = 300
+"""Characters of a question's text that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One question of one run, as shown on the index page.
+
+    `key` is the same for the same question in another run. `file`: path of its page, relative to index.html.
+    """
+
+    key: tuple[str, str, int]
+    id: str
+    text: str
+    dataset: str
+    kind: str
+    hops: int | None
+    stage: str
+    hit: float | None
+    file: str
+    usd: float | None
+    tokens: float
+    queries: float
+    calls: float
+
+
+def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
+    """Read the rows of a run. `number` is the run's number in the report, from 1."""
+    seen: dict[tuple[str, str], int] = {}
+    for place, record in enumerate(run.records(), 1):
+        key = (record.dataset, record.id)
+        seen[key] = seen.get(key, 0) + 1
+        usage = usage_of(record)
+        counts = {name: number_of(usage.get(name)) or 0.0 for name in ("calls", "queries")}
+        tokens = sum(number_of(usage.get(f"{part}_tokens")) or 0.0 for part in ("prompt", "completion"))
+        yield IndexRow(
+            key=(*key, seen[key]),
+            id=record.id,
+            text=clean(record.text[: 2 * _TEXT])[:_TEXT],
+            dataset=record.dataset,
+            kind=record.kind,
+            hops=record.hops,
+            stage=stage_of(record),
+            hit=hit_of(record),
+            file=f"run-{number}/{page_name(place, record)}",
+            usd=number_of(usage.get("cost")),
+            tokens=tokens,
+            **counts,
+        )
+
+
+def page_name(number: int, record: Record) -> str:
+    """Return a question's file name: its number in the run and a hash of its id. Ids may be unsafe as file names."""
+    key = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
+    return f"{number:05d}-{hashlib.blake2b(key, digest_size=6).hexdigest()}.html"

@@ -1,0 +1,125 @@
+"""Reads JSON from untrusted sources: checks its depth, its types and its numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+DEEPEST = 100
+"""Maximum nesting of lists and objects; kgqa itself writes about a dozen levels."""
+LARGEST = 1e15
+"""The largest number accepted."""
+_STEP = np.zeros(256, dtype=np.int8)
+_STEP[list(b"[{")] = 1
+_STEP[list(b"]}")] = -1
+
+Check = Callable[[Any], bool]
+
+
+def load_json(data: bytes) -> Any:
+    """Parse JSON.
+
+    Raises:
+        ValueError: not JSON, or nested deeper than `DEEPEST`, which would exceed the recursion limit of Python's `json`
+            and `copy`.
+    """
+    # brackets inside strings are counted too, so this only decides whether to look closer
+    steps = _STEP[np.frombuffer(data, dtype=np.uint8)]
+    suspect = steps.size and int(np.cumsum(steps, dtype=np.int64).max()) > DEEPEST
+    try:
+        found = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if suspect and _deeper(found, DEEPEST):
+        raise ValueError("it is nested too deeply")
+    return found
+
+
+def check_keys(data: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
+    """Check the values of the keys that are present.
+
+    Raises:
+        ValueError: a value fails its check.
+    """
+    for key, check in checks.items():
+        if key in data and not check(data[key]):
+            raise ValueError(f"{key} must not be {shown(data[key])}")
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a string."""
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number from 0 to `LARGEST`."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LARGEST
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is an integer, possibly negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def is_count(value: Any) -> bool:
+    """Whether it is an integer from 0 to `LARGEST`."""
+    return is_whole(value) and value >= 0
+
+
+def is_score(value: Any) -> bool:
+    """Whether it is a number from 0 to 1."""
+    return is_number(value) and value <= 1
+
+
+def is_flag(value: Any) -> bool:
+    """Whether it is true or false."""
+    return isinstance(value, bool)
+
+
+def is_object(value: Any) -> bool:
+    """Whether it is an object."""
+    return isinstance(value, dict)
+
+
+def optional(check: Check) -> Check:
+    """Accept null, or what `check` accepts."""
+    return lambda value: value is None or check(value)
+
+
+def list_of(check: Check) -> Check:
+    """Accept a list whose items pass `check`."""
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def object_of(check: Check) -> Check:
+    """Accept an object whose values pass `check`."""
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def object_with(**checks: Check) -> Check:
+    """Accept an object whose values pass the checks of their keys. Missing keys are allowed."""
+    return lambda value: isinstance(value, dict) and all(check(value[k]) for k, check in checks.items() if k in value)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, at most 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested deeper than `levels`."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [
+            item
+            for each in layer
+            if isinstance(each, (list, dict))
+            for item in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not layer:
+            return False
+    return True

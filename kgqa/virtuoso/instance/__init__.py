@@ -1,0 +1,1 @@
+"""One server instance as the operating system sees it: folder, settings file, process, log, SQL client."""

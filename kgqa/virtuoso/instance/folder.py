@@ -1,0 +1,270 @@
+"""The folder of a Virtuoso server and the files that kgqa keeps there.
+
+~/.local/share/kgqa/virtuoso/    mode 0700
+  server.json        options of the last start; replaced atomically
+  password           password of the user dba; mode 0600
+  password.own       password of the folder's own database while an adopted one is in use
+  virtuoso.ini       written at every start
+  virtuoso.db ...    the server's database files (elsewhere if a database was adopted)
+  virtuoso.log       the server's log; output.log is its output before the log is opened
+  loading.json       exists while files are loaded, or after a load was interrupted
+  import/            the only folder the server may read files from
+  www/               document root of the HTTP server, empty
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_dir
+
+from kgqa.errors import ServerError
+from kgqa.virtuoso.instance.memory import DEFAULT_SHARE
+from kgqa.words import clean
+
+FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
+HTTP_PORT = 8890
+SQL_PORT = 1111
+ROW_CAP = 1_000_000
+QUERY_SECONDS = 60
+CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
+# a folder with none of these holds somebody else's files and is not used
+KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
+# virtuoso.ini has no quoting: these characters would end a value or split it
+UNUSABLE_CHARACTERS = frozenset(",;\n\r$\"'#")
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    """The content of server.json: the options of the last start, and the database.
+
+    Attributes:
+        memory_share: part of the machine's memory, above 0 and at most 1.
+        row_cap: maximum number of rows of a SPARQL result.
+        query_seconds: time limit of a SPARQL query.
+        database: path of the adopted database file; empty for the folder's own.
+    """
+
+    http_port: int = HTTP_PORT
+    sql_port: int = SQL_PORT
+    bind: str = "127.0.0.1"
+    memory_share: float = DEFAULT_SHARE
+    row_cap: int = ROW_CAP
+    query_seconds: int = QUERY_SECONDS
+    database: str = ""
+
+
+def _is_journal(data: dict[str, Any]) -> bool:
+    """Tell whether this has the structure of loading.json."""
+    graph, files, lost, clients = (data.get(name) for name in ("graph", "files", "lost", "clients"))
+    return (
+        isinstance(graph, str)
+        and isinstance(files, list)
+        and isinstance(lost, dict)
+        and isinstance(clients, list)
+        and all(isinstance(text, str) for text in (*files, *lost.values()))
+        and all(type(pid) is int for pid in clients)
+    )
+
+
+def default_folder() -> Path:
+    """Return KGQA_VIRTUOSO_FOLDER, or the `virtuoso` folder in kgqa's user data folder."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
+        return Path(named)
+    return Path(user_data_dir("kgqa")) / "virtuoso"
+
+
+class ServerFolder:
+    """Reads and writes the files of one server's folder; starts no process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path).absolute()
+
+    @property
+    def folder_option(self) -> str:
+        """The --folder option that commands for this server need; empty for the default folder."""
+        return "" if self.path == default_folder().absolute() else f" --folder {shlex.quote(str(self.path))}"
+
+    @property
+    def import_folder(self) -> Path:
+        return self.path / "import"
+
+    @property
+    def ini(self) -> Path:
+        return self.path / "virtuoso.ini"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "virtuoso.log"
+
+    @property
+    def output(self) -> Path:
+        return self.path / "output.log"
+
+    @property
+    def password_file(self) -> Path:
+        return self.path / "password"
+
+    @property
+    def own_database(self) -> Path:
+        """The folder's own database file, in use or not, with symbolic links resolved."""
+        return self.path.resolve() / "virtuoso.db"
+
+    @property
+    def own_password_file(self) -> Path:
+        """The password of the folder's own database while an adopted one is in use."""
+        return self.path / "password.own"
+
+    @property
+    def creation_marker(self) -> Path:
+        """Exists while a new database is created, and stays if that is interrupted."""
+        return self.path / "making"
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / "loading.json"
+
+    @property
+    def database(self) -> Path:
+        """The database file in use."""
+        return self.database_of(self.record())
+
+    def database_of(self, record: ServerRecord) -> Path:
+        """Return the database file that a start with this record uses."""
+        return Path(record.database or self.path / "virtuoso.db")
+
+    @property
+    def lock(self) -> Path:
+        """The server's lock file, beside the database: two folders with the same database share it."""
+        return self.database.with_suffix(".lck")
+
+    def create(self) -> None:
+        """Create the folder (mode 0700) and its subfolders.
+
+        Raises:
+            ServerError: no permission, the folder holds other files, or its path cannot stand in virtuoso.ini.
+        """
+        if UNUSABLE_CHARACTERS & set(str(self.path)) or str(self.path) != str(self.path).strip():
+            raise ServerError(
+                f"{self.path} cannot be the server's folder: virtuoso.ini cannot hold a path that contains any of "
+                f", ; # $ ' \" or ends with a space. Choose another folder: {CHOOSE_ANOTHER}"
+            )
+        try:
+            if self.path.is_dir() and any(self.path.iterdir()) and not KNOWN_NAMES & set(os.listdir(self.path)):
+                raise ServerError(
+                    f"{self.path} contains other files; the server needs a folder of its own. "
+                    f"Choose another: {CHOOSE_ANOTHER}"
+                )
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            self.import_folder.mkdir(exist_ok=True)
+            (self.path / "www").mkdir(exist_ok=True)
+        except OSError as error:
+            raise ServerError(
+                f"The server's folder {self.path} cannot be created or written ({error.strerror}). "
+                f"Choose another: {CHOOSE_ANOTHER}"
+            ) from error
+
+    def record(self) -> ServerRecord:
+        """Read server.json; returns the defaults if there is none.
+
+        Raises:
+            ServerError: the file cannot be read or is damaged.
+        """
+        data = self._read_json(self.path / "server.json")
+        if data is None:
+            return ServerRecord()
+        try:
+            record = ServerRecord(**data)
+        except TypeError:
+            raise ServerError(
+                f"{self.path / 'server.json'} was written by another version of kgqa. "
+                f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
+            ) from None
+        for each in fields(record):
+            value, kind = getattr(record, each.name), type(each.default)
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                raise ServerError(
+                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}). "
+                    f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
+                )
+        return record
+
+    def save_record(self, record: ServerRecord) -> None:
+        self.write_private("server.json", json.dumps(asdict(record), indent=1))
+
+    def journal(self) -> dict[str, Any] | None:
+        """Read loading.json; returns None if no load is running or was interrupted.
+
+        Raises:
+            ServerError: the file cannot be read or is damaged.
+        """
+        data = self._read_json(self.journal_file)
+        if data is not None and not _is_journal(data):
+            raise ServerError(
+                f"{self.journal_file} was written by another version of kgqa. Remove it; its list of files that "
+                f"have to be loaded again is lost then."
+            )
+        return data
+
+    def password(self) -> str:
+        """Read the password of dba.
+
+        Raises:
+            ServerError: the file does not exist or cannot be read.
+        """
+        try:
+            return self.password_file.read_text(encoding="utf-8").rstrip("\n")
+        except FileNotFoundError:
+            raise ServerError(
+                f"There is no password file at {self.password_file}. Write the password of dba into it (nothing "
+                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}{self.folder_option}"
+            ) from None
+        except OSError as error:
+            raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error
+
+    def write_private(self, name: str, text: str) -> Path:
+        """Write a file atomically, with mode 0600 from its creation.
+
+        Raises:
+            ServerError: no permission, or no space.
+        """
+        target = self.path / name
+        temporary = target.with_name(f".{name}.{secrets.token_hex(4)}")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with open(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, target)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise ServerError(
+                f"{target} cannot be written ({error.strerror}). Check free space and permissions, or choose "
+                f"another folder: {CHOOSE_ANOTHER}"
+            ) from error
+        return target
+
+    def _read_json(self, path: Path) -> dict[str, Any] | None:
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(data, dict):
+                raise ValueError("not an object")
+            return data
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise ServerError(f"{path} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise ServerError(f"{path} is damaged ({error}). Remove that file and try again.") from error

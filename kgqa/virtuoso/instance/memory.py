@@ -1,0 +1,67 @@
+"""Computes the memory limits of a server from the memory of the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_SHARE = 0.5
+# one page of 8 KiB and about 700 bytes of overhead (OpenLink's figure for sizing)
+BYTES_PER_BUFFER = 8700
+MIN_BUFFERS = 10_000
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Memory limits of a server.
+
+    Attributes:
+        bytes: memory of the page buffers.
+        buffers: number of page buffers.
+        dirty: number of buffers that may wait to be written.
+        query_bytes: memory for hash tables and sorts of all queries together.
+    """
+
+    bytes: int
+    buffers: int
+    dirty: int
+    query_bytes: int
+
+
+def machine_memory(root: Path = Path("/")) -> int:
+    """Return the bytes of memory this process may use: the machine's, or the limit of its control group."""
+    found = [_meminfo(root / "proc/meminfo")]
+    for name in CGROUP_LIMITS:
+        try:
+            found.append(int((root / name.lstrip("/")).read_text()))
+        except (OSError, ValueError):  # the file does not exist, or contains "max"
+            continue
+    return min(found)
+
+
+def _meminfo(path: Path) -> int:
+    try:
+        for line in path.read_text().splitlines():
+            if line.startswith("MemTotal:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 4 << 30
+
+
+def memory_plan(share: float = DEFAULT_SHARE, *, total: int | None = None) -> MemoryPlan:
+    """Plan four fifths of the share for buffers (three quarters of them dirty) and one fifth for queries.
+
+    Args:
+        share: part of the machine's memory that the server may use, above 0 and at most 1.
+        total: bytes of memory of the machine; None determines it.
+    """
+    memory = machine_memory() if total is None else total
+    buffers = max(MIN_BUFFERS, int(memory * share * 0.8 / BYTES_PER_BUFFER))
+    return MemoryPlan(
+        bytes=buffers * BYTES_PER_BUFFER,
+        buffers=buffers,
+        dirty=buffers * 3 // 4,
+        query_bytes=max(100 << 20, int(memory * share * 0.2)),
+    )

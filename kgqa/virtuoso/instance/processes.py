@@ -1,0 +1,168 @@
+"""Finds processes by port, open file or lock, through /proc where it exists."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A running process; `name` is the name of its program, empty if it cannot be read."""
+
+    pid: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (process {self.pid})" if self.name else f"process {self.pid}"
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether this process runs; a zombie does not."""
+    if PROC.joinpath("self").exists():
+        try:
+            return PROC.joinpath(str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except (OSError, IndexError):
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def process_name(pid: int) -> str:
+    """Return the name of a process's program, cut at 15 characters by the kernel; empty if it cannot be read."""
+    try:
+        return PROC.joinpath(str(pid), "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def is_virtuoso(pid: int) -> bool:
+    """Tell whether this process runs and is a Virtuoso server; without /proc, whether it runs."""
+    return is_alive(pid) and (not PROC.joinpath("self").exists() or process_name(pid).startswith("virtuoso"))
+
+
+def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
+    """Return the error that listening on this port raises now; None if it works."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # as servers do: closed connections in TIME_WAIT do not hold the port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen(1)
+        except OSError as error:
+            return error
+    return None
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a free TCP port; it is not reserved."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listener(port: int) -> Process | None:
+    """Return the process that listens on this TCP port; None if there is none or it belongs to another user."""
+    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    if not sockets:
+        return None
+    for pid, descriptor in _descriptors():
+        try:
+            if os.readlink(descriptor) in sockets:
+                return Process(pid, process_name(pid))
+        except OSError:
+            continue
+    return None
+
+
+def processes_with_open(path: Path) -> list[Process]:
+    """Return the processes that have this file open, as far as this user may see them."""
+    try:
+        wanted = path.stat()
+    except OSError:
+        return []
+    found: dict[int, Process] = {}
+    for pid, descriptor in _descriptors():
+        try:
+            seen = descriptor.stat()
+        except OSError:
+            continue
+        if (seen.st_dev, seen.st_ino) == (wanted.st_dev, wanted.st_ino):
+            found.setdefault(pid, Process(pid, process_name(pid)))
+    return list(found.values())
+
+
+def lock_owner(lock: Path) -> Process | None:
+    """Return the server that holds this lock file; None if no process does, whatever process id it contains."""
+    try:
+        text = lock.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    held = _kernel_lock(lock)
+    if held == 0:
+        return None
+    found = re.search(r"VIRT_PID=(\d+)", text)
+    pid = held or (int(found[1]) if found else 0)
+    if held and is_alive(held):
+        return Process(held, process_name(held))
+    return Process(pid, process_name(pid)) if pid and is_virtuoso(pid) else None
+
+
+def is_listening(port: int, host: str = "127.0.0.1") -> bool:
+    """Tell whether a process accepts connections on this port."""
+    try:
+        with socket.create_connection((host, port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+def _listening_inodes(port: int) -> Iterator[str]:
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = PROC.joinpath("net", table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            columns = line.split()
+            if columns[3] == "0A" and int(columns[1].rsplit(":", 1)[1], 16) == port:
+                yield columns[9]
+
+
+def _descriptors() -> Iterator[tuple[int, Path]]:
+    for folder in PROC.glob("[0-9]*/fd"):
+        try:
+            for descriptor in folder.iterdir():
+                yield int(folder.parent.name), descriptor
+        except OSError:  # the process has ended or belongs to another user
+            continue
+
+
+def _kernel_lock(lock: Path) -> int | None:
+    """Return the id of the process that holds a POSIX lock on the file; 0 for none, None if unknown."""
+    if sys.platform != "linux":
+        return None
+    query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        with open(lock, "rb") as file:
+            kind, _, _, _, pid = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, query))
+    except (OSError, struct.error, ValueError):
+        return None
+    if kind == fcntl.F_UNLCK:
+        return 0
+    return pid if pid > 0 else None

@@ -1,0 +1,98 @@
+"""Turns errors of the SQL client into messages with the next step."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.isql import BAD_LOGIN, LOST_CONNECTION, NO_CONNECTION
+from kgqa.virtuoso.instance.processes import is_listening, listener, lock_owner
+from kgqa.virtuoso.instance.server_log import SHUT_DOWN, find_problem, free_space, last_error, last_run, log_tail
+
+ENDING_SECONDS = 0.5
+_LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection attempts")
+
+
+def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
+    """Return an error of the SQL client with an explanation and the next step."""
+    if error.state == BAD_LOGIN:
+        return _bad_login(folder)
+    if error.state == NO_CONNECTION:
+        owner = lock_owner(folder.lock)
+        if owner:
+            return SqlError(
+                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.folder_option}",
+                state=error.state,
+            )
+        return SqlError(
+            f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}", state=error.state
+        )
+    if error.state == LOST_CONNECTION:
+        return SqlError(
+            " ".join(
+                part
+                for part in (
+                    "The server ended during the request.",
+                    last_error(log_tail(folder.log), disk=folder.database.parent),
+                    f"Start it again; it recovers by itself: kgqa virtuoso start{folder.folder_option}",
+                )
+                if part
+            ),
+            state=error.state,
+        )
+    problem = find_problem(str(error))
+    if problem and problem.kind == "disk":
+        return SqlError(
+            f"{problem.meaning} {free_space(folder.database.parent)} are free at {folder.database.parent}. "
+            f"{problem.remedy}",
+            state=error.state,
+        )
+    return SqlError(f"The server rejected an SQL statement: {error}", state=error.state)
+
+
+def _is_ending(folder: ServerFolder) -> bool:
+    """Tell whether the server is shutting down or gone; it refuses every login meanwhile."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while lock_owner(folder.lock) and is_listening(folder.record().sql_port):
+        if SHUT_DOWN in last_run(log_tail(folder.log)):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _is_locked(folder: ServerFolder) -> bool:
+    """Tell whether the server refused the last login without checking its password; the client gets the same error."""
+    refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
+    return bool(refusals and refusals[-1][1])
+
+
+def _bad_login(folder: ServerFolder) -> ServerError:
+    port = folder.record().sql_port
+    owner, answers = lock_owner(folder.lock), listener(port)
+    if answers and (owner is None or answers.pid != owner.pid):
+        return SqlError(
+            f"Another server, {answers}, listens on port {port}. Start yours on another port: "
+            f"kgqa virtuoso start --sql-port N{folder.folder_option}",
+            state=BAD_LOGIN,
+        )
+    if _is_ending(folder):
+        return SqlError(
+            f"The server was stopped during the request. Start it: kgqa virtuoso start{folder.folder_option}",
+            state=BAD_LOGIN,
+        )
+    if _is_locked(folder):
+        return SqlError(
+            "The server refuses every login for a minute after four wrong passwords, so it cannot tell whether the "
+            f"password in {folder.password_file} is right. Try again in a minute.",
+            state=BAD_LOGIN,
+        )
+    return SqlError(
+        f"The server refuses the password in {folder.password_file}. Write the password of its user dba into it. "
+        f"After four wrong passwords the server refuses every login for a minute. If the password is lost, stop the "
+        f"server with kill {owner.pid if owner else 'PID'}; committed changes are kept.",
+        state=BAD_LOGIN,
+    )

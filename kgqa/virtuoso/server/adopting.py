@@ -1,0 +1,130 @@
+"""Adopts an existing database file, for example one with Freebase, in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.instance.folder import UNUSABLE_CHARACTERS, ServerFolder
+from kgqa.virtuoso.instance.isql import BAD_LOGIN, SqlAddress, run_sql
+from kgqa.virtuoso.instance.launching import Notify, shut_down
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.instance.programs import client_program, server_program
+from kgqa.virtuoso.instance.users import close_paths, new_password, replace_dav_password
+from kgqa.virtuoso.server.database_files import check_database
+from kgqa.virtuoso.server.starting import discard_unfinished, private_server, start_lock
+
+PASSWORD_VARIABLE = "KGQA_VIRTUOSO_DBA_PASSWORD"
+DEFAULT_PASSWORD = "dba"
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """The result of `adopt`; `password_changed` if the default password was replaced."""
+
+    database: Path
+    password_file: Path
+    password_changed: bool
+
+
+def adopt(folder: ServerFolder, file: Path, *, password: Callable[[], str] | None, notify: Notify) -> Adoption:
+    """Adopt a database file; see `Server.adopt`."""
+    server_program(), client_program()
+    database = Path(file).resolve()
+    folder.create()
+    with start_lock(folder):
+        owner = lock_owner(folder.lock)
+        if owner:
+            raise ServerError(
+                f"The server of {folder.path} is running ({owner}). Stop it: kgqa virtuoso stop{folder.folder_option}"
+            )
+        if folder.creation_marker.exists():
+            _settle_unfinished(folder, database)
+        check_database(database)
+        _check_path(database)
+        record = replace(folder.record(), database=str(database))
+        notify(f"Opening {database} to check its password; a large transaction log takes a while.")
+        with private_server(folder, record) as address:
+            found, changed = _login(address, folder, database, password, notify)
+            replace_dav_password(found)
+            close_paths(found)
+            _keep_own_password(folder, database)
+            # the file before the server: if only the file is written, adopting again corrects it
+            folder.write_private("password", found.password + "\n")
+            shut_down(found)
+        folder.save_record(record)
+        if database == folder.own_database:
+            folder.own_password_file.unlink(missing_ok=True)  # the password file contains it
+    return Adoption(database, folder.password_file, changed)
+
+
+def _settle_unfinished(folder: ServerFolder, database: Path) -> None:
+    """Remove the files of an interrupted first start, unless one may be the database to adopt."""
+    if folder.path.resolve() == database.parent and not folder.record().database:
+        raise ServerError(
+            f"The first start of the server in {folder.path} was interrupted, and the next start removes the database "
+            f"there. If {database} is yours, move it to another folder and adopt it there."
+        )
+    discard_unfinished(folder)
+
+
+def _keep_own_password(folder: ServerFolder, database: Path) -> None:
+    """Save the password of the folder's own database before the adopted one's replaces it in the password file."""
+    in_use = folder.database.resolve()
+    if in_use == folder.own_database != database and in_use.exists() and folder.password_file.exists():
+        folder.write_private(folder.own_password_file.name, folder.password() + "\n")
+
+
+def _check_path(database: Path) -> None:
+    if set(str(database)) & UNUSABLE_CHARACTERS:
+        raise ServerError(
+            f"The path {database} contains one of , ; # $ ' \" , which virtuoso.ini cannot hold. Rename it."
+        )
+    for suffix in (".lck", ".trx", ".pxa"):
+        try:
+            with open(database.with_suffix(suffix), "ab"):
+                pass
+        except OSError as error:
+            raise ServerError(
+                f"The server writes a {suffix} file beside its database, but cannot in {database.parent} "
+                f"({error.strerror}). Grant the permission, or move the database."
+            ) from error
+        if database.with_suffix(suffix).stat().st_size == 0:
+            database.with_suffix(suffix).unlink()
+
+
+def _login(
+    address: SqlAddress, folder: ServerFolder, database: Path, password: Callable[[], str] | None, notify: Notify
+) -> tuple[SqlAddress, bool]:
+    """Log in and return the address with the password valid from now on, and whether it was changed."""
+    if _accepts(replace(address, password=DEFAULT_PASSWORD)):
+        notify("The password is the default (dba); it is replaced by a random one.")
+        fresh = new_password()
+        run_sql(replace(address, password=DEFAULT_PASSWORD), "USER_SET_PASSWORD(?, ?)", ("dba", fresh))
+        return replace(address, password=fresh), True
+    if database == folder.own_database and folder.own_password_file.exists():
+        kept = replace(address, password=folder.own_password_file.read_text(encoding="utf-8").rstrip("\n"))
+        if _accepts(kept):
+            return kept, False
+    given = password() if password else ""
+    if "\n" in given or "\r" in given:
+        raise ServerError("A password that contains a line break cannot be used. Change it with isql first.")
+    if given and _accepts(replace(address, password=given)):
+        return replace(address, password=given), False
+    reason = "the given password" if given else "the default password dba, and no other was given"
+    raise ServerError(
+        f"The database refuses {reason}. Set the password of its user dba in the environment variable "
+        f"{PASSWORD_VARIABLE}, or enter it when asked."
+    )
+
+
+def _accepts(address: SqlAddress) -> bool:
+    try:
+        run_sql(address, "select 1")
+    except SqlError as error:
+        if error.state == BAD_LOGIN:
+            return False
+        raise
+    return True

@@ -1,0 +1,145 @@
+"""Records in loading.json which files are being loaded, to report after a crash which have to be loaded again.
+
+The server keeps a list of its own (`DB.DBA.LOAD_LIST`). Loaders write without a transaction log, so after a crash the
+database and this list are those of the last checkpoint: a file that the list reports as loaded is on disk. The journal
+has the names of all files, which the list may have lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgqa.lock_files import held
+from kgqa.virtuoso.instance.folder import ServerFolder
+from kgqa.virtuoso.instance.processes import is_alive, process_name
+from kgqa.words import clean, sentence
+
+MAX_SHOWN_FILES = 20
+LOAD_LOCK = "graph-load.lock"
+"""The lock file that `graph load` and `freebase load` hold while they write chunk files and load them."""
+RESUME_COMMANDS = {
+    "freebase-load": "kgqa freebase load DUMP --resume",
+    "graph-load": "kgqa graph load --resume --into URL",
+}
+"""The commands that resume loads of generated files, by the name of their folder."""
+
+
+def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
+    """Record that these files are about to be loaded into a graph.
+
+    Args:
+        lost: files of earlier loads that have to be loaded again, and their graphs; those in `files` are dropped.
+    """
+    names = [str(file) for file in files]
+    left = {file: graph for file, graph in lost.items() if file not in names}
+    _write(folder, {"graph": graph_iri, "files": names, "lost": left, "clients": []})
+
+
+def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
+    """Record the SQL clients that load: they run as long as their loaders, even if this process is killed."""
+    _write(folder, {**(folder.journal() or {}), "clients": list(pids)})
+
+
+def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
+    """After the end of a load keep in the journal the files that are not on disk.
+
+    Args:
+        done: the files that the server's list reports as loaded, as of its last checkpoint.
+
+    Returns:
+        The files that have to be loaded again, and the graph of each.
+    """
+    journal = folder.journal()
+    if journal is None:
+        return {}
+    lost = missing_files(journal, done)
+    if lost:
+        _write(folder, {**journal, "files": [], "lost": lost, "clients": []})
+    else:
+        folder.journal_file.unlink(missing_ok=True)
+    return lost
+
+
+def forget_chunks_of(folder: ServerFolder, name: str) -> None:
+    """Drop the lost files of this folder: their load writes them again or is discarded."""
+    journal = folder.journal()
+    if journal is not None and not journal["files"]:
+        lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
+        if lost:
+            _write(folder, {**journal, "lost": lost})
+        else:
+            folder.journal_file.unlink(missing_ok=True)
+
+
+def missing_files(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
+    """Return the files that are not loaded, and the graph of each, given those the server reports as loaded."""
+    finished = set(done)
+    return {**journal["lost"], **{file: journal["graph"] for file in journal["files"] if file not in finished}}
+
+
+def has_running_loader(journal: Mapping[str, Any]) -> bool:
+    """Tell whether one of the loading clients still runs."""
+    return any(is_alive(pid) and process_name(pid).startswith("isql") for pid in journal["clients"])
+
+
+def advice(lost: Mapping[str, str]) -> str:
+    """Say which files have to be loaded again, given the graph of each; empty if there are none."""
+    if not lost:
+        return ""
+    folders = {Path(file).parent.name for file in lost}
+    if folders <= RESUME_COMMANDS.keys():
+        commands = " and ".join(RESUME_COMMANDS[folder] for folder in sorted(folders))
+        graphs = ", ".join(f"<{graph}>" for graph in sorted(set(lost.values())))
+        return f"A load into {graphs} was interrupted. Resume it: {commands}"
+    parts = []
+    for graph in sorted(set(lost.values())):
+        names = [Path(file).name for file in lost if lost[file] == graph]
+        more = (
+            f" and {len(names) - MAX_SHOWN_FILES} more (all are in loading.json)"
+            if len(names) > MAX_SHOWN_FILES
+            else ""
+        )
+        parts.append(f"{', '.join(names[:MAX_SHOWN_FILES])}{more} into <{graph}>")
+    number = "1 file has" if len(lost) == 1 else f"{len(lost)} files have"
+    return (
+        f"A load was interrupted: {number} to be loaded again (triples already loaded do no harm): {'; '.join(parts)}. "
+        f"To discard this list, remove loading.json in the server's folder."
+    )
+
+
+def unfinished_loads(folder: ServerFolder, lost: Mapping[str, str]) -> str:
+    """Return `advice`, extended by interrupted loads of generated files.
+
+    Between two groups such a load has lost no file, though its graph is incomplete. Nothing is reported while it runs.
+    """
+    if not lost and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
+        return ""  # without touching the lock
+    running = held(folder.path / LOAD_LOCK)
+    left = {file: graph for file, graph in lost.items() if not running or Path(file).parent.name not in RESUME_COMMANDS}
+    parts = [advice(left)] if left else []
+    for name, command in RESUME_COMMANDS.items():
+        graph = None if running else _interrupted_graph(folder, name)
+        if graph is not None and not any(command in part for part in parts):
+            option = (
+                folder.folder_option if name == "freebase-load" else ""
+            )  # the other command finds its server by the URL
+            parts.append(f"A load into <{graph}> was interrupted. Resume it: {command}{option}")
+    return " ".join([*map(sentence, parts[:-1]), *parts[-1:]])
+
+
+def _interrupted_graph(folder: ServerFolder, name: str) -> str | None:
+    """Return the graph of an interrupted load; None if there is no such load."""
+    try:
+        data = json.loads((folder.path / f"{name}.json").read_text(encoding="utf-8"))
+        return clean(str(data["graph"] if "graph" in data else data["options"]["graph_iri"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, TypeError, KeyError):
+        return "unknown: the journal is damaged"
+
+
+def _write(folder: ServerFolder, entry: Mapping[str, Any]) -> None:
+    folder.write_private("loading.json", json.dumps(entry, indent=1))

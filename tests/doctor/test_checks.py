@@ -1,0 +1,383 @@
+"""What checks say, by the arithmetic and the words of each verdict; nothing is asked of anybody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kgqa.doctor.checks import (
+    AGAIN,
+    CONTENT_CHECKS,
+    ESSENTIAL,
+    LEFT_OUT,
+    Check,
+    Health,
+    checked,
+    percentile,
+    seconds_words,
+    skipped,
+    split_message,
+)
+from kgqa.doctor.graph_checks import (
+    KnownEntity,
+    SchemaFit,
+    best_schema,
+    judge_count,
+    judge_known_entities,
+    judge_labels,
+    judge_schema,
+    judge_tables,
+)
+from kgqa.doctor.limit_checks import QueryEnd, factors_of, judge_cap, judge_no_cap, judge_time_limit, rows_to_ask
+from kgqa.doctor.server_checks import judge_found, judge_profile, judge_wanted
+from kgqa.errors import (
+    PartialResult,
+    QueryRejected,
+    SchemaError,
+    StoreBusy,
+    StoreTimeout,
+    StoreUnavailable,
+)
+from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.schema import BUNDLED, bundled_schema
+
+FREEBASE, WIKIDATA, PLAIN = map(bundled_schema, ("freebase", "wikidata", "rdfs"))
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        "message, what, next_step",
+        [
+            ("Nothing answers at http://h/s. Is it running?", "Nothing answers at http://h/s.", "Is it running?"),
+            (
+                "http://h does not let you in (HTTP 401): set the user.",
+                "http://h does not let you in (HTTP 401).",
+                "Set the user.",
+            ),
+            ("It fails (HTTP 500). It says: no. Try again.", "It fails (HTTP 500). It says: no.", "Try again."),
+            ("It fails (HTTP 500). The server says: no", "It fails (HTTP 500). The server says: no", ""),
+            ("Nothing more to say", "Nothing more to say", ""),
+        ],
+    )
+    def test_a_message_is_what_happened_and_what_to_do(self, message, what, next_step):
+        assert split_message(message) == (what, next_step)
+
+    @pytest.mark.parametrize(
+        "error, verdict",
+        [
+            (StoreTimeout("Late."), "warning"),
+            (PartialResult("Cut. Ask for less."), "warning"),
+            (StoreUnavailable("Gone. Start it."), "failed"),
+            (StoreBusy("Taken. Wait."), "failed"),
+            (QueryRejected("No SPARQL."), "failed"),
+            (SchemaError("No schema."), "failed"),
+        ],
+    )
+    def test_an_error_is_a_verdict_with_a_remedy(self, error, verdict):
+        def run():
+            raise error
+
+        check = checked("x", run, remedy="Do this.")
+        assert (check.name, check.verdict) == ("x", verdict)
+        assert check.remedy and str(error).split(".")[0] in check.found
+        assert ("Timed out" in check.found) == isinstance(error, StoreTimeout)
+
+    @pytest.mark.parametrize("name", CONTENT_CHECKS)
+    @pytest.mark.parametrize("error", [StoreTimeout("Late."), PartialResult("Cut. Ask for less.")])
+    def test_a_check_of_the_graph_that_could_not_be_made_is_failed(self, name, error):
+        def run():
+            raise error
+
+        check = checked(name, run, remedy="Give full IRIs.")
+        assert check.verdict == "failed"
+        assert check.remedy == (AGAIN if isinstance(error, StoreTimeout) else "Ask for less.")
+
+    def test_a_defect_is_no_verdict(self):
+        with pytest.raises(ZeroDivisionError):
+            checked("x", lambda: 1 / 0)
+
+    @pytest.mark.parametrize(
+        "verdicts, complete, trusted",
+        [
+            (["ok", "warning", "skipped"], True, True),
+            (["ok", "failed"], True, False),
+            (["ok"], False, False),
+            ([], True, True),
+        ],
+    )
+    def test_an_evaluation_is_trusted_unless_something_failed(self, verdicts, complete, trusted):
+        checks = tuple(Check(str(place), verdict, "x") for place, verdict in enumerate(verdicts))
+        health = Health((*(Check(name, "ok", "x") for name in ESSENTIAL), *checks), None, 1.0, complete)
+        assert health.trusted is trusted
+        assert health.count("ok") == verdicts.count("ok") + len(ESSENTIAL)
+
+    @pytest.mark.parametrize("missing", ESSENTIAL)
+    def test_nothing_essential_may_be_skipped(self, missing):
+        made = [Check(name, "warning", "x") for name in ESSENTIAL if name != missing]
+        for checks in (made, [*made, skipped(missing, "Why not.")]):
+            health = Health(tuple(checks), None, 1.0, True)
+            assert not health.trusted and health.unseen == (missing,)
+
+    def test_what_somebody_did_not_want(self):
+        checks = skipped("model", LEFT_OUT), skipped("row cap", "Too small."), Check("graph", "ok", LEFT_OUT)
+        assert Health(checks, None, 1.0, True).left_out == ("model",)
+
+    @pytest.mark.parametrize(
+        "values, share, expected",
+        [([3, 1, 2], 0.5, 2), ([1, 2], 0.5, 1), ([5], 0.95, 5), (list(range(1, 21)), 0.95, 19), (list(range(1, 101)), 0.95, 95), ([1, 2], 1.0, 2), ([1, 2], 0.0, 1)],
+    )  # fmt: skip
+    def test_percentile_by_nearest_rank(self, values, share, expected):
+        assert percentile(values, share) == expected
+
+    def test_no_percentile_of_nothing(self):
+        with pytest.raises(ValueError):
+            percentile([], 0.5)
+
+    @pytest.mark.parametrize(
+        "seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")]
+    )
+    def test_times_for_people(self, seconds, words):
+        assert seconds_words(seconds) == words
+
+
+class TestGraphs:
+    def test_a_wrong_iri_names_those_that_are_there(self):
+        look = judge_wanted(["http://typo"], ["http://typo"], ["http://right", "http://other"])
+        assert look.view is None and look.check.verdict == "failed"
+        assert "<http://typo>" in look.check.found and "<http://right>" in look.check.found
+        assert "--graph-iri" in look.check.remedy
+
+    def test_a_right_iri_names_the_others(self):
+        look = judge_wanted(["http://right"], [], ["http://right", "http://other"])
+        assert look.view == ("http://right",)
+        assert look.check == Check("graph", "ok", "<http://right>. Other graphs: <http://other>.")
+
+    def test_what_could_not_be_listed_is_said(self):
+        assert "could not be listed" in judge_wanted(["http://x"], ["http://x"], None).check.found
+        assert judge_wanted(["http://x"], [], None).view == ("http://x",)
+
+    @pytest.mark.parametrize(
+        "there, is_folder, needs_graph, verdict, word",
+        [
+            ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
+            ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
+            (None, False, True, "failed", "Choose one"),
+            (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
+            (("http://a",), False, True, "ok", ""),
+            (("http://a", "http://b"), True, False, "ok", ""),
+        ],
+    )
+    def test_without_an_iri(self, there, is_folder, needs_graph, verdict, word):
+        look = judge_found("PLACE", there, is_folder=is_folder, needs_graph=needs_graph)
+        assert look.check.verdict == verdict and word in look.check.remedy
+        assert look.view == (there if verdict == "ok" else None)
+
+    def test_many_graphs_are_not_all_listed(self):
+        look = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
+        assert "<http://g4> and 4 more" in look.check.found
+
+    def test_a_profile_that_does_not_fit(self):
+        check = judge_profile(profile_named("qlever"), profile_named("virtuoso"), chosen="qlever")
+        assert check.verdict == "warning" and "endpoint.profile" in check.remedy
+        assert judge_profile(profile_named("generic"), profile_named("generic"), chosen="auto").verdict == "ok"
+        assert judge_profile(profile_named("wikidata"), profile_named("generic"), chosen="wikidata").verdict == "ok"
+
+    @pytest.mark.parametrize(
+        "triples, fingerprint, verdict", [(None, "", "warning"), (5, "", "ok"), (1234567, "remote-1", "ok")]
+    )
+    def test_counts(self, triples, fingerprint, verdict):
+        check = judge_count(triples, 2.5, fingerprint)
+        assert check.verdict == verdict and fingerprint in check.found
+        assert ("1,234,567" in check.found) == (triples == 1234567)
+
+    def test_tables_that_could_not_be_made(self):
+        assert judge_tables((), 1.0).verdict == "ok"
+        assert judge_tables(("Too large.",), 1.0).found == "Too large."
+
+
+def fits(**hits: int) -> list[SchemaFit]:
+    schemas = {name: bundled_schema(name) for name in BUNDLED}
+    return [
+        SchemaFit(schema, hits.get(name, 0), len(schema.label if schema.fallback else schema.detect))
+        for name, schema in schemas.items()
+    ]
+
+
+class TestSchemas:
+    @pytest.mark.parametrize(
+        "found, best",
+        [
+            ({"freebase": 2}, "freebase"),
+            ({"wikidata": 4, "freebase": 1}, "wikidata"),
+            ({"rdfs": 3}, "rdfs"),
+            ({}, "rdfs"),
+        ],
+    )
+    def test_the_best_one(self, found, best):
+        assert best_schema(fits(**found)).name == best
+
+    @pytest.mark.parametrize(
+        "chosen, found, origin, verdict, word",
+        [
+            (FREEBASE, {"freebase": 3}, "detected", "ok", "3 of 3"),
+            (FREEBASE, {"freebase": 3, "wikidata": 1}, "detected", "ok", "3 of 3"),
+            (FREEBASE, {"freebase": 2, "wikidata": 2}, "detected", "warning", "comes close"),
+            (WIKIDATA, {"freebase": 3}, "settings", "failed", "Freebase would fit"),
+            (WIKIDATA, {}, "settings", "failed", "0 of 4"),
+            (WIKIDATA, {"freebase": 3, "wikidata": 1}, "folder", "warning", "fits better"),
+            (PLAIN, {"rdfs": 1}, "detected", "ok", "1 of"),
+            (PLAIN, {}, "detected", "warning", "there are no labels"),
+            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits partially"),
+        ],
+    )
+    def test_verdicts(self, chosen, found, origin, verdict, word):
+        check = judge_schema(chosen, fits(**found), origin=origin)
+        assert check.verdict == verdict and word in check.found
+        assert bool(check.remedy) == (verdict != "ok")
+
+    def test_a_schema_without_telling_predicates(self):
+        own = replace(FREEBASE, name="mine", detect=())
+        assert judge_schema(own, [*fits(), SchemaFit(own, 0, 0)], origin="settings").verdict == "ok"
+
+    @pytest.mark.parametrize(
+        "wanted, named, of, fallback, verdict",
+        [
+            (80, 80, 100, False, "ok"),
+            (79, 79, 100, False, "warning"),
+            (5, 90, 100, False, "warning"),
+            (0, 9, 100, False, "failed"),
+            (0, 0, 100, True, "warning"),
+            (0, 0, 0, False, "skipped"),
+        ],
+    )
+    def test_labels(self, wanted, named, of, fallback, verdict):
+        check = judge_labels(wanted, named, of, languages="de, en", fallback=fallback)
+        assert check.verdict == verdict
+        assert of == 0 or f"{wanted} of {of} sampled entities have a label in de, en" in check.found
+
+    @pytest.mark.parametrize(
+        "names, outcome",
+        [(None, "absent"), ((), "unnamed"), (("Japón", "JAPAN "), "found"), (("Iceland",), "other")],
+    )
+    def test_a_probe(self, names, outcome):
+        assert KnownEntity("Q17", "Japan", names).outcome == outcome
+
+    @pytest.mark.parametrize(
+        "names, fallback, verdict, word",
+        [
+            ([("Japan",)] * 4, False, "ok", "4 of 4"),
+            ([("Japan",), ("Japan",), None, None], False, "ok", "2 of 4"),
+            ([("Japan",), None, None, None], False, "warning", "1 of 4"),
+            ([(), (), (), ()], False, "warning", "4 of them without a name"),
+            ([None] * 4, False, "failed", "0 of 4"),
+            ([None] * 4, True, "ok", "0 of 4"),
+            ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
+            ([], False, "skipped", "lists none"),
+        ],
+    )
+    def test_known_entities(self, names, fallback, verdict, word):
+        probes = [KnownEntity(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
+        check = judge_known_entities(probes, replace(WIKIDATA, fallback=fallback))
+        assert check.verdict == verdict and word in check.found
+        assert bool(check.remedy) == (verdict in ("warning", "failed"))
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        "cap, noticed, verdict, word",
+        [
+            (10_000, True, "warning", "kgqa virtuoso start --row-cap 1000000"),
+            (10_000, True, "warning", "not started by kgqa: ResultSetMaxRows"),
+            (1_000_000, True, "ok", ""),
+            (10_000, False, "failed", "endpoint.row_cap = 10000"),
+            (500_000, False, "failed", "endpoint.row_cap = 500000"),
+        ],
+    )
+    def test_row_caps(self, cap, noticed, verdict, word):
+        check = judge_cap(cap, noticed=noticed)
+        assert check.verdict == verdict and word in check.remedy and f"{cap:,} rows" in check.found
+
+    @pytest.mark.parametrize(
+        "triples, said, asked",
+        [
+            (None, None, [10_001, 100_001, 1_048_577]),
+            (None, 1e6, [10_001, 100_001]),
+            (120, None, [10_001]),
+            (99, None, []),
+            (10**6, float("inf"), [10_001, 100_001]),
+        ],
+    )
+    def test_how_many_rows_are_asked_for(self, triples, said, asked):
+        assert rows_to_ask(triples, said) == asked
+
+    @pytest.mark.parametrize(
+        "given, late, said, verdict, word",
+        [
+            (0, True, None, "warning", "10,001 rows did not arrive"),
+            (0, False, None, "skipped", "too small"),
+            (100_001, True, None, "ok", "More did not arrive"),
+            (100_001, False, 1e6, "ok", "announces a cap of 1,000,000."),
+            (100_001, False, float("inf"), "ok", "it has none"),
+        ],
+    )
+    def test_no_cap(self, given, late, said, verdict, word):
+        check = judge_no_cap(given, late=late, announced=said)
+        assert check.verdict == verdict and word in check.found
+
+    @pytest.mark.parametrize(
+        "triples, factors",
+        [(None, 3), (0, 7), (1, 7), (2, 40), (100, 6), (9_000, 4), (10_000, 3), (10**6, 2), (10**9, 2)],
+    )
+    def test_how_many_triples_are_combined(self, triples, factors):
+        assert factors_of(triples) == factors
+        if triples and triples > 1:
+            assert triples**factors >= 10**12
+
+    @pytest.mark.parametrize(
+        "kept, heard, verdict, word",
+        [
+            (QueryEnd("client", 1.0), None, "ok", "Its worker is ended"),
+            (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
+            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
+            (QueryEnd("client", 5.0), None, "warning", "late"),
+            (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
+            (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),
+            (
+                QueryEnd("client", 1.0),
+                QueryEnd("finished", 1.4, count=0),
+                "failed",
+                "as if it had finished: 0 instead of 1,000,000,000,000",
+            ),
+            (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
+        ],
+    )
+    def test_time_limits(self, kept, heard, verdict, word):
+        check = judge_time_limit(kept, heard, everything=10**12, limit_sent=True)
+        assert check.verdict == verdict and word in check.found
+
+    @pytest.mark.parametrize(
+        "own, verdict, word",
+        [
+            (None, "ok", ""),
+            (60.0, "ok", "Its own limit is 60 s."),
+            (float("inf"), "ok", ""),
+            (10.0, "warning", "Its own limit is 10 s, less than graph.timeout (60 s)"),
+        ],
+    )
+    def test_the_limit_of_the_server(self, own, verdict, word):
+        ended = QueryEnd("client", 1.0), QueryEnd("server", 1.4, "so.")
+        check = judge_time_limit(*ended, everything=10**12, limit_sent=True, own=own, granted=60.0)
+        assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own in (10, 60))
+
+    @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
+    def test_how_a_server_is_given_another_limit(self, heard, own):
+        check = judge_time_limit(
+            QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0
+        )
+        assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
+        assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
+
+    def test_a_count_that_nobody_can_vouch_for_is_none(self):
+        check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, limit_sent=True)
+        assert check.verdict == "failed"

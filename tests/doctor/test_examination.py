@@ -1,0 +1,432 @@
+"""An examination of servers that behave badly: a small one of our own on the loopback, with faults that a real one can
+have; and of a real Virtuoso at its limits."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pyoxigraph as ox
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.doctor.checks import Health, checked, skipped
+from kgqa.doctor.graph_examination import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
+from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
+from kgqa.doctor.probe_stores import ProbeEndpoint
+from kgqa.doctor.server_checks import check_reachable, choose_graphs
+from kgqa.doctor.speed_checks import check_concurrency, measure_round
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.model import Entity
+from kgqa.settings import resolve
+from kgqa.testing import sparql_server as scripted
+from kgqa.testing.loopback import LoopbackServer, Response
+from kgqa.testing.sparql_faults import virtuoso_timeout
+from kgqa.testing.sparql_server import SparqlReply, table, truth
+from tests.sparql_server import RESULTS, SLOW, TRIPLES, SparqlServer
+from tests.virtuoso_server import needs_virtuoso, running_server
+
+ACCESS = Access(patience=0.0)
+
+
+@pytest.fixture(autouse=True)
+def short_measurements(monkeypatch):
+    """Measure for a fraction of a second, not for seconds."""
+    for name, seconds in {"ROUND_SECONDS": 0.1, "EXPLORING_SECONDS": 0.3, "HUBS_SECONDS": 0.1}.items():
+        monkeypatch.setattr(f"kgqa.doctor.speed_checks.{name}", seconds)
+
+
+@pytest.fixture
+def serve():
+    """`serve(**options) -> (server, store)`."""
+    opened = []
+
+    def serve(**options):
+        server = SparqlServer(**options)
+        store = ProbeEndpoint(server.url, access=ACCESS)
+        opened.extend((server, store))
+        return server, store
+
+    yield serve
+    for each in reversed(opened):
+        each.close()
+
+
+def examine(tmp_path, url: str, **given):
+    """All checks of a graph by name."""
+    checks = {}
+
+    def make(name, run, remedy=""):
+        checks[name] = checked(name, run, remedy=remedy)
+        return checks[name]
+
+    def skip(names, why):
+        for name in names:
+            checks.setdefault(name, skipped(name, why))
+
+    settings = resolve({"graph.path": url, **given}, folder=tmp_path)
+    examination = GraphExamination(settings, Cache(tmp_path / "cache"), make=make, skip=skip)
+    examination.run()
+    assert list(OF_GRAPH) == [name for name in OF_GRAPH if name in checks]
+    return checks, examination
+
+
+class TestRowCap:
+    def test_a_cap_that_nothing_speaks_of(self, serve):
+        _, store = serve(cap=1_000)
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        assert check.verdict == "failed" and "silently truncates results at 1,000 rows" in check.found
+        assert check.remedy == "Set endpoint.row_cap = 1000."
+
+    def test_a_cap_that_the_settings_know(self, serve):
+        server, _ = serve(cap=1_000)
+        store = ProbeEndpoint(server.url, access=ACCESS, row_cap=1_000)
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
+        store.close()
+        assert check.verdict == "warning" and "truncates results at 1,000 rows. kgqa detects this" in check.found
+
+    def test_no_cap(self, serve):
+        _, store = serve()
+        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        assert (check.verdict, check.found) == ("ok", "None reached: 10,001 rows arrived completely.")
+
+    def test_too_few_triples(self, serve):
+        _, store = serve()
+        assert check_row_cap(store, (), triples=99, known_cap=None).verdict == "skipped"
+
+
+class TestTimeLimit:
+    def test_a_count_that_was_cut_and_given_as_whole(self, serve):
+        _, store = serve(slow="finished")
+        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
+
+    def test_a_server_that_does_not_stop(self, serve, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
+        _, store = serve()
+        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "warning" and "because requests to it name no limit" in check.found
+
+    def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
+        late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
+        with (
+            scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
+            ProbeEndpoint(server.url, access=ACCESS) as store,
+        ):
+            check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        assert check.verdict == "ok" and "The server itself ends it after 1." in check.found
+
+
+class TestUpdates:
+    @pytest.mark.parametrize("view", [(), (Entity("http://e/graph"),)])
+    def test_anybody_may_write(self, serve, view):
+        server, store = serve(writable=True)
+        before = set(server.store)
+        check = check_update_rights(store, view)
+        assert check.verdict == "warning" and "Anybody" in check.found and check.remedy
+        assert set(server.store) == before and len(server.updates) == 1
+        assert all(graph.iri in server.updates[0] for graph in view)
+
+    def test_nobody_may(self, serve):
+        _, store = serve()
+        assert check_update_rights(store, ()).verdict == "ok"
+
+    def test_nobody_answers_any_more(self, serve):
+        server, store = serve()
+        assert store.profile
+        server.close()
+        assert check_update_rights(store, ()).verdict == "skipped"
+
+
+class TestUnreachable:
+    @pytest.mark.parametrize(
+        "response, found, remedy",
+        [
+            (Response(200, b"<html>Hello</html>", "text/html"), "web page", "Check the address"),
+            (Response(200, b'{"hello": 1}', "application/json"), "", "."),
+            (Response(401, b"", "text/plain"), "401", "KGQA_ENDPOINT_PASSWORD"),
+            (Response(404, b"", "text/html"), "404", "/sparql"),
+            (
+                Response(301, b"", "text/html", headers=(("Location", "http://new.example/sparql"),)),
+                "new.example",
+                "new address",
+            ),
+            (Response(500, b"no\x1b[31m way", "text/plain"), "500", "SPARQL"),
+            (Response(400, b"What?", "text/plain"), "What?", "SPARQL"),
+            (Response(dropped=True), "", "."),
+            (Response(200, b'{"boolean": tr', RESULTS), "truncated or damaged", "."),
+        ],
+    )
+    def test_what_does_not_speak_sparql(self, tmp_path, response, found, remedy):
+        server = LoopbackServer(lambda method, path, headers, body: response)
+        checks, examination = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
+        server.close()
+        check = checks["reachable"]
+        assert check.verdict == "failed" and found in check.found and remedy in check.remedy
+        assert {each.verdict for name, each in checks.items() if name != "reachable"} == {"skipped"}
+        assert checks["latency"].found == NO_GRAPH and examination.id is None
+
+    def test_nobody_there(self, tmp_path):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            checks, _ = examine(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")
+        assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
+
+    def test_a_server_that_only_listens(self, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+        server = LoopbackServer(lambda *request: server.wait(20) or Response())
+        with ProbeEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
+            check = check_reachable(store)
+        server.close()
+        assert check.verdict == "failed" and check.remedy
+
+    def test_a_folder_that_is_none(self, tmp_path):
+        checks, _ = examine(tmp_path, str(tmp_path / "nothing"))
+        assert checks["reachable"].verdict == "failed" and "kgqa graph load" in checks["reachable"].remedy
+
+
+class TestGraphs:
+    def test_a_wrong_iri(self, tmp_path, serve):
+        server, _ = serve()
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/typo"})
+        assert checks["graph"].verdict == "failed" and "<http://e/typo>" in checks["graph"].found
+
+    def test_what_is_no_iri(self, tmp_path, serve):
+        server, _ = serve()
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "e"})
+        assert checks["graph"].verdict == "failed" and "--graph-iri" in checks["graph"].remedy
+
+    def test_an_empty_graph(self, serve):
+        server, store = serve()
+        server.store.clear()
+        look = choose_graphs(store, [])
+        assert look.view is None and look.check.verdict == "failed" and "kgqa graph load" in look.check.remedy
+
+    def test_a_plain_server_is_examined_to_the_end(self, tmp_path, serve):
+        server, _ = serve(slow="finished")
+        checks, examination = examine(tmp_path, server.url)
+        assert examination.id.triples == TRIPLES and examination.id.fingerprint.startswith("remote-")
+        assert checks["schema"].verdict == "warning" and checks["labels"].verdict == "warning"
+        assert checks["latency"].verdict == "ok" and examination.query_seconds < 1
+        assert {checks[name].verdict for name in ("triples", "graph", "tables", "concurrency")} == {"ok"}
+        assert set(server.store) and not server.updates
+
+
+def trusted(checks) -> bool:
+    return Health(tuple(checks.values()), None, 1.0, complete=True).trusted
+
+
+class TestNothingToGoBy:
+    """Where little or nothing could be examined, an evaluation cannot be trusted."""
+
+    def test_a_tiny_row_cap(self, tmp_path, serve):
+        server, _ = serve(cap=2, slow="finished")
+        server.store.extend(
+            [ox.Quad(q.subject, q.predicate, q.object, ox.NamedNode("http://e/graph")) for q in server.store]
+        )
+        checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph", "endpoint.row_cap": 2})
+        assert checks["graph"].verdict == "ok" and checks["labels"].verdict == "failed"
+        assert "cut" in checks["labels"].found and checks["latency"].found == NO_SAMPLE
+        assert not trusted(checks)
+
+    def test_a_server_that_hangs_after_a_while(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+
+        def reply(request):
+            if "<http" in request.query:
+                return SparqlReply(seconds=60.0)
+            return table(["g"], []) if "SELECT" in request.query else truth(True)
+
+        with scripted.SparqlServer(reply) as server:
+            checks, _ = examine(tmp_path, server.url)
+        assert checks["graph"].verdict == "ok"
+        assert checks["schema"].verdict == "failed" and "again" in checks["schema"].remedy
+        assert {checks[name].found for name in ("tables", "labels", "latency")} == {NO_SCHEMA}
+        assert not trusted(checks)
+
+    def test_a_server_that_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+
+        def reply(request):
+            hangs = "<http" in request.query or "SELECT" in request.query
+            return SparqlReply(seconds=60.0) if hangs else truth(True)
+
+        with scripted.SparqlServer(reply) as server:
+            checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph"})
+        assert checks["graph"].verdict == "failed" and not trusted(checks)
+        assert checks["schema"].found == "The graph could not be queried."
+
+    def test_a_graph_of_labels_only(self, tmp_path, serve):
+        server, _ = serve(slow="finished")
+        server.store.clear()
+        label = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
+        server.store.extend(
+            [ox.Quad(ox.NamedNode(f"http://e/s{n}"), label, ox.Literal(f"Name {n}")) for n in range(50)]
+        )
+        checks, _ = examine(tmp_path, server.url)
+        assert checks["schema"].verdict == "ok" and checks["labels"].verdict == "failed"
+        assert checks["labels"].found == NO_EDGES and checks["latency"].verdict == "skipped"
+        assert not trusted(checks)
+
+
+FREEBASE = "http://rdf.freebase.com/ns/"
+
+
+class TestBusy:
+    """Late is not large: what was late is asked for again, and what stays unseen is not trusted."""
+
+    @pytest.fixture
+    def examined(self, tmp_path, monkeypatch):
+        """`examined(seconds) -> checks` of a small graph with mediators; `seconds` of a query and how often it came."""
+        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.2)
+        servers = []
+
+        def examined(seconds=lambda query, times: 0.0):
+            asked: dict[str, int] = {}
+
+            def busy(query: str) -> float:
+                asked[query] = asked.get(query, 0) + 1
+                return seconds(query, asked[query])
+
+            server = SparqlServer(slow="finished", busy=busy)
+            servers.append(server)
+            server.store.clear()
+            of = lambda name: ox.NamedNode(FREEBASE + name)  # noqa: E731
+            facts = [("people.marriage", "freebase.type_hints.mediator", ox.Literal("true"))]
+            for n in range(40):
+                facts += [
+                    (f"m.{n}", "people.person.spouse_s", of(f"m.wedding{n}")),
+                    (f"m.wedding{n}", "people.marriage.spouse", of(f"m.{n + 1}")),
+                    (f"m.wedding{n}", "type.object.type", of("people.marriage")),
+                    (f"m.{n}", "people.person.parents", of(f"m.{n + 7}")),
+                    (f"m.{n}", "type.object.name", ox.Literal(f"Name {n}", language="en")),
+                ]
+            facts += [(f"m.{n}", "type.object.name", ox.Literal(f"Name {n}", language="en")) for n in range(40, 50)]
+            server.store.extend([ox.Quad(of(s), of(p), o) for s, p, o in facts])
+            checks, _ = examine(tmp_path, server.url, **{"graph.schema": "freebase"})
+            # it is not the Freebase that everybody knows, and its server gives a wrong count
+            return {name: check for name, check in checks.items() if name not in ("known entities", "time limit")}
+
+        yield examined
+        for server in servers:
+            server.close()
+
+    SEEN = ("schema", "mediators", "relation types", "labels", "inverse relations")
+
+    @pytest.mark.parametrize("late", ["GROUP BY", "?subject ?predicate ?object"])
+    def test_what_is_late_once_is_asked_for_again(self, examined, late):
+        right = examined()
+        found = examined(lambda query, times: 0.4 if late in query and times == 1 else 0.0)
+        assert {name: found[name].found for name in self.SEEN} == {name: right[name].found for name in self.SEEN}
+        assert "3 relations lead to mediators" in found["mediators"].found
+        assert found["tables"].verdict == "ok" and found["triples"].verdict == "ok" and trusted(found)
+
+    @pytest.mark.parametrize("late", ["GROUP BY ?relation", "?mediator"])
+    def test_what_stays_late_is_not_trusted(self, examined, late):
+        found = examined(lambda query, times: 60.0 if late in query and "SELECT" in query else 0.0)
+        assert not trusted(found)
+        failed = [check for check in found.values() if check.verdict == "failed"]
+        assert failed and any("Timed out" in check.found for check in failed)
+        assert not any("too large" in check.found for check in found.values())
+        assert "0 relations lead to mediators" not in found["mediators"].found
+
+
+def test_a_server_that_bears_only_as_many_as_are_sent():
+    lock, under_way = threading.Lock(), []
+
+    def reply(request):
+        with lock:
+            under_way.append(request)
+            busy = len(under_way) > 2
+        time.sleep(0.005)
+        with lock:
+            under_way.remove(request)
+        return SparqlReply(503) if busy else truth(True)
+
+    access = Access(patience=0.0, concurrency=2)
+    with scripted.SparqlServer(reply) as server, ProbeEndpoint(server.url, access=access) as store:
+        check = check_concurrency(store, ())
+    assert check.verdict == "ok" and check.found.startswith("2 threads") and "8 threads" in check.found, check
+
+
+def test_a_server_that_answers_nothing_to_many():
+    with (
+        scripted.SparqlServer(lambda request: truth(True)) as server,
+        ProbeEndpoint(server.url, access=ACCESS) as store,
+    ):
+        assert store.profile
+        server.enqueue(*[SparqlReply(503)] * 10_000)
+        assert check_concurrency(store, ()).verdict == "failed"
+
+
+@pytest.mark.parametrize("requests", [1, 6, 30])
+def test_a_server_that_goes_away(tmp_path, serve, requests):
+    server, _ = serve(requests=requests)
+    checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
+    assert "failed" in {check.verdict for check in checks.values()}
+    assert set(checks) == set(OF_GRAPH)
+
+
+def test_errors_of_many_threads_are_counted(serve):
+    server, store = serve()
+    server.close()
+    found = measure_round(store, (), 3, seconds=0.2)
+    assert found.answered == 0 and found.errors >= 3 and "Nothing answers" in found.error
+
+
+LITTLE = 2_000
+
+
+@pytest.fixture(scope="module")
+def low_cap(tmp_path_factory):
+    """A Virtuoso that cuts results at LITTLE rows, with a small graph."""
+    needs_virtuoso()
+    with running_server(tmp_path_factory.mktemp("low-cap") / "server", row_cap=LITTLE) as server:
+        file = server.import_folder / "facts.nt"
+        file.write_text("".join(f"<http://e/s{n % 97}> <http://e/r{n % 7}> <http://e/o{n}> .\n" for n in range(3_000)))
+        server.load([file], "http://e/graph")
+        yield server
+
+
+@pytest.mark.server
+class TestVirtuoso:
+    VIEW = (Entity("http://e/graph"),)
+
+    def test_a_low_row_cap(self, low_cap):
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
+            check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
+        assert check.verdict == "warning" and f"truncates results at {LITTLE:,} rows. kgqa detects this" in check.found
+        assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
+
+    def test_it_ends_what_takes_too_long(self, low_cap):
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
+            check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
+            assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
+        assert check.verdict == "ok", check
+
+    def test_a_login(self, low_cap):
+        low_cap.allow_updates("doctor", "secret")
+        for password, verdict, word in (
+            ("secret", "ok", "are accepted"),
+            ("wrong", "warning", "rejects the login"),
+        ):
+            with ProbeEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
+                check = check_update_rights(store, self.VIEW)
+            assert check.verdict == verdict and word in check.found, check
+
+    def test_who_may_write(self, low_cap):
+        with ProbeEndpoint(low_cap.url, access=Access()) as store:
+            assert check_update_rights(store, self.VIEW).verdict == "ok"
+            low_cap.sql('grant SPARQL_UPDATE to "SPARQL"')
+            try:
+                check = check_update_rights(store, self.VIEW)
+            finally:
+                low_cap.sql('revoke SPARQL_UPDATE from "SPARQL"')
+            assert check.verdict == "warning" and "REVOKE" in check.remedy
+            ((count,),) = store.select("SELECT (COUNT(*) AS ?n) FROM <http://e/graph> WHERE { ?s ?p ?o }", fresh=True)
+        assert count.value == "3000"

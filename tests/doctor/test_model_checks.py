@@ -1,0 +1,105 @@
+"""The part of an examination that asks a language model, on the scripted server."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from kgqa.doctor.model_checks import AT_ONCE, NAMES, TRIES, check_model, cost_words
+from kgqa.llm.client import Completion
+from kgqa.settings import resolve
+from kgqa.testing.faults import ModelReply, failing
+from kgqa.testing.server import ScriptedServer
+
+
+def checks(url: str, **given):
+    made = check_model(resolve({"llm.model": url, **given}))
+    assert [check.name for check in made] == list(NAMES)
+    return made
+
+
+@pytest.mark.parametrize(
+    "options, mode, calls",
+    [
+        ({"constrains": "structured_outputs"}, "structured_outputs", 1 + AT_ONCE),
+        ({"constrains": "json_schema"}, "json_schema", 2 + AT_ONCE),
+        ({"constrains": "json_schema", "ignores_silently": False}, "json_schema", 2 + AT_ONCE),
+        ({"constrains": "none"}, "Free text", 2 + AT_ONCE),
+        ({"constrains": "none", "ignores_silently": False}, "Free text", TRIES + AT_ONCE),
+    ],
+)
+def test_how_the_model_is_held_to_choices(options, mode, calls):
+    with ScriptedServer(lambda messages: "A", latency=0.05, **options) as server:
+        model, choice, at_once = checks(server.url)
+        assert server.calls == calls
+    assert (model.verdict, choice.verdict, at_once.verdict) == ("ok", "ok", "ok")
+    assert choice.found.startswith(mode) and f"{AT_ONCE} of {AT_ONCE} replies could be read" in choice.found
+    assert model.found.startswith("scripted answered")
+    assert "tokens" in at_once.found and server.most_at_once > 1
+
+
+def test_a_model_that_does_as_it_likes():
+    with ScriptedServer(lambda messages: "It is all very interesting.") as server:
+        _, choice, _ = checks(server.url)
+    assert choice.verdict == "failed" and "0 of 4 replies" in choice.found and choice.remedy
+
+
+def test_a_model_that_says_nothing():
+    with ScriptedServer(lambda messages: ModelReply("", finish_reason="length")) as server:
+        model, choice, at_once = checks(server.url)
+    assert model.verdict == "failed" and model.remedy
+    assert choice.verdict == "skipped" and at_once.verdict == "warning"
+
+
+def test_nobody_there():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        made = checks(f"{url}#any")
+    assert [check.verdict for check in made] == ["failed", "skipped", "skipped"]
+    assert "cannot be used" in made[0].found and made[0].remedy
+
+
+def test_a_wrong_key_is_not_shown(monkeypatch):
+    monkeypatch.setenv("KGQA_LLM_KEY", "sk-very-secret")
+    with ScriptedServer(["A"], key="another") as server:
+        made = checks(f"{server.url}#any")
+    assert made[0].verdict == "failed" and "KGQA_LLM_KEY" in made[0].remedy
+    assert "very-secret" not in str(made)
+
+
+def test_a_server_that_fails():
+    with ScriptedServer(lambda messages: failing(400, "The engine is on fire.")) as server:
+        made = checks(server.url)
+    assert made[0].verdict == "failed" and "on fire" in made[0].found
+
+
+def test_a_model_that_is_slow(monkeypatch):
+    monkeypatch.setattr("kgqa.doctor.model_checks.SECONDS", 0.3)
+    with ScriptedServer(lambda messages: "A", latency=5.0) as server:
+        made = checks(server.url)
+    assert made[0].verdict == "failed" and made[0].remedy
+
+
+def test_no_reply_is_kept(tmp_path):
+    file = tmp_path / "replies.jsonl"
+    with ScriptedServer(lambda messages: "A") as server:
+        made = checks(server.url, **{"llm.replay": str(file)})
+    assert made[0].verdict == "ok" and not file.exists()
+
+
+def test_where_there_is_nothing_to_ask(tmp_path):
+    assert {check.verdict for check in check_model(resolve({}))} == {"skipped"}
+    kept = {"llm.model": "http://127.0.0.1:1/v1#x", "llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"}
+    assert {check.verdict for check in check_model(resolve(kept))} == {"skipped"}
+
+
+def test_no_such_kind_of_model():
+    assert checks("gpt")[0].verdict == "failed"
+
+
+def test_costs():
+    completions = [Completion("A", prompt_tokens=1_000_000, completion_tokens=500_000)] * 2
+    assert cost_words(completions, (0.4, 1.6)).endswith("2 calls: 3,000,000 tokens, 2.4000 USD.")
+    assert cost_words(completions, None).endswith("3,000,000 tokens.")

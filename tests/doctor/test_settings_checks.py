@@ -1,0 +1,78 @@
+"""Settings that surprise, and the cache that cannot be written."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
+from kgqa.settings import resolve
+
+
+def found(tmp_path, given, *, query_seconds=0.01, encoder=True):
+    return check_settings(resolve(given, folder=tmp_path), query_seconds=query_seconds, encoder=encoder)
+
+
+def test_defaults_are_no_surprise(tmp_path):
+    check = found(tmp_path, {})
+    assert (check.verdict, check.remedy) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    "given, verdict, word",
+    [
+        ({"ask.method": "cot"}, "failed", "needs a language model"),
+        ({"ask.method": "cot", "llm.model": "http://127.0.0.1:1/v1"}, "ok", "llm.model"),
+        ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
+        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker does not exist"),
+        ({"ask.preset": "as-published"}, "warning", "as-published"),
+        ({"llm.temperature": 0.7}, "warning", "0.7"),
+        ({"ask.method": "tog", "llm.model": "openai:x"}, "ok", "ask.method"),
+        ({"budget.seconds": 0.2}, "warning", "budget.seconds is 0.2"),
+        ({"budget.queries": 5}, "warning", "budget.queries is 5"),
+        ({"graph.timeout": 400.0}, "warning", "graph.timeout (400 s)"),
+        ({"graph.frontier_cap": 3}, "warning", "frontier_cap is only 3"),
+        ({"endpoint.user": "me"}, "warning", "no password"),
+    ],
+)
+def test_surprises(tmp_path, given, verdict, word):
+    check = found(tmp_path, given)
+    assert check.verdict == verdict and word in check.found
+    assert bool(check.remedy) == (verdict != "ok")
+
+
+def test_no_embeddings_where_they_are_wanted(tmp_path):
+    assert found(tmp_path, {"rank.prefilter": "sbert"}).verdict == "ok"
+    assert found(tmp_path, {"rank.prefilter": "sbert"}, encoder=False).verdict == "warning"
+
+
+def test_values_are_not_shown_but_the_file_of_the_working_folder_is(tmp_path):
+    (tmp_path / "kgqa.toml").write_text('[endpoint]\ncontact = "somebody@secret.example"\n')
+    check = found(tmp_path, {})
+    assert "Set by the kgqa.toml of the working folder: endpoint.contact" in check.found
+    assert "secret" not in check.found
+
+
+def test_queries_of_a_question():
+    assert queries_of(resolve({"explore.depth": 2, "explore.beam": 10})) == 2 + 2 * 10 + 10
+    assert queries_of(resolve({"explore.depth": 1})) == 12
+
+
+def test_a_cache_that_can_be_written(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
+    (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
+    check = check_cache(cache)
+    assert check.verdict == "ok" and "uses 0.02 of at most 10.7 GB" in check.found
+    assert [item.name for item in cache.folder.iterdir()] == ["models"]
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    check = check_cache(Cache(tmp_path / "file" / "cache"))
+    assert check.verdict == "warning" and "cache.folder" in check.remedy
+
+
+def test_embeddings_that_are_off(tmp_path):
+    check = check_embeddings(resolve({"rank.embeddings": "off"}), Cache(tmp_path), say=lambda text: None)
+    assert check.verdict == "skipped"

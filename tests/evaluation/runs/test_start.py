@@ -1,0 +1,110 @@
+"""Runs started and resumed by library functions, on the demo graph."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa import evaluation
+from kgqa.errors import StoreTimeout, StoreUnavailable
+from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_runs, resume, run, run_several
+from kgqa.evaluation.runs import remaining
+from kgqa.evaluation.runs.run_files import PREDICTIONS
+
+OFFLINE = {"rank.embeddings": "off"}
+PLAN = RunPlan("demo", sample=7)
+
+
+class Recorder(RunObserver):
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.notes: list[str] = []
+        self.done: list[int] = []
+        self.results: list[evaluation.RunResult] = []
+        self.stop_after = stop_after
+
+    def note(self, message):
+        self.notes.append(message)
+
+    def asking(self, progress, stop, label):
+        self.stop = stop
+        return super().asking(progress, stop, label)
+
+    def progressed(self, progress):
+        self.done.append(progress.done)
+        if self.stop_after is not None and progress.done >= self.stop_after:
+            self.stop.request()
+
+    def finished(self, result):
+        self.results.append(result)
+
+
+def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
+    observer = Recorder()
+    result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
+    assert observer.done[-1] == 7 and observer.results == [result]
+    assert (result.complete, result.done, result.total, result.reason) == (True, 7, 7, "")
+    assert result.run.metrics()["n"] == len(list(result.run.records())) == 7
+    with pytest.raises(RunError, match="has a run already"):
+        run(PLAN, tmp_path / "x", OFFLINE)
+    again = run(PLAN, tmp_path / "x", OFFLINE, resume_existing=True)
+    assert again.complete and again.run.folder == tmp_path / "x"
+
+
+def test_an_interrupted_run_is_resumed(tmp_path):
+    plan = RunPlan("demo", sample=12, concurrency=1)
+    result = run(plan, tmp_path / "x", OFFLINE, observer=Recorder(stop_after=2))
+    assert result.interrupted and not result.complete and 2 <= result.done < 12
+    (resumed,) = resume(tmp_path / "x", Changes(concurrency=2))
+    assert resumed.complete and resumed.done == 12 and not resumed.interrupted
+
+
+def test_several_runs_are_created_before_the_first_question(tmp_path):
+    settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
+    observer = Recorder(stop_after=1)
+    (first,) = run_several(PLAN, tmp_path / "x", settings, observer=observer)
+    assert first.interrupted and first.resume_folder == tmp_path / "x"
+    assert observer.notes == [f"1 more run has not started. Resume all of them: kgqa eval resume {tmp_path / 'x'}"]
+    assert [each.folder.name for each in open_runs(tmp_path / "x")] == ["top", "top-1"]
+    assert all(result.complete for result in resume(tmp_path / "x"))
+
+
+def test_an_estimate_asks_a_few_questions(tmp_path):
+    result = run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
+    assert (result.done, result.complete, result.reason) == (5, False, "only an estimate was requested")
+
+
+def test_an_outage_before_the_first_question_ends_the_run(tmp_path, monkeypatch):
+    def fail(error):
+        def with_names(questions, graph):
+            raise error
+
+        monkeypatch.setattr(remaining, "with_names", with_names)
+
+    fail(StoreUnavailable("Nothing answers."))
+    with pytest.raises(StoreUnavailable):
+        run(PLAN, tmp_path / "x", OFFLINE)
+    assert not (tmp_path / "x" / PREDICTIONS).exists()
+    fail(StoreTimeout("Too late."))
+    observer = Recorder()
+    (result,) = resume(tmp_path / "x", observer=observer)
+    assert result.complete and observer.notes == [
+        "Gold answers given by id alone are scored without their names: Too late."
+    ]
+
+
+def test_a_run_of_an_earlier_version_is_resumed(tmp_path):
+    """The keys of run.json as the version 0.1 wrote them; one that is not known is kept."""
+    run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
+    manifest = json.loads((tmp_path / "x/run.json").read_text())
+    keys = "format id begun working_folder method dataset topics sample seed shard concurrency losses most_cost graph models"
+    assert set(keys.split()) <= manifest.keys()
+    (tmp_path / "x/run.json").write_text(json.dumps({**manifest, "of a later version": 1}))
+    (result,) = resume(tmp_path / "x")
+    assert result.complete and result.run.manifest["of a later version"] == 1
+
+
+def test_public_names():
+    assert {getattr(evaluation, name).__name__ for name in evaluation.__all__} == set(evaluation.__all__)
+    with pytest.raises(AttributeError):
+        getattr(evaluation, "nothing")

@@ -1,0 +1,238 @@
+"""Every way a line of the dump is known to be broken, what is mended, and the whole against a plain reference."""
+
+from __future__ import annotations
+
+import random
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.dump_sample import BREAKAGE, REPAIRED, UNUSUAL, dump_lines
+from kgqa.virtuoso.freebase.dump.judge import QUOTES_ADDED, TAG_LOWERED, TIME_TYPED, LineJudge
+from kgqa.virtuoso.freebase.dump.lines import BlockJudge
+from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning
+from kgqa.virtuoso.freebase.rules import freebase_rules
+from tests.conftest import SOAK
+from tests.virtuoso.freebase.dump import dump_reference
+
+NS, XSD = "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"
+SUBJECT, PREDICATE = f"<{NS}m.0x>", f"<{NS}people.person.note>"
+CLEANING = Cleaning(("en",), freebase_rules())
+NOISE = [f"{p}>" for rule in CLEANING.rules for p in rule.predicates] + [p for r in CLEANING.rules for p in r.prefixes]
+
+
+def judged(line: bytes | str, cleaning: Cleaning = CLEANING):
+    return LineJudge(cleaning).line(line.encode() if isinstance(line, str) else line)
+
+
+def with_object(text: str) -> str:
+    return f"{SUBJECT}\t{PREDICATE}\t{text}\t."
+
+
+def parsed(line: bytes) -> list[ox.Triple]:
+    return [quad.triple for quad in ox.parse(line, format=ox.RdfFormat.N_TRIPLES)]
+
+
+def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
+    return dump_reference.kept(line, cleaning.languages, NOISE if cleaning.rules else [])
+
+
+class TestBreakage:
+    @pytest.mark.parametrize("name", BREAKAGE)
+    def test_is_dropped_for_its_reason(self, name):
+        reason, line = BREAKAGE[name]
+        assert judged(line) == (None, reason, "")
+        assert expected(line) is None
+
+    @pytest.mark.parametrize("name", REPAIRED)
+    def test_is_mended(self, name):
+        verdict = judged(REPAIRED[name])
+        assert verdict.repair in (QUOTES_ADDED, TIME_TYPED, TAG_LOWERED)
+        assert parsed(verdict.kept) == [expected(REPAIRED[name])]
+
+    @pytest.mark.parametrize("name", UNUSUAL)
+    def test_is_right_after_all(self, name):
+        verdict = judged(UNUSUAL[name])
+        assert verdict.repair == "" and verdict.kept.count(b"\t") >= 3
+        assert parsed(verdict.kept) == [expected(UNUSUAL[name])]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("4.5", f'"4.5"^^<{XSD}decimal>'),
+        ("-3", f'"-3"^^<{XSD}integer>'),
+        ("+1.5E-3", f'"+1.5E-3"^^<{XSD}double>'),
+        ("false", f'"false"^^<{XSD}boolean>'),
+        (f'"T09:05"^^<{XSD}dateTime>', f'"09:05:00"^^<{XSD}time>'),
+        (f'"T09:05:06.7Z"^^<{XSD}dateTime>', f'"09:05:06.7Z"^^<{XSD}time>'),
+        ('"x"@EN-US', '"x"@en-us'),
+    ],
+)
+def test_what_is_mended(text, kept):
+    assert judged(with_object(text)).kept == with_object(kept).encode()
+
+
+@pytest.mark.parametrize("bare", ["4.", ".", "1e5000", "1" * 39, "0x1f", "True", "NaN", "--1", "1,5"])
+def test_what_is_no_number_is_not_mended(bare):
+    assert judged(with_object(bare)).kept is None
+
+
+@pytest.mark.parametrize(
+    ("languages", "tag", "kept"),
+    [
+        (("en",), "en", True),
+        (("en",), "en-us", True),
+        (("en",), "eng", False),
+        (("en",), "de", False),
+        (("en", "zh"), "zh-hant", True),
+        (("pt-br",), "pt", False),
+        (("pt-br",), "pt-br", True),
+        (ALL_LANGUAGES, "es-419", True),
+        (ALL_LANGUAGES, "iw", True),
+        (ALL_LANGUAGES, "x-klingon", True),
+        (ALL_LANGUAGES, "en-a", False),  # an extension of nothing: pyoxigraph takes no such tag
+        (ALL_LANGUAGES, "abcdefghij", False),
+    ],
+)
+def test_languages(languages, tag, kept):
+    assert (judged(with_object(f'"x"@{tag}'), Cleaning(languages)).kept is not None) == kept
+    assert judged(with_object('"x"'), Cleaning(languages)).kept is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{SUBJECT} {PREDICATE} {SUBJECT} .",
+        f"  {SUBJECT}\t{PREDICATE}  {SUBJECT}.",
+        f"{SUBJECT}{PREDICATE}{SUBJECT}.",
+        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t. # a remark",
+        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t.\r",
+    ],
+)
+def test_whatever_separates_it_comes_out_with_tabs(line):
+    assert judged(line).kept == with_object(SUBJECT).encode()
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "type.object.name",
+        "common.topic.alias",
+        "type.object.type",
+        "freebase.type_hints.mediator",
+        "common.topic.description",
+    ],
+)
+def test_what_is_needed_is_kept(predicate):
+    assert judged(f'{SUBJECT}\t<{NS}{predicate}>\t"x"@en\t.').kept is not None
+
+
+def test_noise_comes_before_everything_else():
+    """So that a line of noise is told at once, whatever its object."""
+    line = f'{SUBJECT}\t<{NS}type.object.key>\t"broken\t.'
+    assert judged(line).reason == "noise: keys"
+    assert judged(line, Cleaning()).reason == "unescaped quote"
+
+
+def test_what_is_learnt_of_predicates_and_tags_is_bounded(monkeypatch):
+    monkeypatch.setattr("kgqa.virtuoso.freebase.dump.judge.MAX_KNOWN", 10)
+    judge = LineJudge(CLEANING)
+    for number in range(100):
+        assert judge.line(f"{SUBJECT}\t<{NS}p{number}>\t{SUBJECT}\t.".encode()).kept
+    assert len(judge.predicates) <= 10
+
+
+# ---- against the reference ----
+
+SAMPLE = [line[:-1] for line in dump_lines(400, broken=0.3)]
+SEEDS = [*(line for name, (_, line) in BREAKAGE.items() if len(line) < 5000), *REPAIRED.values(), *UNUSUAL.values()]
+BYTES = [bytes([c]) for c in b'\t "\\<>.@^:_#-+eETZ%{}|`\r\x00\x01\x07\x7f\xc3\xff0129au\xa9']
+FRAGMENTS = [
+    b"\\u00e9", b"\\u0000", b"\\uD800", b"\\U0010FFFF", b'"@en', b'"@en-US', b'"@de', b"^^<" + XSD.encode() + b"date>",
+    b"\xc3\xa9", b"\xe6\x9d\xb1", b"%20", b"%zz", b"\t", b" .", b"\t.", b"4.5", b"true", b"<http://e/x>", b"_:b", b"--",
+    b"2012-02-29", b"24:00", b"T12:00", b"http://", b"[::1]", b"#a#b", b"12345678901234567890123456789012345678901",
+]  # fmt: skip
+
+
+@st.composite
+def mutated_lines(draw) -> bytes:
+    """A line of the sample with a few bytes put in, taken out or replaced."""
+    line = bytearray(draw(st.sampled_from(SEEDS + SAMPLE)))
+    for _ in range(draw(st.integers(0, 3))):
+        place = draw(st.integers(0, len(line)))
+        new = draw(st.sampled_from(BYTES + FRAGMENTS))
+        line[place : place + draw(st.integers(0, 3))] = new
+    return bytes(line).replace(b"\n", b"")
+
+
+XSD_KINDS = [
+    "date", "dateTime", "time", "gYear", "gYearMonth", "gMonth", "gDay", "gMonthDay", "boolean", "decimal", "double", "float",
+    "integer", "int", "byte", "string", "anyURI", "duration",
+]  # fmt: skip
+values = st.one_of(
+    st.from_regex(r"-?[0-9]{3,5}(-[0-3]?[0-9](-[0-3]?[0-9])?)?(Z|\+01:00)?", fullmatch=True),
+    st.from_regex(r"-{0,3}[0-3][0-9](-[0-3][0-9])?", fullmatch=True),
+    st.from_regex(r"(2012-0[1-3]-[23][0-9])?T?[0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,3})?)?Z?", fullmatch=True),
+    st.from_regex(r"[+-]?[0-9]{0,40}(\.[0-9]{0,3})?([eE][+-]?[0-9]{0,4})?", fullmatch=True),
+    st.sampled_from(["true", "TRUE", "1", "INF", "-INF", "NaN", "", " 5", "5 ", "x", "\\u0035"]),
+)
+typed_lines = st.builds(
+    lambda value, kind: with_object(f'"{value}"^^<{XSD}{kind}>').encode(), values, st.sampled_from(XSD_KINDS)
+)
+text_lines = st.builds(
+    lambda text, suffix: with_object(f'"{text}"{suffix}').encode("utf-8", "surrogatepass"),
+    st.text(st.characters(blacklist_characters="\n"), max_size=12),
+    st.sampled_from(["", "@en", "@de", "@EN", f"^^<{XSD}string>", "@", "^^", "^^<http://example.com/t>"]),
+)
+iri_lines = st.builds(
+    lambda start, text: with_object(f"<{start}{text}>").encode("utf-8", "surrogatepass"),
+    st.sampled_from([NS, "http://", "http://e/", "https://e:80/", "urn:", "http://e/?", "http://e/#", ""]),
+    st.text(st.characters(blacklist_characters="\n\t"), max_size=10)
+    | st.text("abz09-._~:/?#[]@!$&'()*+,;=%", max_size=10),
+)
+lines = st.one_of(mutated_lines(), typed_lines, text_lines, iri_lines)
+EXAMPLES = 30_000 if SOAK else 600
+
+
+@settings(max_examples=EXAMPLES)
+@given(lines, st.sampled_from(["as usual", "all languages", "with noise"]))
+def test_what_is_kept_is_what_the_reference_keeps(line, what):
+    cleaning = {
+        "as usual": CLEANING,
+        "all languages": Cleaning(ALL_LANGUAGES, CLEANING.rules),
+        "with noise": Cleaning(("en", "de")),
+    }[what]
+    verdict = judged(line, cleaning)
+    found = None if verdict.kept is None else parsed(verdict.kept)
+    wanted = expected(line, cleaning)
+    assert found == (None if wanted is None else [wanted]), verdict
+
+
+@settings(max_examples=EXAMPLES // 4)
+@given(st.lists(lines, max_size=20), st.integers(0, 1000))
+def test_a_glance_at_a_block_says_what_judging_its_lines_says(found, seed):
+    chance = random.Random(seed)
+    # lines around them make predicates, tags and the last subject known
+    block_lines = [*SAMPLE[:40], *found, *SAMPLE[40:60]]
+    chance.shuffle(block_lines)
+    block_judge, judge = BlockJudge(CLEANING), LineJudge(CLEANING)
+    block_judge.block(b"\n".join(SAMPLE) + b"\n")
+    kept, tally = block_judge.block(b"".join(line + b"\n" for line in block_lines))
+    verdicts = [judge.line(line) for line in block_lines]
+    assert kept == b"".join(verdict.kept + b"\n" for verdict in verdicts if verdict.kept is not None)
+    assert tally.lines == len(block_lines) == tally.kept + sum(tally.dropped.values())
+    assert tally.dropped == {
+        reason: sum(v.reason == reason for v in verdicts) for reason in {v.reason for v in verdicts if v.kept is None}
+    }
+    assert sum(tally.repaired.values()) == sum(bool(v.repair) for v in verdicts)
+
+
+def test_the_sample_dump_is_judged_as_the_reference_judges_it():
+    dump = list(dump_lines(3000, seed=11, broken=0.2))
+    kept, tally = BlockJudge(CLEANING).block(b"".join(dump))
+    wanted = [triple for line in dump if (triple := expected(line[:-1]))]
+    assert parsed(kept) == wanted
+    assert tally.kept == len(wanted) and tally.lines == len(dump) == tally.kept + sum(tally.dropped.values())

@@ -1,0 +1,123 @@
+"""SQL through the server's own client: every text gets there and back, and nothing in it is obeyed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.errors import ServerError, SqlError
+from kgqa.virtuoso.instance.isql import SqlAddress, fill, quote, read_output, run_sql, start_client
+from kgqa.virtuoso.instance.processes import free_port
+
+HOSTILE = [
+    "'; shutdown; --",
+    "';\nshutdown;\n",
+    "\\'; shutdown; --",
+    "!touch /tmp/x\n",
+    "$U{x} $ARGV[1] $+ 1 2",
+    "a;b%3Bc%FFC3",
+    'x","y"',
+    "{ [ (",
+    "EXIT;\nload /etc/passwd;",
+    "Malmö \u2028 😀 \x85 \x01\x7f",
+    " leading and trailing ",
+    "",
+]
+
+
+def sql_text(server, texts):
+    return server.sql("select " + ", ".join("?" for _ in texts), texts)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_comes_back_as_it_was(virtuoso_server, text):
+    assert sql_text(virtuoso_server, [text, "next"]) == [(text, "next")]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40), min_size=1, max_size=6
+    )
+)
+def test_any_text_comes_back_as_it_was(virtuoso_server, texts):
+    assert sql_text(virtuoso_server, texts) == [tuple(texts)]
+
+
+def test_rows_numbers_and_null(virtuoso_server):
+    assert virtuoso_server.sql("select ?, ?, ?", (None, -3, 2.5)) == [("", "-3", "2.5")]
+    assert virtuoso_server.sql("select null") == [("",)]
+    assert virtuoso_server.sql("select 1 from DB.DBA.SYS_USERS where 1 = 0") == []
+    assert ("dba", "1") in virtuoso_server.sql("select U_NAME, U_SQL_ENABLE from DB.DBA.SYS_USERS")
+
+
+def test_long_values_are_whole(virtuoso_server):
+    for text in ("x;ö" * 1000, "x" * 20000):
+        assert virtuoso_server.sql("select ?", [text]) == [(text,)]
+
+
+def test_a_value_that_is_cut_short_is_an_error(virtuoso_server):
+    with pytest.raises(ServerError, match="too long for the SQL client"):
+        virtuoso_server.sql("select repeat('ab;', 30000)")
+
+
+def test_errors_are_the_servers_own_words(virtuoso_server):
+    with pytest.raises(SqlError, match="SR185: Undefined procedure DB.DBA.no_such") as caught:
+        virtuoso_server.sql("no_such(?)", ["sesame"])
+    assert "sesame" not in str(caught.value)
+    with pytest.raises(SqlError) as caught:
+        virtuoso_server.sql("signal('22023', ?)", ["it failed\nat 100%; é"])
+    assert (caught.value.state, str(caught.value)) == (
+        "22023",
+        "The server rejected an SQL statement: it failed at 100%; é",
+    )
+
+
+def test_a_statement_that_takes_too_long(virtuoso_server):
+    with pytest.raises(ServerError, match="within 0.3 s"):
+        virtuoso_server.sql("delay(2)", timeout=0.3)
+
+
+def test_nobody_listens(virtuoso_server):
+    address = SqlAddress(virtuoso_server._session.address().client, free_port(), "x")
+    with pytest.raises(SqlError) as caught:
+        run_sql(address, "select 1")
+    assert caught.value.state == "S2801"
+
+
+@pytest.mark.parametrize("password", ["a'b\"c", "x\\y\\'", "$U{x};'", "é!", " blank ", "{[("])
+def test_passwords_of_any_kind_log_in(virtuoso_server, password):
+    virtuoso_server.allow_updates("strange", password)
+    address = virtuoso_server._session.address()
+    client = SqlAddress(address.client, address.port, password, user="strange")
+    assert run_sql(client, "select 1") == [("1",)]
+
+
+def test_the_password_is_not_shown(virtuoso_server):
+    address = virtuoso_server._session.address()
+    assert address.password not in repr(address)
+    client = start_client(address, "select 1")
+    assert address.password not in " ".join(client.args)
+    client.communicate()
+
+
+@pytest.mark.parametrize(
+    ("value", "expression"),
+    [(None, "NULL"), (3, "3"), (2.5, "2.5"), ("http://e/a b", "'http://e/a b'"), ("it's", "decode_base64('aXQncw==')")],
+)
+def test_quote(value, expression):
+    assert quote(value) == expression
+
+
+def test_fill():
+    assert fill("f(?, ?)", ["a", 1]) == "f('a', 1)"
+    assert fill("select '?'", []) == "select '?'"
+    with pytest.raises(ValueError, match="1 question marks, but 2"):
+        fill("f(?)", [1, 2])
+
+
+def test_read_output():
+    assert read_output(b"a;b\n;\n%3B%25%0A%FFC3%FFA5\n", b"") == [("a", "b"), ("", ""), (";%\nå",)]
+    with pytest.raises(ServerError, match="reports: isql-vt: something new"):
+        read_output(b"", b"isql-vt: something new\n")

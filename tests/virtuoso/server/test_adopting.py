@@ -1,0 +1,147 @@
+"""A ready database file is used where it lies, after it was looked at and its password tried."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import ServerError
+from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
+from kgqa.virtuoso.instance.isql import run_sql
+from kgqa.virtuoso.instance.launching import shut_down
+from kgqa.virtuoso.instance.users import new_password
+from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server.starting import private_server
+from tests.virtuoso_server import copied, needs_virtuoso, running_server
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory) -> Path:
+    """A database that somebody else made, as Virtuoso makes them: dba/dba, with a table in it."""
+    needs_virtuoso()
+    folder = ServerFolder(tmp_path_factory.mktemp("foreign") / "server")
+    folder.create()
+    with private_server(folder, ServerRecord()) as address:
+        run_sql(address, "create table theirs (a varchar primary key)")
+        run_sql(address, "insert into theirs values ('treasure')")
+        shut_down(address)
+    return folder.path
+
+
+@pytest.fixture
+def database(foreign, tmp_path) -> Path:
+    """A copy of it in a folder of its own, without anything else."""
+    place = tmp_path / "their data"
+    place.mkdir()
+    shutil.copy(foreign / "virtuoso.db", place / "freebase.db")
+    return place / "freebase.db"
+
+
+@pytest.mark.slow
+def test_in_place_with_the_password_everybody_knows(database, tmp_path):
+    told: list[str] = []
+    server = Server.at(tmp_path / "mine")
+    adoption = server.adopt(database, notify=told.append)
+    assert adoption.database == database and adoption.password_changed
+    assert "is the default (dba)" in told[-1]
+    assert not (server.folder.path / "virtuoso.db").exists()
+    assert sorted(path.name for path in database.parent.iterdir()) == ["freebase.db", "freebase.pxa", "freebase.trx"]
+    with running_server(server.folder.path):
+        assert server.sql("select a from theirs") == [("treasure",)]
+        assert server.folder.password() not in ("dba", "")
+        assert server.status().disk_bytes >= database.stat().st_size
+        assert (database.parent / "freebase.lck").exists()
+        with pytest.raises(ServerError, match="is running .*kgqa virtuoso stop"):
+            server.adopt(database)
+        with pytest.raises(ServerError, match=r"freebase.db is open in virtuoso-t \(process \d+\)"):
+            Server.at(tmp_path / "another").adopt(database)
+    # adopted by a second folder, whose owner knows the password
+    second = Server.at(tmp_path / "second")
+    with pytest.raises(ServerError, match="refuses the given password.*KGQA_VIRTUOSO_DBA_PASSWORD"):
+        second.adopt(database, password=lambda: "guess")
+    assert not second.folder.password_file.exists() and second.folder.record().database == ""
+    adoption = second.adopt(database, password=server.folder.password)
+    assert not adoption.password_changed and second.folder.password() == server.folder.password()
+    database.unlink()
+    with pytest.raises(ServerError, match="does not exist. Mount its disk"):
+        second.start()
+
+
+@pytest.mark.parametrize("content", [b"", b"CREATE TABLE x;\n" * 100, os.urandom(16384)])
+def test_what_is_no_database(content, tmp_path):
+    needs_virtuoso()
+    file = tmp_path / "virtuoso.db"
+    file.write_bytes(content)
+    with pytest.raises(ServerError, match="is not a Virtuoso database"):
+        Server.at(tmp_path / "mine").adopt(file)
+    assert file.read_bytes() == content
+
+
+def test_paths_that_cannot_be(database, tmp_path):
+    server = Server.at(tmp_path / "mine")
+    with pytest.raises(ServerError, match="No such file.*virtuoso.db"):
+        server.adopt(tmp_path / "nowhere.db")
+    with pytest.raises(ServerError, match="Is a directory"):
+        server.adopt(tmp_path)
+    odd = database.rename(database.with_name("a;b.db"))
+    with pytest.raises(ServerError, match="Rename it"):
+        server.adopt(odd)
+
+
+def test_a_database_in_the_servers_own_folder(prepared_folder, tmp_path):
+    """Somebody copied theirs there, without its password: adopting it is the way."""
+    server = Server.at(copied(prepared_folder, tmp_path / "mine"))
+    password = server.folder.password()
+    server.folder.password_file.unlink()
+    with pytest.raises(ServerError, match=f"kgqa virtuoso adopt {server.folder.database}"):
+        server.start()
+    server.adopt(server.folder.database, password=lambda: password)
+    assert server.folder.password() == password
+
+
+@pytest.mark.slow
+def test_the_password_of_the_folders_own_database_is_kept(prepared_folder, database, tmp_path):
+    server = Server.at(copied(prepared_folder, tmp_path / "mine"))
+    own, kept = server.folder.password(), server.folder.path / "password.own"
+    server.adopt(database)
+    assert server.folder.password() != own
+    assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (own, 0o600)
+    another = database.with_name("another.db")
+    shutil.copy(database, another)
+    server.adopt(another, password=server.folder.password)
+    assert kept.read_text().strip() == own
+    server.adopt(server.folder.path / "virtuoso.db")
+    assert server.folder.password() == own and not kept.exists()
+
+
+@pytest.mark.slow
+def test_after_an_interrupted_first_start(database, tmp_path):
+    """What that left is removed, and nothing that was adopted."""
+    server = Server.at(tmp_path / "mine")
+    server.folder.create()
+    server.folder.creation_marker.touch()
+    (server.folder.path / "virtuoso.db").write_text("half")
+    inside = Path(shutil.copy(database, server.folder.path / "freebase.db"))
+    for file in (inside, server.folder.path / "virtuoso.db"):
+        with pytest.raises(ServerError, match="was interrupted.*move it to another folder and adopt it there"):
+            server.adopt(file)
+    assert inside.exists() and server.folder.creation_marker.exists()
+    server.adopt(database)
+    assert not server.folder.creation_marker.exists() and not (server.folder.path / "virtuoso.db").exists()
+    # a marker beside an adopted database, as earlier versions of kgqa left it
+    server.adopt(inside)
+    password = server.folder.password()
+    server.folder.creation_marker.touch()
+    with running_server(server.folder.path):
+        assert server.sql("select a from theirs") == [("treasure",)]
+    assert server.folder.password() == password and not server.folder.creation_marker.exists()
+
+
+def test_new_passwords_differ():
+    assert len({new_password() for _ in range(20)}) == 20
+    assert all(word.isalnum() and len(word) == 40 for word in (new_password() for _ in range(5)))

@@ -1,0 +1,210 @@
+"""`kgqa virtuoso ...` and the targets of the Makefile, as people use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kgqa.virtuoso.instance.processes import free_port
+from kgqa.virtuoso.server.server import Server
+from tests.conftest import ROOT
+from tests.virtuoso_server import copied, end
+
+INSTALL = ROOT / "virtuoso" / "install.sh"
+
+
+@pytest.fixture
+def folder(prepared_folder, tmp_path):
+    server = Server.at(copied(prepared_folder, tmp_path / "own"))
+    yield server.folder.path
+    end(server)
+
+
+@pytest.mark.slow
+def test_from_start_to_stop(kgqa, folder):
+    def run(*arguments, **environment):
+        return kgqa("virtuoso", *arguments, KGQA_VIRTUOSO_FOLDER=str(folder), **environment)
+
+    stopped = run("status")
+    assert (stopped.returncode, stopped.out.splitlines()[0]) == (3, "stopped")
+    http_port, sql_port = str(free_port()), str(free_port())
+    options = ("--http-port", http_port, "--sql-port", sql_port, "--memory-share", "0.02")
+
+    shown = run("start", *options, "--show")
+    assert shown.returncode == 0 and f"127.0.0.1:{http_port}" in shown.out
+    assert shown.out.splitlines()[-1].endswith(f"+foreground +configfile {folder}/virtuoso.ini")
+    assert run("status").returncode == 3
+
+    started = run("start", *options)
+    assert (started.returncode, started.err) == (0, "")
+    assert started.out.startswith("Virtuoso 07.") and f"http://127.0.0.1:{http_port}/sparql" in started.out
+
+    again = run("start", "--row-cap", "5")
+    assert again.returncode == 0 and again.out.startswith("Already running (process ")
+    assert "Stop the server first: kgqa virtuoso stop" in again.err
+    assert json.loads(run("start", "--json").out)["started"] is False
+    unused = run("start", "--row-cap", "5", "--json")
+    assert json.loads(unused.out)["started"] is False and "The options were ignored" in unused.err
+
+    status = run("status", "--json", "--triples")
+    data = json.loads(status.out)
+    assert (status.returncode, data["state"], data["triples"], data["message"]) == (0, "running", 0, "")
+    assert data["url"] == f"http://127.0.0.1:{http_port}/sparql" and Path(f"/proc/{data['pid']}").exists()
+
+    file = folder / "import" / "names.nt"
+    file.write_text('<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Åbo akademi"@sv .\n')
+    Server.at(folder).load([file], "http://names")
+    indexed = run("index", "--graph-iri", "http://names")
+    assert (indexed.returncode, indexed.out) == (0, "1 name is indexed.\n"), indexed.err
+    assert run("index").returncode == 2
+    (line,) = run("drop-names").out.splitlines()
+    assert line.startswith("urn:kgqa:names:") and line.endswith(": 1 names of <http://names>")
+    missing = run("drop-names", "http://nothing")
+    assert missing.returncode == 1 and "There is no graph of names of <http://nothing>" in missing.err
+    dropped = run("drop-names", "http://names", "--json")
+    assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
+        (1, ["http://names"], True)
+    ]
+    assert run("drop-names").out == "There is no graph of names on the server.\n"
+    assert json.loads(run("status", "--json", "--triples").out)["triples"] == 1, "the data stays"
+    assert run("index", "--graph-iri", "http://names").returncode == 0
+    (line,) = run("drop-names", "--all").out.splitlines()
+    assert line.startswith("Removed urn:kgqa:names:")
+    assert run("index", "--graph-iri", "http://names").out == indexed.out, "and can be made again"
+    missing = run("index", "--graph-iri", "http://nothing")
+    assert missing.returncode == 1 and "There is no graph <http://nothing> on the server" in missing.err
+
+    printed = run("password-file")
+    assert printed.out.strip() == str(folder / "password")
+    password = Path(printed.out.strip()).read_text().strip()
+    for done in (stopped, shown, started, again, status, indexed, printed):
+        assert password not in done.out + done.err
+
+    assert run("stop").out == "Stopped.\n"
+    assert run("stop").out == "The server is not running.\n"
+    assert run("status").returncode == 3
+
+
+def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
+    refused = kgqa("virtuoso", "start", "--folder", folder, "--http-port", "99999")
+    assert (refused.returncode, refused.out) == (1, "")
+    assert refused.err == "kgqa: 99999 is not a port. Give --http-port a number from 1 to 65535.\n"
+    for share in ("nan", "0"):
+        shown = kgqa("virtuoso", "start", "--folder", folder, "--show", "--memory-share", share)
+        assert shown.returncode == 1 and "is out of range" in shown.err
+    nothing = kgqa("virtuoso", "index", "--folder", tmp_path / "none", "--graph-iri", "http://g")
+    assert nothing.returncode == 1 and f"kgqa virtuoso start --folder {tmp_path / 'none'}" in " ".join(
+        nothing.err.split()
+    )
+    assert kgqa("virtuoso", "password-file", "--folder", tmp_path / "none").returncode == 1
+    hostile = tmp_path / "\x1b[31mred.db"
+    hostile.write_text("x")
+    adopted = kgqa("virtuoso", "adopt", hostile, "--folder", tmp_path / "none")
+    assert adopted.returncode == 1 and "\x1b" not in adopted.err
+
+
+@pytest.mark.slow
+def test_adopting_asks_for_no_password_where_nobody_can_answer(kgqa, folder, tmp_path):
+    database = folder / "virtuoso.db"
+    password = (folder / "password").read_text().strip()
+    refused = kgqa("virtuoso", "adopt", database, "--folder", tmp_path / "new")
+    assert refused.returncode == 1 and "KGQA_VIRTUOSO_DBA_PASSWORD" in refused.err
+    adopted = kgqa(
+        "virtuoso", "adopt", database, "--json", "--folder", tmp_path / "new", KGQA_VIRTUOSO_DBA_PASSWORD=password
+    )
+    assert json.loads(adopted.out) == {
+        "database": str(database),
+        "password_file": str(tmp_path / "new" / "password"),
+        "password_changed": False,
+    }
+    assert password not in adopted.out + adopted.err
+
+
+# ---- installation ----
+
+
+def fake_machine(tmp_path: Path, *programs: str) -> dict[str, str]:
+    """A PATH with only these programs; each writes down how it was called. What the script itself needs is there."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for name in ("sh", "cat", "env"):
+        (place / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
+    for program in programs:
+        name, _, body = program.partition("=")
+        (place / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/calls"\n{body or "exit 0"}\n')
+        (place / name).chmod(0o755)
+    return {"PATH": str(place)}
+
+
+def install(environment: dict[str, str]) -> subprocess.CompletedProcess:
+    return subprocess.run(["/bin/sh", str(INSTALL)], env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_installed_already(tmp_path):
+    done = install(fake_machine(tmp_path, "virtuoso-t", "isql-vt", "apt-get"))
+    assert done.returncode == 0 and done.stdout.startswith("Virtuoso is installed: ")
+    assert not (tmp_path / "calls").exists()
+
+
+def test_elsewhere_it_says_what_to_do(tmp_path):
+    done = install(fake_machine(tmp_path))
+    assert done.returncode == 1
+    for hint in ("openlink/virtuoso-opensource-7", "VIRTUOSO_T=", "ISQL="):
+        assert hint in done.stderr
+
+
+def test_named_programs_count_as_installed(tmp_path):
+    machine = fake_machine(tmp_path, "my-virtuoso", "my-isql")
+    named = {"VIRTUOSO_T": f"{machine['PATH']}/my-virtuoso", "ISQL": f"{machine['PATH']}/my-isql"}
+    assert install({**machine, **named}).returncode == 0
+
+
+def test_without_root_and_sudo(tmp_path):
+    done = install(fake_machine(tmp_path, "apt-get", "id=echo 1000"))
+    assert done.returncode == 1 and "Run as root: apt-get install" in done.stderr
+
+
+@pytest.mark.parametrize("user", ["0", "1000"])
+def test_lists_of_packages_are_fetched_where_they_are_missing(tmp_path, user):
+    """The first attempt fails, as in a fresh container; the second, after an update, works."""
+    once = f'case $* in install*) [ -e "{tmp_path}/updated" ];; *update*) : > "{tmp_path}/updated";; esac'
+    machine = fake_machine(tmp_path, f"apt-get={once}", "apt-cache", f"id=echo {user}", 'sudo=exec "$@"')
+    assert "not found" not in install(machine).stderr
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("apt-get")]
+    options = "install -y --no-install-recommends virtuoso-opensource-7-bin"
+    assert [line.removeprefix("apt-get ") for line in calls] == [options, "update", options]
+
+
+def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
+    kgqa_stub = tmp_path / "bin" / "kgqa"
+    kgqa_stub.parent.mkdir()
+    kgqa_stub.write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> "{tmp_path}/calls"; echo >> "{tmp_path}/calls"\n')
+    kgqa_stub.chmod(0o755)
+    hostile = str(tmp_path / "a dump; touch \"x\" 'y' `z`.gz")
+    Path(hostile).touch()
+
+    def make(**variables: str) -> subprocess.CompletedProcess:
+        command = ["make", "--no-print-directory", "-o", ".venv/.installed", f"BIN={tmp_path}/bin", "freebase"]
+        command += [f"{name}={value}" for name, value in variables.items()]
+        # variables of the environment with these names belong to others
+        environment = {**os.environ, "DB": "/nowhere", "DUMP": "/nowhere"}
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    assert make(DUMP=hostile).returncode == 0
+    assert make(DUMP=hostile, RESUME="1").returncode == 0
+    assert make(DB=hostile).returncode == 0
+    assert "make freebase DUMP=" in make().stdout
+    assert (
+        "File not found" in make(DB="/nowhere").stdout and "exclude each other" in make(DB=hostile, DUMP=hostile).stdout
+    )
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        f"<freebase><load><--><{hostile}>",
+        f"<freebase><load><--resume><--><{hostile}>",
+        "<virtuoso><stop>",
+        f"<virtuoso><adopt><--><{hostile}>",
+        "<virtuoso><start>",
+    ]
