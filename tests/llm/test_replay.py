@@ -239,7 +239,7 @@ def test_a_prompt_that_was_not_recorded(file, opened):
     assert str(file) in message and "and to 1 more" in message and "--llm" in message and "new[31m line" in message
     assert "replies of:" not in message
     stranger = opened(file, model=None, name="gpt")
-    with pytest.raises(ModelUnavailable, match="no reply of gpt .* It has replies of: a model"):
+    with pytest.raises(ModelUnavailable, match="no reply of gpt .* The file has replies of: a model"):
         stranger.complete([prompt("known")])
 
 
@@ -248,7 +248,7 @@ def test_which_model_is_meant(file, opened):
         Replay(file, model=None)
     assert not file.exists()
     opened(file, model=Numbered("two"))
-    with pytest.raises(ModelUnavailable, match="has no replies yet"):
+    with pytest.raises(ModelUnavailable, match="contains no replies"):
         Replay(file, model=None)
     opened(file, model=Numbered("two")).complete([prompt("q")])
     assert opened(file, model=None).name == "two"
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_to
         Replay(file, model=Numbered())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
-        with pytest.raises(SettingsError, match="Cannot read.*Copy it and the files beside it"):
+        with pytest.raises(SettingsError, match=r"Cannot read.*Copy .* and the files .*-\* to a folder"):
             Replay(file, model=None)
     else:
         assert opened(file, model=None).complete([prompt("q")])[0].recorded
@@ -330,7 +330,7 @@ def newer_format(file: Path) -> None:
     [
         (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is damaged or not a replay file"),
         (lambda file: file.write_text("short"), SettingsError, "is damaged or not a replay file"),
-        (other_database, SettingsError, "a database, but not a replay file"),
+        (other_database, SettingsError, "an SQLite database, but not a replay file"),
         (newer_format, SettingsError, "newer version of kgqa .format 2; this version reads 1.. Update kgqa"),
         (lambda file: file.mkdir(), SettingsError, "is a folder"),
     ],
@@ -422,7 +422,7 @@ def test_a_file_with_other_tables_is_not_used(file, change, write):
         connection.executescript(change)
     before = file.read_bytes()
     model = Numbered()
-    with pytest.raises(SettingsError, match=f"The tables of {file} are not those of a replay file"):
+    with pytest.raises(SettingsError, match=f"{file} does not have the tables of a replay file"):
         Replay(file, model=model if write else None, name="a model").complete([prompt("q"), prompt("another")])
     assert file.read_bytes() == before and model.calls == []
 
@@ -451,7 +451,7 @@ def test_no_other_file_is_written_or_removed(file, tmp_path, write):
         beside = file.with_name(file.name + ("-journal" if ending == "named" else ending))
         victim.write_text("precious" * 10)
         beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
-        with pytest.raises(SettingsError, match=f"{beside} beside .* refers to another file"):
+        with pytest.raises(SettingsError, match=f"{beside}, which belongs to .*, refers to another file"):
             Replay(file, model=Numbered() if write else None).complete([prompt("another")])
         beside.unlink()
         assert victim.read_text() == "precious" * 10
@@ -495,7 +495,7 @@ def test_values_of_another_type_or_range_are_refused(file, opened, changed):
     replay.complete([prompt("q")])
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET completion = ?", (json.dumps(KEPT | changed),))
-    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: one of its replies"):
+    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: a reply has an invalid"):
         replay.complete([prompt("q")])
 
 

@@ -94,7 +94,7 @@ def test_each_thread_gets_its_part_of_one_call(model, gatherer, pool):
 
 
 def test_threads_that_come_together_are_merged_without_a_call_under_way(model, pool):
-    gatherer = RequestBatcher(model, wait=SOON, most=8)  # full long before the wait is over
+    gatherer = RequestBatcher(model, wait=SOON, max_batch=8)  # full long before the wait is over
     barrier = threading.Barrier(8)
 
     def ask(n: int) -> list[str]:
@@ -129,7 +129,7 @@ def test_what_came_during_a_call_does_not_wait_again(model, pool):
 
 
 def test_requests_are_not_cut_and_calls_not_overfilled(model, pool):
-    gatherer = RequestBatcher(model, wait=0, most=4)
+    gatherer = RequestBatcher(model, wait=0, max_batch=4)
     model.hold(gatherer, pool)
     futures = []
     for count, size in enumerate((3, 2, 2, 9, 1), start=1):
@@ -233,14 +233,14 @@ def test_where_nobody_waits_any_more_nothing_is_called(model, gatherer, pool):
     assert model.calls == [["held"], ["next"]]
 
 
-@pytest.mark.parametrize("options", [{"wait": -1}, {"most": 0}])
+@pytest.mark.parametrize("options", [{"wait": -1}, {"max_batch": 0}])
 def test_options_without_sense(model, options):
     with pytest.raises(ValueError):
         RequestBatcher(model, **options)
 
 
 def test_many_threads_for_many_rounds(model, pool):
-    gatherer = RequestBatcher(model, wait=0.001, most=16)
+    gatherer = RequestBatcher(model, wait=0.001, max_batch=16)
 
     def ask(n: int) -> bool:
         mine = [f"{n}-{i}" for i in range(n % 4 + 1)]
