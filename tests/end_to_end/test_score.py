@@ -86,7 +86,7 @@ def test_what_kgqa_itself_answered(kgqa, tmp_path):
         (["p.jsonl", "--format", "aog"], 1, "p.jsonl, line 1 is not a prediction of format aog: it has no 'Answer'"),
         (["q.jsonl", "--format", "tog"], 1, "it has no 'results'"),
         (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is not JSON"),
-        (["t.jsonl", "--format", "tog"], 1, "contains no gold answers; add --dataset"),
+        (["t.jsonl", "--format", "tog"], 1, "contains no gold answers. Give the questions"),
         (["t.jsonl", "--format", "tog", "--dataset", "q.jsonl"], 1, "None of the 1 questions of t.jsonl is in q.jsonl"),
         (["p.jsonl", "--format", "gnn-rag", "--dataset", "nowhere.jsonl"], 1, "nowhere.jsonl"),
     ],

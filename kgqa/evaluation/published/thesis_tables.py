@@ -83,7 +83,7 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
         data = read_toml(file)
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f"{file} cannot be read: {error}. For an example see models.toml of the project."
+            f"{file} cannot be read: {error}. For an example see models.toml in the repository of kgqa."
         ) from error
     known = {row.model for table in tables().values() for row in table.rows}
     found = {}
