@@ -1,4 +1,4 @@
-"""Runs started and resumed by library functions, on the demo graph."""
+"""Runs started and resumed by library functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recorder(RunObserver):
         self.results.append(result)
 
 
-def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
+def test_run_notifies_its_observer(tmp_path):
     observer = Recorder()
     result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
     assert observer.done[-1] == 7 and observer.results == [result]
@@ -51,7 +51,7 @@ def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
     assert again.complete and again.run.folder == tmp_path / "x"
 
 
-def test_an_interrupted_run_is_resumed(tmp_path):
+def test_interrupted_run_is_resumed(tmp_path):
     plan = RunPlan("demo", sample=12, concurrency=1)
     result = run(plan, tmp_path / "x", OFFLINE, observer=Recorder(stop_after=2))
     assert result.interrupted and not result.complete and 2 <= result.done < 12
@@ -59,7 +59,7 @@ def test_an_interrupted_run_is_resumed(tmp_path):
     assert resumed.complete and resumed.done == 12 and not resumed.interrupted
 
 
-def test_several_runs_are_created_before_the_first_question(tmp_path):
+def test_all_runs_are_created_before_the_first_question(tmp_path):
     settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
     observer = Recorder(stop_after=1)
     (first,) = run_several(PLAN, tmp_path / "x", settings, observer=observer)
@@ -69,12 +69,12 @@ def test_several_runs_are_created_before_the_first_question(tmp_path):
     assert all(result.complete for result in resume(tmp_path / "x"))
 
 
-def test_an_estimate_asks_a_few_questions(tmp_path):
+def test_estimate_asks_a_few_questions(tmp_path):
     result = run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     assert (result.done, result.complete, result.reason) == (5, False, "only an estimate was requested")
 
 
-def test_an_outage_before_the_first_question_ends_the_run(tmp_path, monkeypatch):
+def test_outage_before_the_first_question(tmp_path, monkeypatch):
     def fail(error):
         def with_names(questions, graph):
             raise error
@@ -93,8 +93,8 @@ def test_an_outage_before_the_first_question_ends_the_run(tmp_path, monkeypatch)
     ]
 
 
-def test_a_run_of_an_earlier_version_is_resumed(tmp_path):
-    """The keys of run.json as the version 0.1 wrote them; one that is not known is kept."""
+def test_run_of_an_earlier_version_is_resumed(tmp_path):
+    """The keys of run.json are those of version 0.1; unknown keys are kept."""
     run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     manifest = json.loads((tmp_path / "x/run.json").read_text())
     keys = "format id begun working_folder method dataset topics sample seed shard concurrency losses most_cost graph models"
