@@ -263,7 +263,7 @@ def test_ctrl_c_finishes_what_is_in_flight(started, questions, tmp_path, model, 
     )  # fmt: skip
     _wait_for_lines(process, tmp_path / "x", 2)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Finishing the questions in flight" in err.decode()
     assert "of 40 questions are done. Resume: kgqa eval resume x" in err.decode()
     done = _ids(tmp_path / "x")
