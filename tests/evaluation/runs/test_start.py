@@ -1,4 +1,4 @@
-"""Runs started and resumed by library functions, on the demo graph."""
+"""Runs started and resumed by library functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recorder(RunObserver):
         self.results.append(result)
 
 
-def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
+def test_run_notifies_its_observer(tmp_path):
     observer = Recorder()
     result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
     assert observer.done[-1] == 7 and observer.results == [result]
@@ -51,7 +51,7 @@ def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
     assert again.complete and again.run.folder == tmp_path / "x"
 
 
-def test_an_interrupted_run_is_resumed(tmp_path):
+def test_interrupted_run_is_resumed(tmp_path):
     plan = RunPlan("demo", sample=12, concurrency=1)
     result = run(plan, tmp_path / "x", OFFLINE, observer=Recorder(stop_after=2))
     assert result.interrupted and not result.complete and 2 <= result.done < 12
@@ -59,7 +59,7 @@ def test_an_interrupted_run_is_resumed(tmp_path):
     assert resumed.complete and resumed.done == 12 and not resumed.interrupted
 
 
-def test_several_runs_are_created_before_the_first_question(tmp_path):
+def test_all_runs_are_created_before_the_first_question(tmp_path):
     settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
     observer = Recorder(stop_after=1)
     (first,) = run_several(PLAN, tmp_path / "x", settings, observer=observer)
@@ -69,14 +69,14 @@ def test_several_runs_are_created_before_the_first_question(tmp_path):
     assert all(result.complete for result in resume(tmp_path / "x"))
 
 
-def test_an_estimate_asks_a_few_questions(tmp_path):
+def test_estimate_asks_a_few_questions(tmp_path):
     result = run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     assert (result.done, result.complete, result.reason) == (5, False, "only an estimate was requested")
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("Nothing answers."), StoreTimeout("Too late.")])
-def test_names_of_gold_answers_that_cannot_be_read_do_not_end_a_run(tmp_path, monkeypatch, error):
-    """What ends it is decided over its questions, where --keep-going and exit code 3 apply."""
+def test_unreadable_gold_names_do_not_end_a_run(tmp_path, monkeypatch, error):
+    """An outage is detected over the questions, where --keep-going and exit code 3 apply."""
 
     def with_names(questions, graph):
         raise error
@@ -89,7 +89,7 @@ def test_names_of_gold_answers_that_cannot_be_read_do_not_end_a_run(tmp_path, mo
 
 
 @pytest.mark.parametrize(("old", "new"), [("NoPlace", "QueueTimeout"), ("BrokenOff", "ConnectionLost")])
-def test_classes_of_failure_of_an_earlier_version_can_be_retried_by_both_names(tmp_path, old, new):
+def test_retry_by_old_and_new_names_of_failure_classes(tmp_path, old, new):
     def fail_one(failure):
         first, *others = map(json.loads, (tmp_path / "x" / PREDICTIONS).read_text().splitlines())
         lines = [{**first, "failure": failure, "answer": {**first["answer"], "status": "failed"}}, *others]
@@ -106,7 +106,7 @@ def test_classes_of_failure_of_an_earlier_version_can_be_retried_by_both_names(t
             assert observer.notes == [*renamed, "Asking 1 failed question again."]
 
 
-def test_wrong_plans_are_refused(tmp_path):
+def test_invalid_plans_raise(tmp_path):
     with pytest.raises(SettingsError, match="topics must be gold or linked"):
         RunPlan("demo", topics="given")
     with pytest.raises(SettingsError, match="concurrency must be at least 1"):
@@ -116,8 +116,8 @@ def test_wrong_plans_are_refused(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_a_run_of_an_earlier_version_is_resumed(tmp_path):
-    """The keys of run.json as the version 0.1 wrote them; one that is not known is kept."""
+def test_run_of_an_earlier_version_is_resumed(tmp_path):
+    """The keys of run.json are those of version 0.1; unknown keys are kept."""
     run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     manifest = json.loads((tmp_path / "x/run.json").read_text())
     keys = "format id begun working_folder method dataset topics sample seed shard concurrency losses most_cost graph models"
