@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -75,7 +76,7 @@ class ConsoleObserver(RunObserver):
             text = f"kgqa: {result.label}{result.done:,} of {result.total:,} questions are done{why}. Resume: {resume}"
             say(text, also_quiet=not result.interrupted)  # the exit code alone does not show the reason
         elif count := sum(result.lost.values()):
-            classes = ", ".join(f"{name} {number:,}" for name, number in result.lost.items() if number)
+            classes = ", ".join(f"{name} {number:,}" for name, number in Counter(result.lost).most_common() if number)
             questions = "1 question was" if count == 1 else f"{count:,} questions were"
             text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask them again: {resume}"
             say(text, also_quiet=True)

@@ -79,8 +79,8 @@ def fictionalise(
         )
     except KeyboardInterrupt:
         bar.close()
-        say(f"\nkgqa: Stopped before {out} was created.")
-        raise KeyboardInterrupt("said") from None
+        say(f"\nkgqa: Stopped. {out} was not created.")
+        raise KeyboardInterrupt("reported") from None
     finally:
         bar.close()
     _print(found, out, as_json)
