@@ -63,7 +63,7 @@ class EntityNameReader:
         return single_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
-        """Return the names of each entity, labels first, then alphabetically; names without letters and digits are left out."""
+        """Return the names of each entity that contain letters or digits, labels first, then alphabetically."""
         return self._known.get_or_find(iris, self._find)
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
