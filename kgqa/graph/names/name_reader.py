@@ -43,12 +43,14 @@ class IndexedGraph(Protocol):
         ...
 
 
-def no_question() -> float:
+def background_limit() -> float:
     """Return the limit of a query that belongs to no question, in seconds."""
     return DEFAULT_SECONDS
 
 
-def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> Iterator[Name]:
+def read_names(
+    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit
+) -> Iterator[Name]:
     """Read all names of a graph, kind by kind; of a graph without names, the readable ends of its IRIs.
 
     Args:
@@ -76,7 +78,7 @@ def name_predicates(schema: Schema) -> list[tuple[str, str]]:
     return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
 
 
-def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> int:
+def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> int:
     """Count the triples that give names. `limit`: of each query. Raises as `Store.select` does."""
     return sum(_count(store, view, Entity(predicate), limit) for _, predicate in name_predicates(schema))
 

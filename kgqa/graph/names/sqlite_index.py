@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, no_question, read_names
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, background_limit, read_names
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.trace import BudgetExhausted
@@ -24,7 +24,6 @@ from kgqa.words import clean, normalise
 VERSION = 3
 ATTEMPTS = 2
 BATCH = 500
-MAX_SEARCH_WORDS = 32
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
 """Instructions of SQLite, some dozens of microseconds, between two checks of the time limit."""
@@ -49,7 +48,7 @@ class SqliteNames:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: IndexedGraph, *, limit: Limit = no_question) -> SqliteNames:
+    def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
         """Open the index of a graph from the cache, or build it; in memory if the cache cannot be written.
 
         Args:
@@ -201,7 +200,7 @@ class SqliteNames:
         return found
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
         if not words:
             return []
         quoted = [f'"{word}"' for word in words]
@@ -239,7 +238,7 @@ def _remove(file: Path) -> None:
 
 
 @contextmanager
-def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Iterator[None]:
+def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> Iterator[None]:
     """Interrupt the building of an index when the question that waits for it has no time left."""
     exhausted: list[BudgetExhausted] = []
 
@@ -250,7 +249,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Ite
             exhausted.append(error)
         return len(exhausted)
 
-    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(place)}"
+    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(location)}"
     connection.set_progress_handler(check, CHECK_STEPS)
     try:
         yield
@@ -260,7 +259,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Ite
         reason = exhausted[0] if exhausted else error
         raise BudgetExhausted(f"{reason}, while the index of names was being built. {advice}") from error
     except StoreTimeout as error:
-        raise StoreTimeout(f"The names of {place} could not be read in time. {error} {advice}") from error
+        raise StoreTimeout(f"The names of {location} could not be read in time. {error} {advice}") from error
     finally:
         connection.set_progress_handler(None, 0)
 
