@@ -22,7 +22,7 @@ from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.graph.stores import EmbeddedGraphs, VirtuosoGraphs
+from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
 RANDOM_GRAPHS = 300 if SOAK else 6
 RANDOM_PATHS = 600 if SOAK else 40
@@ -47,7 +47,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def makers(tmp_path_factory, virtuoso_server):
-    both = EmbeddedGraphs(tmp_path_factory.mktemp("both")), VirtuosoGraphs(virtuoso_server)
+    both = EmbeddedGraphFactory(tmp_path_factory.mktemp("both")), VirtuosoGraphFactory(virtuoso_server)
     yield both
     for maker in both:
         maker.close()
@@ -185,7 +185,7 @@ PATHS = st.builds(RelationPath, node, st.lists(STEPS, max_size=3).map(tuple))
 def test_blank_nodes_have_names_on_virtuoso(virtuoso_server):
     """Those that an update makes in the embedded engine cannot be named in a query, and are left out of queries; see
     the tests of KnowledgeGraph. Virtuoso's can be walked through and from, but it does not find them in VALUES."""
-    graphs = VirtuosoGraphs(virtuoso_server)
+    graphs = VirtuosoGraphFactory(virtuoso_server)
     graph = graphs.make(["<http://e/a> <http://e/r> _:b .", "_:b <http://e/p> <http://e/b> ."], SCHEMA)
     path = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
     (blank,) = graph.ends(path).values
@@ -203,7 +203,7 @@ def test_every_method_on_random_graphs(makers, rule):
     @settings(max_examples=RANDOM_GRAPHS, phases=PHASES)
     @given(FACTS, st.lists(PATHS, min_size=2, max_size=4), st.data())
     def check(facts, paths, data):
-        kept = [maker.keep(facts) for maker in makers]
+        kept = [maker.write_facts(facts) for maker in makers]
         pair = Pair(*(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule) for store, name in kept))
         embedded, virtuoso = map(of_the_graph, pair)
         del embedded["triples"]  # of the whole folder there

@@ -12,7 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
 from tests.conftest import SOAK
-from tests.graph.stores import Graphs
+from tests.graph.graph_factories import GraphFactory
 
 EXAMPLES = {"embedded": 400 if SOAK else 40, "virtuoso": 200 if SOAK else 8}
 SCHEMA = parse_schema(
@@ -49,15 +49,15 @@ PAIRS = st.lists(
 )
 
 
-def some(graphs: Graphs, *, share: float = 1.0) -> settings:
+def some(graphs: GraphFactory, *, share: float = 1.0) -> settings:
     """How many random graphs are tried; a server takes several times as long for each."""
     return settings(max_examples=max(4, int(share * EXAMPLES[graphs.kind])))
 
 
-def in_store(graphs: Graphs, edges, pairs=(), **options) -> KnowledgeGraph:
+def in_store(graphs: GraphFactory, edges, pairs=(), **options) -> KnowledgeGraph:
     """A small graph, kept as a named graph of its own."""
     triples = [(s, r, o) for s, r, o in edges] + [(Entity(left), INVERSE_OF, Entity(right)) for left, right in pairs]
-    store, name = graphs.keep(triples)
+    store, name = graphs.write_facts(triples)
     return KnowledgeGraph(store, SCHEMA, view=[name], **options)
 
 
@@ -216,7 +216,7 @@ class TestNextSteps:
         def check(edges, path, cap):
             graph = in_store(graphs, edges, walks=rule)
             whole = set(graph.next_steps(path).steps)
-            capped = graphs.again(graph, walks=rule, frontier_cap=cap).next_steps(path)
+            capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).next_steps(path)
             assert set(capped.steps) <= whole
             if not capped.approximate:
                 assert set(capped.steps) == whole

@@ -164,7 +164,7 @@ class TestViews:
     def see(graphs):
         """`see("g1", "g2", ...)`: the graph through a view."""
         whole = graphs.make(TestViews.LINES, "rdfs")
-        return lambda *names, **options: graphs.again(whole, view=[f"http://e/{name}" for name in names], **options)
+        return lambda *names, **options: graphs.reopen(whole, view=[f"http://e/{name}" for name in names], **options)
 
     def test_a_triple_in_two_graphs_is_one(self, see):
         graph = see("g1", "g2")
@@ -195,9 +195,9 @@ class TestViews:
         assert one.tables.folder != other.tables.folder != see(cache=cache).tables.folder
 
 
-def test_without_a_view_only_the_default_graph_is_seen(opened):
+def test_without_a_view_only_the_default_graph_is_seen(new_store):
     """On the embedded store; a server's default graph is its own affair, so that a view is always named there."""
-    graph = KnowledgeGraph(opened(TestViews.LINES), bundled_schema("rdfs"))
+    graph = KnowledgeGraph(new_store(TestViews.LINES), bundled_schema("rdfs"))
     assert short(graph.ends(path("http://e/a", "http://e/r")).values) == {"http://e/default"}
 
 

@@ -29,9 +29,9 @@ from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.graph.hostile import PIECES, TEXTS
-from tests.graph.recording import RecordingProxy, RecordingStore, bones
-from tests.graph.stores import VirtuosoGraphs
+from tests.graph.graph_factories import VirtuosoGraphFactory
+from tests.graph.hostile_text import FRAGMENTS, hostile_texts
+from tests.graph.query_recording import RecordingProxy, RecordingStore, query_structure
 
 EXAMPLES = 1000 if SOAK else 300
 UPDATES = 300 if SOAK else 25
@@ -165,7 +165,7 @@ class Attacked:
 
 @pytest.fixture(scope="module")
 def attacked(graphs) -> Iterator[Attacked]:
-    store, name = graphs.keep(FACTS)
+    store, name = graphs.write_facts(FACTS)
     schema = bundled_schema("rdfs")
     log: RecordingStore | RecordingProxy
     if graphs.kind == "virtuoso":
@@ -191,7 +191,7 @@ def templates(attacked) -> frozenset[str]:
     for text in HARMLESS:
         done |= run(attacked.graph, text)
     assert done >= set(calls("")) - {"explain"}
-    return frozenset(map(bones, attacked.sent()))
+    return frozenset(map(query_structure, attacked.sent()))
 
 
 def test_only_our_queries_are_run_and_the_graph_stays_as_it_is(graphs, attacked, templates):
@@ -204,12 +204,12 @@ def test_only_our_queries_are_run_and_the_graph_stays_as_it_is(graphs, attacked,
         run(attacked.graph, text, first=texts, every=every)
         texts += 1
         for query in attacked.sent():
-            assert bones(query) in templates, query
+            assert query_structure(query) in templates, query
             count += 1
 
-    for text in PIECES:
+    for text in FRAGMENTS:
         check(text)
-    settings(max_examples=EXAMPLES - len(PIECES), phases=[Phase.generate])(given(TEXTS)(check))()
+    settings(max_examples=EXAMPLES - len(FRAGMENTS), phases=[Phase.generate])(given(hostile_texts)(check))()
     assert texts == EXAMPLES and count > 3 * EXAMPLES
     assert graphs.state() == before
 
@@ -221,7 +221,7 @@ def test_what_is_searched_for_stays_words(attacked):
     """A pattern of the server's full-text index is a language of its own, within a string of SPARQL. The embedded index
     has none."""
     attacked.sent()
-    for text in PIECES[:: 1 if SOAK else 3]:
+    for text in FRAGMENTS[:: 1 if SOAK else 3]:
         for asked_for in (text, f"ann {text}*"):
             attacked.graph.search(asked_for)
             find_mentions(attacked.graph, f"who is {asked_for} and Ann Lee?")
@@ -238,14 +238,14 @@ def test_another_query_would_be_noticed(attacked, templates):
     """What is compared does change where text leaves its place."""
     path = RelationPath(ANN, (Step("http://e/knows"),))
     query = attacked.graph.answer_query(path)
-    assert bones(query) in templates
+    assert query_structure(query) in templates
     for broken in ("> ?p ?o . } #", '" . ?x', "<http://e/knows> } UNION { ?s <http://e/knows>"):
-        assert bones(query.replace("<http://e/knows>", f"<http://e/knows{broken}>")) not in templates
+        assert query_structure(query.replace("<http://e/knows>", f"<http://e/knows{broken}>")) not in templates
 
 
 # --- what comes back out of the graph
 
-LABELS = [piece for piece in PIECES if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
+LABELS = [piece for piece in FRAGMENTS if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
 
 
 def is_iri(text: str) -> bool:
@@ -274,16 +274,16 @@ def poisoned(graphs) -> KnowledgeGraph:
         ]
     for iri in IRIS:
         facts += [(ANN, "http://e/met", Entity(iri)), (Entity(iri), iri, ANN)]
-    store, name = graphs.keep(facts)
+    store, name = graphs.write_facts(facts)
     return KnowledgeGraph(store, bundled_schema("rdfs"), view=[name], timeout=20.0)
 
 
 def test_hostile_labels_change_no_query(poisoned):
-    harmless = bones(poisoned.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
+    harmless = query_structure(poisoned.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
     for number, text in enumerate(LABELS):
         thing = Entity(f"http://e/h{number}")
         query = poisoned.answer_query(RelationPath(ANN, (Step(f"http://e/r{number}"),)))
-        assert bones(query) == harmless
+        assert query_structure(query) == harmless
         prepareQuery(query)
         assert poisoned.run_exported(query) == (thing,)
         no_orders(query)
@@ -325,8 +325,8 @@ def test_nothing_of_it_reaches_a_terminal(poisoned):
 
 
 def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
-    graphs = VirtuosoGraphs(virtuoso_server)
-    store, name = graphs.keep(FACTS)
+    graphs = VirtuosoGraphFactory(virtuoso_server)
+    store, name = graphs.write_facts(FACTS)
     before = graphs.sizes()
     said = f"SELECT ?text FROM <{name}> WHERE {{ <http://e/said> <http://e/says> ?text }}"
 
@@ -348,9 +348,9 @@ def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
             assert store.select(said).rows == [(Literal(text),)]
             store.update(f"DELETE WHERE {{ GRAPH <{name}> {{ <http://e/said> ?p ?o }} }}")
 
-    for text in PIECES[:: 1 if SOAK else 5]:
+    for text in FRAGMENTS[:: 1 if SOAK else 5]:
         check(text)
-    settings(max_examples=UPDATES, phases=[Phase.generate])(given(TEXTS)(check))()
+    settings(max_examples=UPDATES, phases=[Phase.generate])(given(hostile_texts)(check))()
     after = graphs.sizes()
     assert {**after, Entity(name): 0} == {**before, Entity(name): 0}
     graphs.close()
@@ -358,7 +358,7 @@ def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
 
 def test_a_store_for_reading_sends_no_update(virtuoso_server):
     with contextlib.closing(RecordingProxy(virtuoso_server.url)) as proxy, EndpointStore(proxy.url) as store:
-        for text in PIECES:
+        for text in FRAGMENTS:
             for update in (text, f"INSERT DATA {{ GRAPH <http://e/x> {{ <http://e/x> <http://e/says> {text} }} }}"):
                 with pytest.raises(QueryRejected, match="reading only"):
                     store.update(update)

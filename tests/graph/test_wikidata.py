@@ -132,7 +132,7 @@ class TestStatements:
 
     def test_statements_are_never_left_by_the_way_in(self, graph, graphs):
         assert "^p:P36" not in onward(graph, "Q1", "wdt:P17", "p:P36")
-        free = graphs.again(graph, walks="free")
+        free = graphs.reopen(graph, walks="free")
         assert "^p:P36" in onward(free, "Q1", "wdt:P17", "p:P36")
 
     def test_bookkeeping_is_left_out(self, graph):
@@ -235,14 +235,14 @@ class TestNames:
         ],
     )
     def test_labels_in_the_languages_of_who_asks(self, graph, graphs, languages, names):
-        asked = graphs.again(graph, languages=language_list(languages))
+        asked = graphs.reopen(graph, languages=language_list(languages))
         found = asked.labels([*map(wd, names), wd("Q586")])
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
         assert asked.named([wd("Q586")])[0].name == "Q586"
 
     def test_aliases(self, graph, graphs):
         def of(*languages):
-            asked = graphs.again(graph, languages=languages)
+            asked = graphs.reopen(graph, languages=languages)
             return {
                 SCHEMA.short_id(e.iri): names for e, names in asked.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
             }
@@ -269,7 +269,7 @@ class TestNames:
         labels = graph.relation_labels
         assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
         assert labels[SCHEMA.iri("pq:P580")] == "start time"
-        german = graphs.again(graph, languages=("de",)).relation_labels
+        german = graphs.reopen(graph, languages=("de",)).relation_labels
         assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
 
     def test_paths_are_read_out(self, graph):
@@ -291,7 +291,7 @@ class TestNames:
     def test_languages_do_not_share_what_is_kept(self, graph, graphs, tmp_path):
         cache = Cache(tmp_path)
         names = [
-            graphs.again(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
+            graphs.reopen(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
             for languages in ((), ("fr",), (), ("de", "fr"))
         ]
         assert names == ["capital", "capitale", "capital", "Hauptstadt"]

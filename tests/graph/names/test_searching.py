@@ -187,12 +187,12 @@ class TestSearch:
         assert graph.search("bob")[0].entity == ent("m.bob")
         kept = sorted(p for p in tmp_path.rglob("*") if p.is_file())
         assert len(kept) >= 3 and any(p.suffix == ".sqlite" for p in kept)
-        again = graphs.again(graph, cache=Cache(tmp_path))
+        again = graphs.reopen(graph, cache=Cache(tmp_path))
         again.prepare()
         assert again.search("bob")[0].entity == ent("m.bob") and again.relations == graph.relations
         for file in kept:
             file.write_bytes(b"\x00damaged" * 100)
-        anew = graphs.again(graph, cache=Cache(tmp_path))
+        anew = graphs.reopen(graph, cache=Cache(tmp_path))
         anew.prepare()
         assert anew.search("bob")[0].entity == ent("m.bob")
         assert (anew.relations, anew.inverses, anew.mediators) == (graph.relations, graph.inverses, graph.mediators)

@@ -27,11 +27,11 @@ from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace import Budget, BudgetExhausted, Trace
 from kgqa.virtuoso.bulk.name_graph import drop_names_graph, index_graph, names_graphs
 from kgqa.virtuoso.server.server import Server
-from tests.graph import scripted
-from tests.graph.named import LABEL, SCHEMA, lines, on_server, table_lines
+from tests.graph import scripted_endpoint
+from tests.graph.hard_names import LABEL, SCHEMA, lines, load_onto_server, table_lines
 from tests.virtuoso_server import copied, running_server
 
-serve, took = scripted.serve, scripted.took
+serve, took = scripted_endpoint.serve, scripted_endpoint.seconds_of
 IRI = "http://names.test/choice"
 COUNT = len(table_lines())
 
@@ -41,34 +41,34 @@ def server(virtuoso_server, tmp_path_factory) -> Server:
     """A server with the table of names, and no graph of names."""
     file = tmp_path_factory.mktemp("choice") / "names.nt"
     file.write_text("\n".join(table_lines()) + "\n", encoding="utf-8")
-    on_server(virtuoso_server, [file], SCHEMA, IRI).close()
+    load_onto_server(virtuoso_server, [file], SCHEMA, IRI).close()
     return virtuoso_server
 
 
 @pytest.fixture
-def opened(server):
-    """`opened() -> KnowledgeGraph`: the table, opened anew; closed at the end."""
+def open_graph_of_names(server):
+    """`open_graph_of_names() -> KnowledgeGraph`: the table, opened anew; closed at the end."""
     graphs: list[KnowledgeGraph] = []
 
-    def opened(**options) -> KnowledgeGraph:
+    def open_graph_of_names(**options) -> KnowledgeGraph:
         graphs.append(KnowledgeGraph(EndpointStore(server.url, graphs=[IRI]), SCHEMA, view=[IRI], **options))
         return graphs[-1]
 
-    yield opened
+    yield open_graph_of_names
     for graph in graphs:
         graph.close()
 
 
 class TestWhichIndex:
-    def test_few_names_without_a_graph_of_names_are_fetched(self, opened, tmp_path):
-        graph = opened(cache=Cache(tmp_path))
+    def test_few_names_without_a_graph_of_names_are_fetched(self, open_graph_of_names, tmp_path):
+        graph = open_graph_of_names(cache=Cache(tmp_path))
         assert isinstance(graph.names, SqliteNames) and graph.names.count == COUNT - 3  # without letters and digits
         assert [match.entity.iri for match in graph.search("super bowl")] == ["http://e/bowl"]
         assert list(tmp_path.rglob("names-*.sqlite")), "kept for the next time"
 
-    def test_many_names_without_a_graph_of_names_cannot_be_found(self, opened, monkeypatch):
+    def test_many_names_without_a_graph_of_names_cannot_be_found(self, open_graph_of_names, monkeypatch):
         monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
-        graph = opened()
+        graph = open_graph_of_names()
         assert isinstance(graph.names, UnindexedNames) and graph.names.count == COUNT
         for ask in (
             lambda: graph.search("super bowl"),
@@ -85,23 +85,23 @@ class TestWhichIndex:
         assert graph.names.names_of([bowl]) == {bowl: ["Super Bowl"]} and graph.names.labelled > 0
 
     def test_a_graph_of_older_names_is_used_where_there_are_too_many_to_fetch(
-        self, server, opened, monkeypatch, tmp_path
+        self, server, open_graph_of_names, monkeypatch, tmp_path
     ):
-        index_graph(server, opened().store, SCHEMA, IRI)
-        graph = opened()
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames) and graph.notes == ()
         more = tmp_path / "more.nt"
         more.write_text(f'<http://e/new> <{LABEL}> "Brand New Bowl" .\n', encoding="utf-8")
-        on_server(server, [more], SCHEMA, IRI).close()
-        graph = opened()
+        load_onto_server(server, [more], SCHEMA, IRI).close()
+        graph = open_graph_of_names()
         assert isinstance(graph.names, SqliteNames) and len(graph.search("bowl")) == 2
         monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
-        graph = opened()
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 1
         (note,) = graph.notes
         assert f"has {COUNT} names, the graph {COUNT + 1}" in note and "kgqa virtuoso index" in note
-        index_graph(server, opened().store, SCHEMA, IRI)
-        graph = opened()
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 2 and graph.notes == ()
 
     def test_the_graph_of_names_is_of_these_graphs_and_these_predicates(self):
@@ -111,28 +111,30 @@ class TestWhichIndex:
         assert not is_names_graph("http://freebase.com")
 
     def test_a_graph_of_names_of_an_older_version_is_not_used_and_goes_with_the_next_index(
-        self, server, opened, tmp_path
+        self, server, open_graph_of_names, tmp_path
     ):
         (old,) = outdated_graphs(SCHEMA, [Entity(IRI)])
         file = server.import_folder / "outdated.nt"
         file.write_text(f'<http://e/bowl> <{TEXTS["label"]}> "k4x7abcwsuper k4x7abcwbowl k4x7abcl2" .\n')
         assert server.load([file], old)[0].error is None
         server.sql(f"sparql clear graph <{names_graph_iri(SCHEMA, [Entity(IRI)])}>")
-        graph = opened()
+        graph = open_graph_of_names()
         assert isinstance(graph.names, SqliteNames)
         (note,) = graph.notes
         assert "older version" in note and "kgqa virtuoso index" in note and "kgqa virtuoso drop-names" in note
-        index_graph(server, opened().store, SCHEMA, IRI)
-        graph = opened()
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames) and graph.notes == () and not server.holds(old)
 
-    def test_a_graph_of_names_that_was_dropped_and_made_again(self, server, opened):
-        index_graph(server, opened().store, SCHEMA, IRI)
+    def test_a_graph_of_names_that_was_dropped_and_made_again(self, server, open_graph_of_names):
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
         (found,) = [found for found in names_graphs(server) if found.facts and found.facts.graphs == (IRI,)]
         drop_names_graph(server, found.iri)
-        assert isinstance(opened().names, SqliteNames) and found.iri not in [left.iri for left in names_graphs(server)]
-        index_graph(server, opened().store, SCHEMA, IRI)
-        graph = opened()
+        assert isinstance(open_graph_of_names().names, SqliteNames) and found.iri not in [
+            left.iri for left in names_graphs(server)
+        ]
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames)
         assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
 
@@ -148,10 +150,10 @@ class TestWithinAQuestion:
                 return truth(False)
             if "?names" in request.query:
                 labels = LABEL in request.query
-                return scripted.number(len(self.ROWS) if labels else 0, seconds=counting)
+                return scripted_endpoint.count_reply(len(self.ROWS) if labels else 0, seconds=counting)
             if "OFFSET" in request.query:
                 return table(["subject", "name"], self.ROWS, seconds=reading)
-            return scripted.number(7) if "COUNT" in request.query else table(["x"], [])
+            return scripted_endpoint.count_reply(7) if "COUNT" in request.query else table(["x"], [])
 
         return answer
 
@@ -276,9 +278,9 @@ class TestWithinAQuestion:
         naming.join()
         assert not waits and graph.search("name 7")
 
-    def test_what_is_asked_of_a_graph_of_names(self, server, opened):
-        index_graph(server, opened().store, SCHEMA, IRI)
-        graph = opened()
+    def test_what_is_asked_of_a_graph_of_names(self, server, open_graph_of_names):
+        index_graph(server, open_graph_of_names().store, SCHEMA, IRI)
+        graph = open_graph_of_names()
         assert isinstance(graph.names, ServerNames)
         spent = Trace(Budget(seconds=0.2))
         asked = graph.for_question(spent)
@@ -313,7 +315,7 @@ class TestDamagedCounts:
         def answer(request: SparqlRequest) -> SparqlReply:
             if "?names" in request.query:
                 return SparqlReply(body=body)
-            return truth(False) if request.query.startswith("ASK") else scripted.number(7)
+            return truth(False) if request.query.startswith("ASK") else scripted_endpoint.count_reply(7)
 
         with EndpointStore(serve(answer).url, graphs=[IRI]) as store:
             graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
@@ -328,7 +330,7 @@ class TestBuilding:
         nothing = {"clear": lambda iri: None, "load": lambda file, iri: None, "index": lambda iri, predicates: None}
         return build_names_graph(graph.store, graph.schema, graph.view, folder=folder, **{**nothing, **options})
 
-    def test_files_come_in_order_and_are_taken_away(self, opened, tmp_path):
+    def test_files_come_in_order_and_are_taken_away(self, open_graph_of_names, tmp_path):
         loaded: list[list[str]] = []
         events, told = [], []
 
@@ -337,7 +339,7 @@ class TestBuilding:
             events.append("load")
 
         built = self.build(
-            opened(),
+            open_graph_of_names(),
             tmp_path,
             clear=lambda iri: events.append("clear"),
             load=load,
@@ -351,7 +353,7 @@ class TestBuilding:
         assert all(line.startswith(f"<{built.graph}>") for line in loaded[-1]), "counts come last"
         assert list(tmp_path.iterdir()) == []
 
-    def test_what_breaks_off_leaves_no_file_and_no_counts(self, opened, tmp_path):
+    def test_what_breaks_off_leaves_no_file_and_no_counts(self, open_graph_of_names, tmp_path):
         loaded = []
 
         def load(file: Path, iri: str) -> None:
@@ -359,21 +361,24 @@ class TestBuilding:
             raise ServerError("The disk is full.")
 
         with pytest.raises(ServerError, match="disk is full"):
-            self.build(opened(), tmp_path, load=load)
+            self.build(open_graph_of_names(), tmp_path, load=load)
         assert list(tmp_path.iterdir()) == [] and "#names>" not in "".join(loaded)
 
-    def test_names_may_be_given(self, opened, tmp_path):
+    def test_names_may_be_given(self, open_graph_of_names, tmp_path):
         loaded = []
         given = [("http://e/x", "Given Name", "label"), ("http://e/y z", "Bad", "label"), ("http://e/z", "!", "alias")]
         built = self.build(
-            opened(), tmp_path, names=given, load=lambda file, iri: loaded.append(file.read_text(encoding="utf-8"))
+            open_graph_of_names(),
+            tmp_path,
+            names=given,
+            load=lambda file, iri: loaded.append(file.read_text(encoding="utf-8")),
         )
         assert built.names == 2 and loaded[0].count("#label>") == 1 and "<http://e/y z>" not in loaded[0]
 
-    def test_a_graph_without_names(self, opened, tmp_path):
+    def test_a_graph_without_names(self, open_graph_of_names, tmp_path):
         with pytest.raises(StoreUnavailable, match="no name"):
-            self.build(opened(), tmp_path, names=[])
-        assert names_facts(opened().store, "urn:kgqa:names:none") is None
+            self.build(open_graph_of_names(), tmp_path, names=[])
+        assert names_facts(open_graph_of_names().store, "urn:kgqa:names:none") is None
 
 
 class TestReading:
@@ -393,8 +398,8 @@ class TestReading:
         assert len(found) == len(lines()) and len(set(found)) > 1500
 
     @pytest.mark.parametrize("rows", [7, 40, COUNT])
-    def test_pages_of_any_size_add_up(self, opened, monkeypatch, rows):
-        graph = opened()
+    def test_pages_of_any_size_add_up(self, open_graph_of_names, monkeypatch, rows):
+        graph = open_graph_of_names()
         whole = sorted(read_names(graph.store, SCHEMA, graph.view))
         monkeypatch.setattr(name_reader, "PAGE_ROWS", rows)
         assert sorted(read_names(graph.store, SCHEMA, graph.view)) == whole
@@ -402,7 +407,7 @@ class TestReading:
     def test_two_graphs_give_a_name_once(self, server, tmp_path):
         file = tmp_path / "again.nt"
         file.write_text("\n".join(table_lines()[:20]) + "\n", encoding="utf-8")
-        with on_server(server, [file], SCHEMA, "http://names.test/again") as graph:
+        with load_onto_server(server, [file], SCHEMA, "http://names.test/again") as graph:
             alone = sorted(read_names(graph.store, SCHEMA, graph.view))
             twice = (*graph.view, *graph.view, Entity("http://names.test/none"))
             assert sorted(read_names(graph.store, SCHEMA, twice)) == alone and len(alone) == 20

@@ -214,7 +214,7 @@ class TestFetching:
         prepare_for_engine(text)
         prepareQuery(text)
 
-    def test_the_engine_reaches_nowhere(self, opened):
+    def test_the_engine_reaches_nowhere(self, new_store):
         """The engine splits text differently from the grammar; it must not fetch anything."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             connected = []
@@ -232,7 +232,7 @@ class TestFetching:
             thread.start()
             there = f"http://127.0.0.1:{server.getsockname()[1]}/"
             pattern = f"SERVICE <{there}> {{ ?a ?b ?c }}"
-            store = opened("<http://e/a> <http://e/b> <http://e/c> .", writable=True)
+            store = new_store("<http://e/a> <http://e/b> <http://e/c> .", writable=True)
             for query in (
                 f"PREFIX : <{there}> SELECT * {{ SERVICE:x {{ ?a ?b ?c }} }}",
                 f"PREFIX : <{there}> SELECT * {{ ?s ?p ?o . service:x {{ ?a ?b ?c }} }}",

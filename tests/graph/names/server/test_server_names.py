@@ -23,7 +23,7 @@ from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.words import normalise
 from tests.conftest import SOAK
-from tests.graph.named import NAMES, SCHEMA, Both, both, lines
+from tests.graph.hard_names import NAMES, SCHEMA, GraphPair, lines, load_into_both_stores
 
 LETTERS = st.sampled_from("abehilmnorstu qzAÉö東М'\"()*,.-_0519")
 TEXTS = st.one_of(
@@ -38,21 +38,23 @@ OPERATORS = "\"|'|(|)|*|\\|AND|OR|NEAR|NOT|}|;|#|\n|\0|kgw|<http://e/x>|.|{|?s".
 
 
 @pytest.fixture(scope="module")
-def small(virtuoso_server, tmp_path_factory) -> Iterator[Both]:
+def small(virtuoso_server, tmp_path_factory) -> Iterator[GraphPair]:
     folder = tmp_path_factory.mktemp("small")
     file = folder / "names.nt"
     file.write_text("\n".join(lines()) + "\n", encoding="utf-8")
-    found = both(virtuoso_server, [file], SCHEMA, "http://names.test/small", folder)
+    found = load_into_both_stores(virtuoso_server, [file], SCHEMA, "http://names.test/small", folder)
     assert isinstance(found.local.names, SqliteNames) and isinstance(found.remote.names, ServerNames)
     yield found
     found.close()
 
 
 @pytest.fixture(scope="module")
-def fast_slice(virtuoso_server, tmp_path_factory, data_folder) -> Iterator[Both]:
+def fast_slice(virtuoso_server, tmp_path_factory, data_folder) -> Iterator[GraphPair]:
     file = data_folder / "freebase_fast" / "kg.nt.gz"
     folder = tmp_path_factory.mktemp("slice")
-    found = both(virtuoso_server, [file], bundled_schema("freebase"), "http://names.test/slice", folder)
+    found = load_into_both_stores(
+        virtuoso_server, [file], bundled_schema("freebase"), "http://names.test/slice", folder
+    )
     assert isinstance(found.remote.names, ServerNames)
     yield found
     found.close()
