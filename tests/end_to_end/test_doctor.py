@@ -137,6 +137,7 @@ class TestModel:
         assert done.returncode == 1 and "FAILED   The method tog needs a language model" in done.out
 
 
+@pytest.mark.server
 class TestVirtuoso:
     def test_a_healthy_one(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", GRAPH, "--json", **QUICK)

@@ -140,9 +140,7 @@ class TestEnds:
             query = graph.answer_query(path)
             assert {row[0] for row in graph.store.select(query)} == expected
             assert query.count(f"FROM <{graph.view[0].iri}>") == 1
-            assert {
-                kgqa_term(row[0]) for row in by_rdflib(edges, pairs).query(without_graph_clause(query))
-            } == expected
+            assert {kgqa_term(row[0]) for row in by_rdflib(edges, pairs).query(without_graph_clause(query))} == expected
             assert set(graph.walks_along(path, limit=10_000)) == set(expected_walks)
             if expected:
                 limited = graph.ends(path, limit=1)

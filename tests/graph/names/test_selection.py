@@ -97,7 +97,7 @@ class TestIndexChoice:
         graph = open_table()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 1
         (note,) = graph.notes
-        assert f"has {COUNT} names, the graph {COUNT + 1}" in note and "kgqa virtuoso index" in note
+        assert f"has {COUNT} names, the graph has {COUNT + 1}" in note and "kgqa virtuoso index" in note
         index_graph(server, open_table().store, SCHEMA, IRI)
         graph = open_table()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 2 and graph.notes == ()

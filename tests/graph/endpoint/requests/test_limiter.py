@@ -10,7 +10,7 @@ import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.requests.limiter import MAX_PAUSE_SECONDS, QueueTimeout, RequestLimiter
+from kgqa.graph.endpoint.requests.limiter import MAX_REQUESTED_PAUSE_SECONDS, QueueTimeout, RequestLimiter
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity
@@ -158,7 +158,7 @@ def test_pause_beyond_the_deadline_fails_at_once(limiter, closed):
 
 def test_pause_is_limited(limiter):
     limiter.pause(1e12)
-    assert limiter._paused_until <= time.monotonic() + MAX_PAUSE_SECONDS
+    assert limiter._paused_until <= time.monotonic() + MAX_REQUESTED_PAUSE_SECONDS
 
 
 def test_close_ends_waiting(limiter, closed):

@@ -55,7 +55,7 @@ def test_connection_is_reused_after_an_error_but_not_after_a_partial_reply(serve
         assert send_query(transport) == (400, b"No.")
     assert server.connections == 1
     server.enqueue(SparqlReply(body=b"x" * 10_000_000))
-    with transport.query(QUERY, asks=False, seconds=5) as reply:
+    with transport.query(QUERY, is_ask=False, seconds=5) as reply:
         next(reply.chunks)
     assert send_query(transport) == (400, b"No.") and server.connections == 2
 
@@ -123,7 +123,7 @@ def test_reply_completed_after_the_deadline_is_a_timeout(serve, connect):
     """A Virtuoso with a time limit sends what it has by then."""
     transport = connect(serve(pieces(TABLE.body[:20], 0.25, TABLE.body[20:])))
     with pytest.raises(StoreTimeout):
-        with transport.query(QUERY, asks=False, seconds=0.2) as reply:
+        with transport.query(QUERY, is_ask=False, seconds=0.2) as reply:
             next(reply.chunks)
             time.sleep(0.3)
             list(reply.chunks)
