@@ -95,7 +95,7 @@ def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
     assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
 
 
-def test_timeout_is_reported(films, monkeypatch):
+def test_timeouts_are_recorded(films, monkeypatch):
     def timed_out(*args, **options):
         raise StoreTimeout("too late")
 
@@ -104,7 +104,7 @@ def test_timeout_is_reported(films, monkeypatch):
     monkeypatch.setattr(films, "ends", timed_out)
     finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
-    assert finder.late and "gave_up" in {event.kind for event in trace.events()}
+    assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}
 
 
 def test_join_respects_selected_entities(films):
