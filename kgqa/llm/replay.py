@@ -95,7 +95,7 @@ class Replay:
                 # then the loop reads the replies of the other threads and sends the prompts still without a reply
                 if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
-        found_in_order = _in_order(keys, found)
+        found_in_order = _ordered(keys, found)
         if on_completion is not None:
             for index, completion in enumerate(found_in_order):
                 on_completion(index, completion)
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"sampling contains a {type(value).__name__}, which JSON cannot represent")
 
 
-def _in_order(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
+def _ordered(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
     """Return the completions in the order of `keys`.
 
     Of a prompt that occurs more than once, only the first occurrence was sent; the others are marked as recorded.
