@@ -95,7 +95,7 @@ def test_long_lists_are_left_to_the_graph(small, monkeypatch):
     assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
 
 
-def test_what_was_late_is_said(films, monkeypatch):
+def test_timeouts_are_recorded(films, monkeypatch):
     def too_late(*args, **options):
         raise StoreTimeout("too late")
 
@@ -104,7 +104,7 @@ def test_what_was_late_is_said(films, monkeypatch):
     monkeypatch.setattr(films, "ends", too_late)
     finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
-    assert finder.late and "gave_up" in {event.kind for event in trace.events()}
+    assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}
 
 
 def test_a_meeting_keeps_to_the_selected_entities(films):

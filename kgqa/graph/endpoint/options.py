@@ -38,13 +38,12 @@ class EndpointOptions:
 
         Raises:
             SettingsError: a login is set, but the server is named only in the settings file of the working folder,
-                which
-                somebody else may have written.
+                which somebody else may have written.
         """
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
-        path = settings["graph.path"] or ""
-        if (user or password) and is_address(path) and "graph.path" in settings.local:
-            url = check_address(path)
+        location = settings["graph.path"] or ""
+        if (user or password) and is_address(location) and "graph.path" in settings.local:
+            url = check_address(location)
             raise SettingsError(
                 f"Your login is not sent to {clean(url)[:200]}, because only {FILE_NAME} in the working folder names "
                 "this server. To log in there, name the server yourself: --graph URL, or the environment variable "

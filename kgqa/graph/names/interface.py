@@ -9,7 +9,8 @@ from typing import Protocol
 from kgqa.graph.names.name_reader import Limit
 from kgqa.model import Entity
 
-MAX_QUERY_CHARS = 1000
+MAX_SEARCH_CHARS = 1000
+MAX_SEARCH_WORDS = 32
 MAX_NAMESAKES = 200
 """The most entities returned for one text. In Freebase hundreds of thousands of entities share some initials."""
 

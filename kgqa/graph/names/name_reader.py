@@ -46,12 +46,14 @@ class IndexedGraph(Protocol):
         ...
 
 
-def no_question() -> float:
+def background_limit() -> float:
     """Return the time limit, in seconds, of a query that is not part of answering a question."""
     return DEFAULT_SECONDS
 
 
-def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> Iterator[Name]:
+def read_names(
+    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit
+) -> Iterator[Name]:
     """Read all names of a graph, labels before aliases.
 
     If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`.
@@ -81,7 +83,7 @@ def name_predicates(schema: Schema) -> list[tuple[str, str]]:
     return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
 
 
-def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> int:
+def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> int:
     """Count the triples that give names to entities.
 
     Args:

@@ -7,7 +7,7 @@ import json
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, count_names, no_question
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, background_limit, count_names
 from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names.server.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
@@ -25,7 +25,7 @@ TOO_SLOW_MAX_AGE = 3_600.0
 """Seconds until a check that took too long is repeated."""
 
 
-def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Names, str]:
+def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple[Names, str]:
     """Open the index of names of a graph.
 
     A graph in a folder has an index in SQLite. A graph on a server uses the first of these that is possible:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kgqa.graph.endpoint.store import MIN_RETRY_FACTOR
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import IndexedGraph, Limit
 from kgqa.graph.names.selection import open_names
@@ -15,10 +16,8 @@ from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.tables.versioned_values import VersionedValues
 
 LONGEST_WAIT = 600.0
-RETRY_FACTOR = 1.5
-"""Counting names is tried again only for a question with this many times the time that the failed count had."""
 UNCOUNTED_SECONDS = 600.0
-"""Seconds after a failed count of names in which questions with little time do not count them again."""
+"""Seconds after a failed count of names in which only a question with MIN_RETRY_FACTOR of its time repeats it."""
 
 
 class SharedNames:
@@ -49,7 +48,7 @@ class SharedNames:
             if (names := self._known(limit)) is not None:
                 return names
             with _held(self._values.lock, limit):
-                values, notes = self._values.current(), self._notes()
+                notes, values = self._notes(), self._values.current()
             seconds = limit() or LONGEST_WAIT
             names, note = open_names(self._graph, limit=limit)
             if note:
@@ -69,7 +68,7 @@ class SharedNames:
         if names is None and (uncounted := self._values.get("uncounted")):
             since, seconds, unindexed = uncounted
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            return unindexed if recent and (limit() or LONGEST_WAIT) < RETRY_FACTOR * seconds else None
+            return unindexed if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
         return names
 
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, no_question, read_names
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, background_limit, read_names
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.trace import BudgetExhausted
@@ -25,7 +25,6 @@ from kgqa.words import clean, normalise
 VERSION = 3
 ATTEMPTS = 2
 BATCH = 500
-MAX_SEARCH_WORDS = 32
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
 """The time limit is checked whenever SQLite has run this many instructions, which take some dozens of microseconds."""
@@ -50,7 +49,7 @@ class SqliteNames:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: IndexedGraph, *, limit: Limit = no_question) -> SqliteNames:
+    def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
         """Open the index of a graph from the cache, or build the index; in memory if the cache is not writable.
 
         Args:
@@ -202,7 +201,7 @@ class SqliteNames:
         return found
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
         if not words:
             return []
         quoted = [f'"{word}"' for word in words]

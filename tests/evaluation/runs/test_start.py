@@ -8,7 +8,7 @@ import pytest
 
 from kgqa import evaluation
 from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
-from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_runs, resume, run, run_several
+from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_run, open_runs, resume, run, run_several
 from kgqa.evaluation.runs import remaining
 from kgqa.evaluation.runs.run_files import PREDICTIONS
 
@@ -57,6 +57,20 @@ def test_interrupted_run_is_resumed(tmp_path):
     assert result.interrupted and not result.complete and 2 <= result.done < 12
     (resumed,) = resume(tmp_path / "x", Changes(concurrency=2))
     assert resumed.complete and resumed.done == 12 and not resumed.interrupted
+
+
+def test_answers_are_kept_after_ctrl_c(tmp_path):
+    class Interrupted(RunObserver):
+        def progressed(self, progress):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(RunPlan("demo", sample=12, concurrency=2), tmp_path / "x", OFFLINE, observer=Interrupted())
+    kept = {record.id: record.at for record in open_run(tmp_path / "x").records()}
+    assert 0 < len(kept) < 12
+    (resumed,) = resume(tmp_path / "x")
+    found = {record.id: record.at for record in resumed.run.records()}
+    assert resumed.complete and len(found) == 12 and kept.items() <= found.items()
 
 
 def test_all_runs_are_created_before_the_first_question(tmp_path):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
 
-MAX_PAUSE_SECONDS = 3600.0
+MAX_REQUESTED_PAUSE_SECONDS = 3600.0
 """The longest pause for a server; a server that asks for a longer pause probably has a wrong clock."""
 
 
@@ -120,7 +120,7 @@ class RequestLimiter:
     def pause(self, seconds: float) -> None:
         """Send nothing to this address for `seconds`."""
         with self._changed:
-            self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_PAUSE_SECONDS))
+            self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_REQUESTED_PAUSE_SECONDS))
 
     def wake_waiting(self) -> None:
         """Wake all threads that wait for a slot, so that they notice when their endpoint was closed."""

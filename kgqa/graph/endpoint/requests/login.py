@@ -49,8 +49,8 @@ class Login:
         )
         if not supported and "basic" not in offers:
             raise StoreUnavailable(
-                f"{self._url} asks for a kind of login that kgqa does not support. On the server, enable HTTP Basic or "
-                "Digest with MD5 or SHA-256."
+                f"{self._url} asks for a kind of login that kgqa does not support. On the server, enable HTTP "
+                "Basic, or Digest with MD5 or SHA-256."
             )
         with self._lock:
             if digest.get("nonce") != self._challenge.get("nonce"):

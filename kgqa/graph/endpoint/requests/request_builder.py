@@ -41,18 +41,18 @@ class RequestBuilder:
         self._compressed = compressed
         self._local = threading.local()  # one SPARQLWrapper per thread, because the object holds the query
 
-    def query(self, text: str, *, asks: bool, profile: Profile, limit: float | None) -> Request:
+    def query(self, text: str, *, is_ask: bool, profile: Profile, limit: float | None) -> Request:
         """Build the request for a SELECT or ASK query: a GET request if short, else a POST request with a form.
 
         Virtuoso hangs if the body of a POST request is the query itself.
 
         Args:
-            asks: whether the query is an ASK query.
+            is_ask: whether the query is an ASK query.
             limit: the time limit to send, in seconds; None to send none.
         """
         wrapper = self._wrapper()
         text = profile.prepared(text)
-        wrapper.queryString, wrapper.queryType = text, "ASK" if asks else "SELECT"
+        wrapper.queryString, wrapper.queryType = text, "ASK" if is_ask else "SELECT"
         wrapper.setMethod("GET" if len(text) <= MAX_GET_CHARS and text.isascii() else "POST")
         value = None if limit is None else profile.time_limit(limit)
         wrapper.parameters = {profile.timeout_parameter: [value]} if value and profile.timeout_parameter else {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kgqa.graph.names.interface import MAX_NAMESAKES
 from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.server.name_hits import MAX_HITS, NameHits, Select
+from kgqa.graph.names.server.name_hits import MAX_HITS, NameHits, NamesSelect
 from kgqa.graph.names.server.name_tokens import NameTokens, key_number
 from kgqa.graph.names.server.names_graph import KEY, TEXTS, entity_of
 from kgqa.graph.names.server.vocabulary import Vocabulary
@@ -41,7 +41,7 @@ class KeyLookup:
     """Finds entities by text in one graph of names. Thread-safe."""
 
     def __init__(
-        self, select: Select, graph: Entity, tokens: NameTokens, hits: NameHits, vocabulary: Vocabulary
+        self, select: NamesSelect, graph: Entity, tokens: NameTokens, hits: NameHits, vocabulary: Vocabulary
     ) -> None:
         self._select = select
         self._graph = graph
@@ -51,7 +51,7 @@ class KeyLookup:
         self._kinds = [Entity(iri) for iri in (*TEXTS.values(), KEY)]
         self._cache: LRUCache[str, TextEntities] = LRUCache(MAX_TEXTS)
 
-    def with_select(self, select: Select, hits: NameHits, vocabulary: Vocabulary) -> KeyLookup:
+    def with_select(self, select: NamesSelect, hits: NameHits, vocabulary: Vocabulary) -> KeyLookup:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select, bound._hits, bound._vocabulary = select, hits, vocabulary

@@ -18,7 +18,8 @@ MAX_HITS = 5_000
 ENOUGH_HITS = 1_000
 MAX_CACHED_HITS = 200_000
 WORD_BATCH = 40
-Select = Callable[..., list[Row]]
+NamesSelect = Callable[..., list[Row]]
+"""Runs a template of queries/names_*.rq."""
 
 
 class Hit(NamedTuple):
@@ -37,13 +38,13 @@ class NameHits:
         kinds: the kind of name, `label` or `alias`, for each predicate of the graph of names.
     """
 
-    def __init__(self, select: Select, tokens: NameTokens, kinds: dict[str, str]) -> None:
+    def __init__(self, select: NamesSelect, tokens: NameTokens, kinds: dict[str, str]) -> None:
         self._select = select
         self._tokens = tokens
         self._kinds = kinds
         self._cache: LRUCache[str, list[Hit]] = LRUCache(MAX_CACHED_HITS, size=lambda hits: 1 + len(hits))
 
-    def with_select(self, select: Select) -> NameHits:
+    def with_select(self, select: NamesSelect) -> NameHits:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select = select

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
 from kgqa.graph.names.server.bm25 import NameBM25
 from kgqa.graph.names.server.entity_names import ENTITY_BATCH, EntityName, EntityNameReader, spellings_of
@@ -29,7 +29,6 @@ from kgqa.model import Entity
 from kgqa.schema import Schema
 from kgqa.words import normalise
 
-MAX_SEARCH_WORDS = 32
 MAX_EXACT_COUNT = 20_000
 """The most names with a prefix that are counted exactly."""
 Rank = tuple[Any, ...]
@@ -156,7 +155,7 @@ class ServerNames:
         return list(islice(self._matches(self._any_of(words[:MAX_SEARCH_WORDS])), limit))
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
         if not words:
             return []
         whole = self._tokens.text(" ".join(words))

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 
 from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.server.name_hits import Select
+from kgqa.graph.names.server.name_hits import NamesSelect
 from kgqa.graph.names.server.name_tokens import MAX_TOKENS, NameTokens, key_number
 from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, count_of, prefix_node
 from kgqa.model import Entity, Literal
@@ -24,13 +24,13 @@ MAX_PREFIX_TOKENS = MAX_TOKENS - 10
 class Vocabulary:
     """Looks up the words of one graph of names. Thread-safe."""
 
-    def __init__(self, select: Select, graph: Entity) -> None:
+    def __init__(self, select: NamesSelect, graph: Entity) -> None:
         self._select = select
         self._graph = graph
         self._frequencies: LRUCache[str, int] = LRUCache(MAX_WORDS)
         self._lists: LRUCache[str, dict[str, int]] = LRUCache(MAX_LISTED_WORDS, size=lambda words: 1 + len(words))
 
-    def with_select(self, select: Select) -> Vocabulary:
+    def with_select(self, select: NamesSelect) -> Vocabulary:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select = select
