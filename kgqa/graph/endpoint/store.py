@@ -331,7 +331,7 @@ class EndpointStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.")
+            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.")
 
 
 def check_address(url: str) -> str:
