@@ -23,7 +23,7 @@ OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|Mem
 TOO_FEW_FILES = "file descriptors"
 """Part of the engine's message if it may not open enough files."""
 PIPE_BYTES = 1 << 16
-MOST_READ = 1 << 20
+MAX_READ_BYTES = 1 << 20
 
 
 class WorkerKilled(StoreCrashed):
@@ -145,7 +145,7 @@ class Worker:
                     raise StoreTimeout(
                         f"The query was stopped{limit} without a result. Give it more time (--timeout) or ask for less."
                     )
-            data = os.read(fd, max(PIPE_BYTES, min(missing, MOST_READ)))
+            data = os.read(fd, max(PIPE_BYTES, min(missing, MAX_READ_BYTES)))
             if not data:
                 raise self._crashed()
             parts.append(data)

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from kgqa.model import Entity
 
-MOST_SHAPES = 200
+MAX_SHAPES = 200
 _PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random: no comment in a query can contain it
 _POSITIONS = re.compile(f"(<{_PLACEHOLDER}[0-9]+>)")
 _TRUTH = {True: object(), False: object()}  # True and False equal 1 and 0
@@ -26,7 +26,7 @@ _TRUTH = {True: object(), False: object()}  # True and False equal 1 and 0
 class Shapes:
     """The shapes of one template. Thread-safe.
 
-    Keeps the first `MOST_SHAPES`; further ones, of templates whose queries differ in more than entities, are rendered
+    Keeps the first `MAX_SHAPES`; further ones, of templates whose queries differ in more than entities, are rendered
     each time.
 
     Args:
@@ -48,7 +48,7 @@ class Shapes:
             return self._run(values)
         text = self._texts.get(shape)
         if text is None:
-            if len(self._texts) >= MOST_SHAPES:
+            if len(self._texts) >= MAX_SHAPES:
                 return self._run(values)
             text = self._texts[shape] = self._text(values, numbers)
         entities = list(numbers)

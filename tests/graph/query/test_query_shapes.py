@@ -107,7 +107,7 @@ def test_what_is_not_known_is_run_each_time(monkeypatch):
         with pytest.raises(InvalidTerm):
             shapes.render({"a": {1}})
     assert len(runs) == 4
-    monkeypatch.setattr(query_shapes, "MOST_SHAPES", 1)
+    monkeypatch.setattr(query_shapes, "MAX_SHAPES", 1)
     for number in (1, 2, 2, 1):
         assert shapes.render({"a": number}) == f"a={number}"
     assert len(runs) == 7

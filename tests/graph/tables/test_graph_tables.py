@@ -244,7 +244,7 @@ class TestTooLarge:
 
     @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
     def test_no_scan_is_tried_of_more_triples_than_wanted(self, opened, most, scans):
-        graph = KnowledgeGraph(opened(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
+        graph = KnowledgeGraph(opened(WIKIDATA_LINES), bundled_schema("wikidata"), max_scanned_triples=most)
         graph.prepare()
         assert graph.tables.counted == scans and bool(graph.notes) != scans
 
@@ -252,7 +252,7 @@ class TestTooLarge:
     def test_triples_that_were_not_counted_in_time_are_not_many_for_that(self, opened, large):
         store = Large(opened(WIKIDATA_LINES), "no such query")
         store.triples, store.large = None, large
-        graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=100)
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), max_scanned_triples=100)
         graph.prepare()
         assert graph.tables.counted != large and bool(graph.notes) == large
 
@@ -271,7 +271,7 @@ class TestTooLarge:
 
     def test_notes_end_with_the_version_they_were_made_for(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
-            graph = KnowledgeGraph(store, SCHEMA, most_scanned=7)
+            graph = KnowledgeGraph(store, SCHEMA, max_scanned_triples=7)
             assert graph.tables.counted and graph.notes == ()
             store.update("INSERT DATA { " + " ".join(MORE) + " }")
             assert not graph.tables.counted and graph.notes
@@ -316,7 +316,7 @@ class TestCutShort:
         assert tables(capped) == tables(whole)
 
     def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
+        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MAX_PAGES", 3)
         graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
         with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
             graph.prepare()
@@ -327,7 +327,7 @@ class TestCutShort:
                 return super().select(re.sub(r"OFFSET [1-9]", "OFFSET 0", query), **options)
 
         graph = KnowledgeGraph(Shifting(opened(LINES), 2), SCHEMA)
-        with pytest.raises(PartialResult, match="pages overlap|row cap"):
+        with pytest.raises(PartialResult, match="on two pages|row cap"):
             graph.prepare()
 
     TABLES: ClassVar = {
