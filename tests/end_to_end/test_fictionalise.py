@@ -54,7 +54,7 @@ def test_files_are_rewired_too(kgqa, tmp_path):
     ("arguments", "code", "said"),
     [
         (["nowhere", "--out", "fiction"], 1, "no graph at nowhere"),
-        (["a.nt", "nowhere", "--out", "fiction"], 2, "not both"),
+        (["a.nt", "nowhere", "--out", "fiction"], 2, "cannot be combined"),
         (["one", "two", "--out", "fiction"], 2, "one graph"),
         (["--invented", "a.nt", "--out", "fiction"], 2, "--invented"),
         (["a.nt", "--questions", "none.jsonl", "--out", "fiction"], 1, "none.jsonl"),
@@ -80,5 +80,5 @@ def test_ctrl_c_leaves_nothing(started, tmp_path):
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 130 and "fiction was not made" in err and "Traceback" not in err
+    assert process.returncode == 130 and "fiction was not created" in err and "Traceback" not in err
     assert sorted(f.name for f in tmp_path.iterdir()) == ["big.nt"]

@@ -1,4 +1,4 @@
-"""Small graphs in memory, by their triples."""
+"""Fixtures of the evaluation tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NS = "http://rdf.freebase.com/ns/"
 
 @pytest.fixture(scope="module")
 def make_graph():
-    """`make_graph("m.1 people.person.gender m.2", ...)`: a graph of these triples; objects in quotes are literals."""
+    """`make_graph("m.1 people.person.gender m.2", ...)`: a graph of these triples; quoted objects are literals."""
     graphs = []
 
     def make(*triples: str, walks=None):

@@ -1,4 +1,4 @@
-"""Which graph an answer is of: always said, measured once for each server."""
+"""The graph named in an answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graph(server, tmp_path):
         yield graph
 
 
-def test_of_a_folder():
+def test_answer_names_an_embedded_graph():
     with open_resources(settings=resolve(QUICK)) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
         store = resources.graph.store
@@ -41,7 +41,7 @@ def test_of_a_folder():
         assert ask("", resources=resources).graph == answer.graph  # a question that fails was asked of a graph as well
 
 
-def test_of_a_server_it_is_measured_once(server, graph):
+def test_server_graph_is_measured_once(server, graph):
     with open_resources(graph, settings=resolve(QUICK)) as resources:
         found = []
         for _ in range(2):
@@ -52,12 +52,12 @@ def test_of_a_server_it_is_measured_once(server, graph):
     assert found[1] == found[3] and found[0].fingerprint
 
 
-def test_where_the_server_is_gone_nothing_is_raised(server, graph):
+def test_graph_id_of_an_unreachable_server(server, graph):
     server.close()
     assert graph_id(graph) == GraphId(server.url, (), "", None, "rdfs")
 
 
-def test_a_model_alone_is_asked_of_no_graph():
+def test_model_only_answer_names_no_graph():
     with ScriptedServer(lambda messages: "Answer: Paris.") as model:
         settings = resolve({**QUICK, "ask.method": "io", "llm.model": model.url})
         with open_resources(open_graph(), settings=settings) as resources:

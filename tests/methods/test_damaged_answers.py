@@ -1,4 +1,4 @@
-"""Questions over a SPARQL server whose answers come damaged now and then: the same answer, or one that says so."""
+"""Questions over a SPARQL server that sometimes sends damaged replies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARASITE = Question("Who directed the film Parasite?")
 
 
 class DemoServer:
-    """The demo graph behind HTTP. `damage` makes of a whole answer what is sent."""
+    """The demo graph behind HTTP; `damage` turns a correct reply into the reply that is sent."""
 
     def __init__(self) -> None:
         self._store = ox.Store()
@@ -60,7 +60,7 @@ def server():
 
 @pytest.fixture
 def answers(server, tmp_path):
-    """`answers(questions, damage) -> list[Answer]`, nothing of which is kept."""
+    """`answers(questions, damage) -> list[Answer]`, with all caches off."""
 
     def answers(questions, damage=None, **given) -> list[Answer]:
         settings = resolve(
@@ -86,11 +86,11 @@ def answers(server, tmp_path):
     return answers
 
 
-def honest(answer: Answer) -> bool:
-    """Whether it says that something went wrong."""
-    said = " ".join(answer.notes)
+def reports_damage(answer: Answer) -> bool:
+    """Whether the answer reports that something went wrong."""
+    notes = " ".join(answer.notes)
     return answer.status == "failed" or (
-        answer.approximate and ("may be missing" in said or "Skipped a better path" in said)
+        answer.approximate and ("may be missing" in notes or "Skipped a better path" in notes)
     )
 
 
@@ -99,7 +99,7 @@ def values(answer: Answer) -> set:
 
 
 @pytest.mark.parametrize("damage", [truncated, broken_gzip])
-def test_an_answer_that_is_damaged_once_changes_nothing(server, answers, damage):
+def test_damaged_reply_is_retried(server, answers, damage):
     (whole,) = answers([PARASITE])
     seen: set[str] = set()
 
@@ -113,12 +113,12 @@ def test_an_answer_that_is_damaged_once_changes_nothing(server, answers, damage)
     assert not found.approximate and found.notes == whole.notes
 
 
-def test_a_path_whose_answers_stay_damaged_is_said_to_be_missing(answers):
+def test_path_with_damaged_answers_is_reported_as_skipped(answers):
     (whole,) = answers([PARASITE])
 
     def best_path(query: str, body: bytes) -> SparqlReply:
-        is_it = "?answer" in query and "film.film.directed_by" in query
-        return truncated(body) if is_it else SparqlReply(body=body)
+        is_best_path = "?answer" in query and "film.film.directed_by" in query
+        return truncated(body) if is_best_path else SparqlReply(body=body)
 
     (found,) = answers([PARASITE], best_path)
     assert found.status == "answered" and values(found) != values(whole)
@@ -128,18 +128,18 @@ def test_a_path_whose_answers_stay_damaged_is_said_to_be_missing(answers):
 
 
 @pytest.mark.parametrize("part", ["SELECT DISTINCT ?relation", "SELECT DISTINCT ?answer", "?label"])
-def test_what_stays_damaged_is_never_left_out_without_a_word(answers, part):
+def test_permanent_damage_is_reported(answers, part):
     (whole,) = answers([PARASITE])
 
     def always(query: str, body: bytes) -> SparqlReply:
         return truncated(body) if part in query else SparqlReply(body=body)
 
     (found,) = answers([PARASITE], always)
-    assert honest(found) or values(found) == values(whole)
+    assert reports_damage(found) or values(found) == values(whole)
 
 
 @pytest.mark.parametrize("count", ["many", "-1", "7.5", "", "9" * 400])
-def test_a_count_that_is_no_whole_number(answers, count):
+def test_count_that_is_not_a_whole_number(answers, count):
     def damage(query: str, body: bytes) -> SparqlReply:
         return SparqlReply(body=re.sub(rb'"value":"[0-9]+"', f'"value":"{count}"'.encode(), body))
 
@@ -147,8 +147,8 @@ def test_a_count_that_is_no_whole_number(answers, count):
     assert found.status == "failed" and "not a whole number" in found.reason and len(found.reason) < 300
 
 
-def test_two_in_a_hundred_answers_are_damaged(answers):
-    """The share is larger over fewer questions, unless there is time for all of them."""
+def test_occasional_damage_is_retried_or_reported(answers):
+    """Fewer questions are asked with a larger share of damage, unless there is time for all of them."""
     share, rows = (0.02, ROWS) if SOAK else (0.2, ROWS[:6])
     questions = [
         Question(row["question"], topics=tuple(Entity(NS + topic["id"]) for topic in row["topic_entities"]))
@@ -163,4 +163,4 @@ def test_two_in_a_hundred_answers_are_damaged(answers):
 
     right = answers(questions)
     for before, after in zip(right, answers(questions, sometimes)):
-        assert (values(after) == values(before) and after.status == before.status) or honest(after), after
+        assert (values(after) == values(before) and after.status == before.status) or reports_damage(after), after

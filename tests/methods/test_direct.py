@@ -1,4 +1,4 @@
-"""A language model alone: no graph is looked at, and nothing is passed off as found in one."""
+"""The methods that ask a language model without a graph: io and cot."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(graph):
 
 
 @pytest.mark.parametrize("method", ["io", "cot"])
-def test_it_answers_from_memory_without_a_topic(run, method):
+def test_answer_from_the_model_needs_no_topic(run, method):
     answer, requests = run('I think so.\n{"answers": ["Ada", "Bea", "Ada"]}', method=method)
     assert answer.status == "answered" and [item.name for item in answer.answers] == ["Ada", "Bea"]
     assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
@@ -49,7 +49,7 @@ def test_it_answers_from_memory_without_a_topic(run, method):
     assert any("own knowledge" in note and "name" in note for note in answer.notes)
 
 
-def test_only_one_of_them_is_told_to_think(run):
+def test_only_cot_asks_for_reasoning_steps(run):
     for method, thinks in (("io", False), ("cot", True)):
         _, (request,) = run('{"answers": []}', method=method)
         assert ("step by step" in request.messages[0]["content"]) == thinks
@@ -57,7 +57,7 @@ def test_only_one_of_them_is_told_to_think(run):
         assert "structured_outputs" not in request.body and request.body["temperature"] == 0
 
 
-def test_topics_are_neither_needed_nor_masked(run):
+def test_topics_are_not_masked(run):
     answer, (request,) = run(
         '{"answers": ["Tokyo"]}', question="What is the capital of Japan?", topics=["m.demo_japan"]
     )
@@ -66,29 +66,29 @@ def test_topics_are_neither_needed_nor_masked(run):
 
 
 @pytest.mark.parametrize("question", ["How many moons has Mars?", "Is water wet?", "What is the largest ocean?"])
-def test_it_may_be_asked_what_paths_cannot_answer(run, question):
+def test_counts_and_yes_no_questions_are_asked(run, question):
     assert str(run('{"answers": ["two"]}', question=question)[0]) == "two"
 
 
-@pytest.mark.parametrize("said", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
-def test_a_number_has_to_be_in_quotes(run, said):
-    """Without them it may be a place in a list that the model imagines."""
-    answer, requests = run(said, '{"answers": ["3"]}', question="How many moons has Mars?")
+@pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
+def test_bare_number_is_asked_again(run, reply):
+    """A bare number could be a position in a list the model imagines."""
+    answer, requests = run(reply, '{"answers": ["3"]}', question="How many moons has Mars?")
     assert str(answer) == "3" and len(requests) == 2 and "in quotes" in requests[1].messages[-1]["content"]
-    answer, _ = run(said, said, question="How many moons has Mars?")
+    answer, _ = run(reply, reply, question="How many moons has Mars?")
     assert (answer.status, answer.answers) == ("no_answer", ()) and "could not be read" in answer.reason
     answer, requests = run('Answer: "3"', question="How many moons has Mars?")
     assert str(answer) == "3" and len(requests) == 1
 
 
 @pytest.mark.parametrize("method", ["io", "cot"])
-def test_it_may_know_nothing(run, method):
+def test_empty_answer_list_is_no_answer(run, method):
     answer, requests = run('{"answers": []}', method=method)
     assert (answer.status, answer.answers, answer.grounding) == ("no_answer", (), "none")
     assert "knew no answer" in answer.reason and len(requests) == 1
 
 
-def test_what_cannot_be_read_is_asked_for_again(run):
+def test_unreadable_reply_is_asked_again(run):
     answer, requests = run("Hm.", '{"answers": ["Ada"]}')
     assert str(answer) == "Ada" and len(requests) == 2 and requests[1].messages[2]["content"] == "Hm."
     answer, requests = run("Hm.", "Hm?")
@@ -100,32 +100,32 @@ def test_what_cannot_be_read_is_asked_for_again(run):
 @pytest.mark.parametrize(
     "reply", [faults.refusal(), faults.empty(), faults.too_long()], ids=["refusal", "empty", "too long"]
 )
-def test_no_reply_is_no_answer(run, reply):
+def test_refused_and_empty_replies_are_no_answer(run, reply):
     assert run(reply, reply)[0].status == "no_answer"
 
 
-def test_a_wrong_key_is_a_failure_that_says_what_to_do(run):
+def test_wrong_key_names_the_variable_to_set(run):
     answer, _ = run(faults.wrong_key("sk"))
     assert answer.status == "failed" and "KGQA_LLM_KEY" in answer.reason
 
 
-def test_budgets_hold(run):
+def test_call_budget_of_zero_sends_no_request(run):
     answer, requests = run("never", budget__calls=0)
     assert answer.status == "budget_exhausted" and not requests
 
 
-def test_an_empty_question_is_not_asked(run):
+def test_empty_question_fails_without_a_request(run):
     answer, requests = run("never", question=" ?")
     assert answer.status == "failed" and "empty" in answer.reason and not requests
 
 
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])
-def test_without_a_model_there_is_nobody_to_ask(graph, method):
+def test_missing_model_is_a_settings_error(graph, method):
     with pytest.raises(SettingsError, match="--llm"):
         open_resources(graph, settings=resolve({"ask.method": method}))
 
 
-def test_the_question_is_data_and_not_a_template(run):
+def test_question_is_not_read_as_a_template(run):
     _, (request,) = run('{"answers": []}', question="What is {{ 7 * 7 }} {% block system %}?")
     assert "{{ 7 * 7 }} {% block system %}" in request.messages[1]["content"]
     assert json.dumps(request.body)

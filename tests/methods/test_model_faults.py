@@ -19,23 +19,23 @@ from kgqa.testing import faults
 from kgqa.testing.faults import Fault, ModelReply, failing
 from kgqa.testing.server import ScriptedServer, completion
 
-GOOD = '{"answers": ["Ada"]}'
-BODY = completion(ModelReply(GOOD), {"messages": [], "model": "m"})
-SENT = json.dumps(BODY).encode()
-DEEP = b"[" * 900 + b"]" * 900
+GOOD_REPLY = '{"answers": ["Ada"]}'
+BODY = completion(ModelReply(GOOD_REPLY), {"messages": [], "model": "m"})
+BODY_BYTES = json.dumps(BODY).encode()
+DEEP_LIST = b"[" * 900 + b"]" * 900
 
 
 def body(*path, value) -> Fault:
-    """A good body with one value exchanged."""
-    changed = json.loads(SENT)
-    place = changed
+    """Return a correct body with one value replaced."""
+    changed = json.loads(BODY_BYTES)
+    node = changed
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        node = node[key]
+    node[path[-1]] = value
     return Fault(body=json.dumps(changed).encode())
 
 
-def says(content) -> Fault:
+def with_content(content) -> Fault:
     return body("choices", 0, "message", "content", value=content)
 
 
@@ -47,7 +47,7 @@ def raw(text: str) -> Fault:
     return Fault(raw=text.encode("latin-1"))
 
 
-NOTHING = {
+WITHOUT_ANSWER = {
     **{
         f"status {status}": failing(status, "No.")
         for status in (400, 401, 402, 403, 404, 405, 407, 408, 409, 410, 413, 418, 422, 425, 429, 451, 500, 501, 503)
@@ -61,7 +61,7 @@ NOTHING = {
     "come back on no day": faults.rate_limited("Mon, 99 Foo 99999 99:99:99 GMT"),
     "a page, 502": Fault(502, b"<html>Bad gateway</html>", "text/html"),
     "400, a list": Fault(400, b"[1, [2]]"),
-    "400, deep": Fault(400, b'{"error": {"message": ' + DEEP + b"}}"),
+    "400, deep": Fault(400, b'{"error": {"message": ' + DEEP_LIST + b"}}"),
     "400, messages in messages": Fault(400, b'{"message": ' * 800 + b"1" + b"}" * 800),
     "400, details of another form": Fault(400, b'{"detail": [{"loc": 5}, 7, {"loc": [[1]]}], "param": [1]}'),
     "400, a parameter that is none": failing(400, "unsupported", param="\x1b[31m"),
@@ -69,10 +69,10 @@ NOTHING = {
     "500, zipped": faults.zipped(100, 500),
     "200, zipped": faults.zipped(100),
     "200, zipped twice": encoded(gzip.compress(faults.zipped(100).body), "gzip, gzip"),
-    "200, more than fits": says("x" * (9 << 20)),
-    "200, not what was zipped": encoded(SENT, "gzip"),
-    "200, half of what was zipped": encoded(gzip.compress(SENT)[:-30], "gzip"),
-    "200, zipped a hundred times": encoded(SENT, ", ".join(["gzip"] * 100)),
+    "200, more than fits": with_content("x" * (9 << 20)),
+    "200, not what was zipped": encoded(BODY_BYTES, "gzip"),
+    "200, half of what was zipped": encoded(gzip.compress(BODY_BYTES)[:-30], "gzip"),
+    "200, zipped a hundred times": encoded(BODY_BYTES, ", ".join(["gzip"] * 100)),
     "nothing": Fault(),
     "null": Fault(body=b"null"),
     "a number": Fault(body=b"1"),
@@ -83,20 +83,25 @@ NOTHING = {
     "a page": faults.html(),
     "half": faults.half_json(),
     "cut off": faults.cut_off(),
-    "no UTF-8": Fault(body=SENT.replace(b"Ada", b"\xff\xfe")),
-    "a stream of events": Fault(body=b"data: " + SENT + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"),
+    "no UTF-8": Fault(body=BODY_BYTES.replace(b"Ada", b"\xff\xfe")),
+    "a stream of events": Fault(
+        body=b"data: " + BODY_BYTES + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"
+    ),
     "an error with 200": faults.error_with_200(),
-    "a deep error with 200": Fault(body=b'{"error": ' + DEEP + b"}"),
+    "a deep error with 200": Fault(body=b'{"error": ' + DEEP_LIST + b"}"),
     **{f"choices {value!r}": body("choices", value=value) for value in (None, {}, [], [None], ["Ada"], [{}], "Ada", 7)},
     **{f"message {value!r}": body("choices", 0, "message", value=value) for value in (None, "Ada", [], 7, {})},
-    **{f"content {value!r}": says(value) for value in (None, "", " ", 7, {"text": "Ada"}, [["Ada"]], [{"text": 7}])},
-    "content, a bare number": says("Answer: 7"),
-    "content, a list of numbers": says("[7, 8]"),
-    "content, prose": says("I am afraid I cannot tell."),
-    "content, control characters": says("\x00\x1b]0;x\x07" * 100),
-    "content, half a character": says("\ud800"),
-    "content, only thoughts": says("<think>Ada"),
-    "content, brackets": says("[" * 100_000 + "{" * 100_000),
+    **{
+        f"content {value!r}": with_content(value)
+        for value in (None, "", " ", 7, {"text": "Ada"}, [["Ada"]], [{"text": 7}])
+    },
+    "content, a bare number": with_content("Answer: 7"),
+    "content, a list of numbers": with_content("[7, 8]"),
+    "content, prose": with_content("I am afraid I cannot tell."),
+    "content, control characters": with_content("\x00\x1b]0;x\x07" * 100),
+    "content, half a character": with_content("\ud800"),
+    "content, only thoughts": with_content("<think>Ada"),
+    "content, brackets": with_content("[" * 100_000 + "{" * 100_000),
     "refused": body("choices", 0, "message", "refusal", value="No."),
     "broken off": body("choices", 0, "finish_reason", value="error"),
     "filtered": body("choices", 0, "finish_reason", value="content_filter"),
@@ -110,22 +115,22 @@ NOTHING = {
     "chunks that are none": raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
     "a head without end": raw("HTTP/1.1 200 OK\r\nX: " + "x" * (1 << 20)),
 }
-GIVEN = {
-    "good": ModelReply(GOOD),
-    "unknown encoding": encoded(SENT, "none"),
-    "a byte order mark": Fault(body="\ufeff".encode() + SENT),
-    "UTF-16": Fault(body=SENT.decode().encode("utf-16")),
-    "called a page": Fault(body=SENT, content_type="text/html"),
-    "status 201": Fault(201, SENT),
+WITH_ANSWER = {
+    "good": ModelReply(GOOD_REPLY),
+    "unknown encoding": encoded(BODY_BYTES, "none"),
+    "a byte order mark": Fault(body="\ufeff".encode() + BODY_BYTES),
+    "UTF-16": Fault(body=BODY_BYTES.decode().encode("utf-16")),
+    "called a page": Fault(body=BODY_BYTES, content_type="text/html"),
+    "status 201": Fault(201, BODY_BYTES),
     "tokens, a text": body("usage", value="x"),
     "tokens of 400 digits": body("usage", "prompt_tokens", value=10**400),
     "tokens below zero": body("usage", "completion_tokens", value=-5),
     "a reason to end that is none": body("choices", 0, "finish_reason", value=[7]),
     "thoughts that are none": body("choices", 0, "message", "reasoning", value={"x": 1}),
     "a refusal that is none": body("choices", 0, "message", "refusal", value=[1]),
-    "parts": says([{"type": "text", "text": GOOD}, 7, None]),
-    "escapes around it": says(f"\x1b[31m{GOOD}\x1b[0m"),
-    "much before it": says("x" * 1_000_000 + "\n" + GOOD),
+    "parts": with_content([{"type": "text", "text": GOOD_REPLY}, 7, None]),
+    "escapes around it": with_content(f"\x1b[31m{GOOD_REPLY}\x1b[0m"),
+    "much before it": with_content("x" * 1_000_000 + "\n" + GOOD_REPLY),
     "two choices": body("choices", value=[*BODY["choices"], {"message": {"content": "Bea"}}]),
 }
 
@@ -139,7 +144,7 @@ def graph(session_cache):
         yield demo
 
 
-def asked(graph, url: str, **given):
+def ask_model(graph, url: str, **given):
     settings = {"ask.method": "io", "rank.embeddings": "off", "llm.model": f"{url}#m", "llm.retries": 0}
     settings |= {"llm.timeout": 0.5, "llm.reask": 0, "llm.prices": None}
     resources = open_resources(graph, settings=resolve({**settings, **given}))
@@ -149,16 +154,16 @@ def asked(graph, url: str, **given):
         resources.models.close()
 
 
-@pytest.mark.parametrize("name", [*NOTHING, *GIVEN])
-def test_a_server_that_misbehaves(graph, tmp_path, name):
+@pytest.mark.parametrize("name", [*WITHOUT_ANSWER, *WITH_ANSWER])
+def test_malformed_model_replies(graph, tmp_path, name):
     prices = tmp_path / "prices.toml"
     prices.write_text("m = { prompt = 0.4, completion = 1.6 }")
-    with ScriptedServer(lambda messages: NOTHING.get(name) or GIVEN[name]) as server:
+    with ScriptedServer(lambda messages: WITHOUT_ANSWER.get(name) or WITH_ANSWER[name]) as server:
         tracemalloc.start()
-        answer = asked(graph, server.url, **{"llm.prices": str(prices)})
+        answer = ask_model(graph, server.url, **{"llm.prices": str(prices)})
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    if name in GIVEN:
+    if name in WITH_ANSWER:
         assert (answer.status, [item.name for item in answer.answers]) == ("answered", ["Ada"])
     else:
         assert (answer.status in ("failed", "no_answer"), answer.answers, answer.grounding) == (True, (), "none")
@@ -167,8 +172,8 @@ def test_a_server_that_misbehaves(graph, tmp_path, name):
     assert peak < 128 << 20
 
 
-def test_a_server_that_trickles(graph):
-    """Something comes of its reply all the time: the question's own time ends it."""
+def test_reply_that_trickles_in_ends_with_the_budget(graph):
+    """A reply that arrives byte by byte is ended by the budget of the question."""
     closed = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -185,7 +190,7 @@ def test_a_server_that_trickles(graph):
     thread = threading.Thread(target=trickle)
     thread.start()
     start = time.monotonic()
-    answer = asked(graph, f"http://127.0.0.1:{listening.getsockname()[1]}", **{"budget.seconds": 1.0})
+    answer = ask_model(graph, f"http://127.0.0.1:{listening.getsockname()[1]}", **{"budget.seconds": 1.0})
     assert time.monotonic() - start < 10 and (answer.status, answer.answers) == ("budget_exhausted", ())
     closed.set()
     thread.join()

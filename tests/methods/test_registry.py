@@ -1,4 +1,4 @@
-"""Methods by name: ours, and those that another package brings."""
+"""The registry of methods: built-in ones and those of other packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgqa.methods.top import answer
 from kgqa.settings import resolve
 from kgqa.settings_table import PRESETS
 
-OURS = ["top", "top-1", "top-2", "tog", "io", "cot"]
+BUILT_IN = ["top", "top-1", "top-2", "tog", "io", "cot"]
 MODULE = """
 from kgqa.methods.registry import Method
 from kgqa.model import Answer
@@ -29,7 +29,7 @@ whole = Method(plain, topics=False, model=True)
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Another package that is installed: its entry points and its modules."""
+    """An installed package of another project, with entry points and modules."""
     method.cache_clear()
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -48,51 +48,51 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_ours():
-    assert method_names() == OURS
+def test_built_in_methods():
+    assert method_names() == BUILT_IN
     assert method("top") == Method(answer, topics=True, model=False)
-    needs = {name: (method(name).topics, method(name).model) for name in OURS}
+    needs = {name: (method(name).topics, method(name).model) for name in BUILT_IN}
     assert needs == {
-        **dict.fromkeys(OURS[:3], (True, False)),
+        **dict.fromkeys(BUILT_IN[:3], (True, False)),
         "tog": (True, True),
         "io": (False, True),
         "cot": (False, True),
     }
 
 
-def test_every_preset_is_of_a_method():
-    assert set(PRESETS) <= set(OURS)
+def test_every_preset_belongs_to_a_method():
+    assert set(PRESETS) <= set(BUILT_IN)
 
 
 @pytest.mark.parametrize("name", ["nosuch", "", "TOP", "top ", "kgqa.methods.top"])
-def test_an_unknown_method(name):
+def test_unknown_method_lists_the_known_ones(name):
     with pytest.raises(SettingsError) as caught:
         method(name)
-    assert str(caught.value) == f"Unknown method {name}. Choose one of: {', '.join(OURS)}."
+    assert str(caught.value) == f"Unknown method {name}. Choose one of: {', '.join(BUILT_IN)}."
 
 
-def test_a_function_of_another_package(package):
+def test_plain_function_as_a_method(package):
     package("plain = theirs_module:plain", theirs_module=MODULE)
-    assert method_names() == [*OURS, "plain"]
+    assert method_names() == [*BUILT_IN, "plain"]
     found = method("plain")
     assert (found.topics, found.model) == (True, False)
     assert found.answer("q", resources=None, trace=None, topics=(), names={}).method == "plain"
     assert method("plain") is found
 
 
-def test_a_method_of_another_package_says_what_it_needs(package):
+def test_external_method_declares_its_needs(package):
     package("zebra = theirs_module:plain\nwhole = theirs_module:whole", theirs_module=MODULE)
-    assert method_names() == [*OURS, "whole", "zebra"]
+    assert method_names() == [*BUILT_IN, "whole", "zebra"]
     assert (method("whole").topics, method("whole").model) == (False, True)
 
 
-def test_no_package_takes_the_place_of_ours(package):
+def test_built_in_method_cannot_be_replaced(package):
     package("top = theirs_module:whole", theirs_module=MODULE)
-    assert method_names() == OURS
+    assert method_names() == BUILT_IN
     assert method("top").answer is answer
 
 
-def test_an_unknown_method_is_told_of_theirs_too(package):
+def test_unknown_method_lists_external_ones(package):
     package("plain = theirs_module:plain", theirs_module=MODULE)
     with pytest.raises(SettingsError, match="Choose one of: top, .*, cot, plain."):
         method("plian")
@@ -109,7 +109,7 @@ def test_an_unknown_method_is_told_of_theirs_too(package):
     ],
     ids=["raises", "imports what is missing", "no Python", "no such name", "no such module"],
 )
-def test_a_package_that_fails(package, points, source):
+def test_external_method_that_cannot_be_loaded(package, points, source):
     package(points, theirs_module=source)
     assert "broken" in method_names(), "names are known without importing"
     for _ in range(2):
@@ -118,14 +118,14 @@ def test_a_package_that_fails(package, points, source):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "text"),
     [("1 / 0", "ZeroDivisionError"), ("None", "instead of an Answer"), ("resources.models.name", "AttributeError")],
 )
-def test_a_foreign_method_that_fails_ends_its_question_only(package, body, said):
+def test_external_method_that_raises_fails_its_question(package, body, text):
     package(
         "broken = theirs:broken",
         theirs=f"def broken(question, *, resources, trace, topics, names):\n    return {body}\n",
     )
     with open_resources(settings=resolve({"ask.method": "broken", "rank.embeddings": "off"})) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
-    assert answer.status == "failed" and said in answer.reason and "broken" in answer.reason
+    assert answer.status == "failed" and text in answer.reason and "broken" in answer.reason

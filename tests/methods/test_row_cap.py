@@ -1,5 +1,4 @@
-"""Questions over a real Virtuoso that cuts results at a few rows: the answer that a server without a cap gives, or an
-error that names the cap and what to change."""
+"""Questions over a Virtuoso server that caps results at a few rows."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def capped(prepared_folder, tmp_path_factory):
-    """The address of a server with the demo graph and a row cap."""
+    """The URL of a server with the demo graph and a row cap."""
     folder = tmp_path_factory.mktemp("capped") / "server"
     with running_server(copied(prepared_folder, folder), row_cap=CAP) as server:
         file = server.import_folder / "demo.nt"
@@ -38,24 +37,24 @@ def capped(prepared_folder, tmp_path_factory):
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
-    """`opened(place) -> Resources` with nothing kept yet."""
+    """`opened(place) -> Resources` with an empty cache."""
     monkeypatch.setattr("kgqa.graph.names.name_reader.MIN_PAGE_ROWS", CAP)
     monkeypatch.setattr("kgqa.graph.names.name_reader.PAGE_ROWS", CAP)
-    every = []
+    opened_resources = []
 
     def opened(place: str | None):
         given = {"rank.embeddings": "off", "explore.mediator_hop": "free", "cache.folder": str(tmp_path / "c")}
         if place:
             given |= {"graph.path": place, "graph.iri": IRI}
-        every.append(open_resources(settings=resolve(given)))
-        return every[-1]
+        opened_resources.append(open_resources(settings=resolve(given)))
+        return opened_resources[-1]
 
     yield opened
-    for each in every:
-        each.close()
+    for resources in opened_resources:
+        resources.close()
 
 
-def test_the_same_answers_or_an_error_that_names_the_cap(capped, opened):
+def test_row_cap_gives_the_same_answers_or_an_error_that_names_it(capped, opened):
     whole, cut = opened(None), opened(capped)
     assert cut.graph.relations == whole.graph.relations and len(cut.graph.relations) > CAP
     assert cut.graph.mediators.leads == whole.graph.mediators.leads

@@ -1,4 +1,4 @@
-"""What is added to and taken off the similarity of a path, by arithmetic."""
+"""Bonuses and penalties added to the similarity of a path."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TOPIC = Entity("http://e/t")
 WEIGHTS = ScoreWeights(alignment=0.5, deeper=0.15, shallower=0.07, answer_type=0.2)
 
 
-class Letters:
-    """Vectors of how often each letter occurs: an encoder whose cosines can be told by hand."""
+class LetterEncoder:
+    """An encoder of letter counts, whose cosines can be computed by hand."""
 
     def encode(self, texts):
         counts = np.array([[text.count(chr(97 + n)) for n in range(26)] for text in texts], dtype=np.float32)
@@ -30,62 +30,62 @@ def candidate(*hops, leads_to="", directions=None):
     return Candidate(RelationPath(TOPIC, steps), ", ".join(hops), hops=hops, leads_to=leads_to)
 
 
-def level(question, candidates):
+def constant_similarity(question, candidates):
     return np.full(len(candidates), 0.5)
 
 
-def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, similarity=level):
+def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, similarity=constant_similarity):
     found = PathScores("question", cues, encoder=encoder, weights=weights, similarity=similarity)
     return found.complete(candidates), found.promising(candidates)
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_each_hop_too_many_or_too_few_costs(announced, length):
+def test_penalty_for_each_hop_too_many_or_too_few(announced, length):
     words = ("many", "words", "in", "it")
     (complete,), _ = scores(Cues(words, announced), [candidate(*"abcd"[:length])])
     too_many, too_few = max(length - announced, 0), max(announced - length, 0)
     assert complete == pytest.approx(0.5 - 0.15 * too_many - 0.07 * too_few)
 
 
-def test_a_second_hop_costs_more_where_the_wording_has_no_room_for_it():
+def test_second_hop_costs_more_for_a_short_question():
     (one, two), _ = scores(Cues(("directed",), 1), [candidate("a"), candidate("a", "b")])
     assert one - two == pytest.approx(0.15 + PLAIN)
 
 
-def test_without_a_penalty_the_announced_hops_do_not_matter():
+def test_announced_hops_do_not_count_without_a_penalty():
     weights = ScoreWeights(alignment=0.5, deeper=0.0, answer_type=0.2)
     for cues in (Cues(("directed",), 1), Cues(("a", "b", "c"), 3)):
         found, _ = scores(cues, [candidate(*"abcd"[:length]) for length in (1, 2, 3)], weights=weights)
         assert found == pytest.approx([0.5] * 3)
 
 
-def test_each_step_against_its_relation_costs():
+def test_penalty_for_a_step_against_its_relation():
     (out, into), _ = scores(Cues((), 1), [candidate("a"), candidate("a", directions=["in"])])
     assert out - into == pytest.approx(AGAINST)
 
 
-def test_the_kind_of_answer_counts_by_its_likeness():
+def test_answer_type_counts_by_similarity():
     cues = Cues((), 1, asked_for="abc")
     same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
-    (first, second, third), _ = scores(cues, [same, other, unknown], encoder=Letters())
+    (first, second, third), _ = scores(cues, [same, other, unknown], encoder=LetterEncoder())
     assert first == pytest.approx(0.5 + 0.2 * (1 - UNKNOWN_TYPE)) and second == pytest.approx(0.5 - 0.2 * UNKNOWN_TYPE)
     assert third == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("hops", "share"), [(1, 0.5 * ONE_HOP), (2, 0.5)])
-def test_alignment_has_its_share(hops, share):
+def test_alignment_weight(hops, share):
     path = candidate(*("ab", "cd")[:hops])
-    (complete,), _ = scores(Cues(("ab", "cd")[:hops], hops), [path], encoder=Letters())
+    (complete,), _ = scores(Cues(("ab", "cd")[:hops], hops), [path], encoder=LetterEncoder())
     assert complete == pytest.approx((1 - share) * 0.5 + share * 1.0, abs=1e-6)
 
 
-def test_the_beginning_of_a_chain_is_promising():
-    begun, wrong = candidate("ab"), candidate("xy")
-    complete, promising = scores(Cues(("ab", "cd"), 2), [begun, wrong], encoder=Letters())
+def test_beginning_of_a_chain_is_promising():
+    beginning, wrong = candidate("ab"), candidate("xy")
+    complete, promising = scores(Cues(("ab", "cd"), 2), [beginning, wrong], encoder=LetterEncoder())
     assert (promising >= complete).all()
     assert promising[0] - complete[0] > promising[1] - complete[1]
 
 
-def test_without_an_encoder_words_decide():
+def test_ranking_by_words_without_an_encoder():
     found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1

@@ -1,4 +1,4 @@
-"""Think-on-Graph on scripted replies: what is asked in which order, how replies are read, and what an answer rests on."""
+"""Think-on-Graph on scripted replies: order of requests, parsing and grounding."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _short_pauses(monkeypatch):
     monkeypatch.setattr("kgqa.llm.backends.exchange.FIRST_PAUSE", 0.01)
 
 
-def kind_of(messages):
+def prompt_kind(messages):
     system, asked = messages[0]["content"], messages[1]["content"]
     if "\nRelations:" in asked:
         return "relations"
@@ -81,26 +81,28 @@ def kind_of(messages):
 class Run:
     def __init__(self, answer, requests):
         self.answer, self.requests = answer, requests
-        self.kinds = [kind_of(request.messages) for request in requests]
+        self.kinds = [prompt_kind(request.messages) for request in requests]
         self.ids = [item.id for item in answer.answers]
 
     def prompts(self, kind):
-        return [r.messages[1]["content"] for r in self.requests if kind_of(r.messages) == kind]
+        return [r.messages[1]["content"] for r in self.requests if prompt_kind(r.messages) == kind]
 
     def triples(self, number=-1):
-        """The triples of one of the prompts that show some."""
+        """Return the triples in one of the prompts that list triples."""
         shown = [prompt for prompt in (r.messages[1]["content"] for r in self.requests) if "\nTriples:" in prompt]
         return shown[number].split("Triples:\n", 1)[1].splitlines() if "Triples:\n" in shown[number] else []
 
     def listed(self, number=0):
-        """The entities that one prompt has for scoring."""
+        """Return the entities that one prompt lists for scoring."""
         return re.search(r"^Entities: (.*)$", self.prompts("entities")[number], re.MULTILINE)[1].split("; ")
 
 
 @pytest.fixture
 def run(films):
-    """`run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`; a reply
-    is a text, a list that is used up to its last, or a function of the prompt."""
+    """Return `run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`.
+
+    A reply is a text, a list whose last item is repeated, or a function of the prompt.
+    """
 
     def run(question=BORN, topics=(), relations=DIRECTOR, entities="Score: 0.9, 0.1", sufficient="{No}. Not yet.",
             answer="I say {nobody}.", cot='{"answers": ["memory"]}', **given):  # fmt: skip
@@ -108,13 +110,13 @@ def run(films):
             "relations": relations, "entities": entities, "sufficient": sufficient, "answer": answer, "cot": cot
         }  # fmt: skip
 
-        def reply(messages):
-            said = replies[kind_of(messages)]
-            if isinstance(said, list):
-                said = said.pop(0) if len(said) > 1 else said[0]
-            return said(messages[1]["content"]) if callable(said) else said
+        def respond(messages):
+            reply = replies[prompt_kind(messages)]
+            if isinstance(reply, list):
+                reply = reply.pop(0) if len(reply) > 1 else reply[0]
+            return reply(messages[1]["content"]) if callable(reply) else reply
 
-        with ScriptedServer(reply) as server:
+        with ScriptedServer(respond) as server:
             settings = {name.replace("__", "."): value for name, value in given.items()}
             settings = {"ask.method": "tog", "rank.embeddings": "off", "llm.model": f"{server.url}#name", **settings}
             resources = open_resources(films, settings=resolve(settings))
@@ -128,7 +130,7 @@ def run(films):
     return run
 
 
-def test_relations_then_entities_then_whether_it_is_enough(run):
+def test_order_of_requests(run):
     done = run(
         relations=[DIRECTOR, BIRTH], sufficient=["{No}. Not yet.", "{Yes}. It is {Alphaville}."], explore__beam=1
     )
@@ -142,7 +144,7 @@ def test_relations_then_entities_then_whether_it_is_enough(run):
     assert "m.ann" in done.answer.sparql and not done.answer.defects
 
 
-def test_walks_are_ordered_by_the_score_of_the_relation_times_that_of_the_entity(run):
+def test_walks_are_ordered_by_relation_score_times_entity_score(run):
     done = run(explore__depth=1, answer="{Freedonia}")
     assert done.triples() == [
         "Zorblax; film directed by; Ann Arkin",  # 0.6 x 0.9
@@ -154,19 +156,19 @@ def test_walks_are_ordered_by_the_score_of_the_relation_times_that_of_the_entity
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
-def test_as_many_walks_are_kept_as_the_beam_is_wide(run, width):
+def test_beam_limits_the_walks(run, width):
     three = DIRECTOR + "\n3. {film produced by (Score: 0.1)}: no."
     done = run(relations=three, explore__depth=1, explore__beam=width)
     assert len(done.triples()) == width
     assert f"choose\nthe {width} that" in done.requests[0].messages[0]["content"]
 
 
-def test_what_has_no_score_is_not_walked_on_from(run):
+def test_entity_with_score_zero_is_dropped(run):
     done = run(entities="Score: 1, 0", relations="1. {film directed by (Score: 1)}: yes.", explore__depth=1)
     assert done.triples() == ["Zorblax; film directed by; Ann Arkin"]
 
 
-LOOSE = (
+LOOSE_FORMS = (
     "film directed by: 0.6\nfilm country: 0.3",
     "- film directed by (0.6)\n- film country (0.3)",
     "1. film directed by (Score: 0.6)\n2. film country (Score: 0.3)",
@@ -175,40 +177,40 @@ LOOSE = (
 )
 
 
-@pytest.mark.parametrize("said", LOOSE)
-def test_another_form_is_read_robustly_and_gives_nothing_faithfully(run, said):
-    robust = run(relations=said, explore__depth=1)
+@pytest.mark.parametrize("reply", LOOSE_FORMS)
+def test_loose_forms_are_read_by_the_robust_parser_only(run, reply):
+    robust = run(relations=reply, explore__depth=1)
     assert robust.triples() == run(explore__depth=1).triples()
-    faithful = run(relations=said, explore__depth=1, tog__parse="faithful", llm__reask=0)
+    faithful = run(relations=reply, explore__depth=1, tog__parse="faithful", llm__reask=0)
     assert faithful.kinds == ["relations", "cot"] and faithful.answer.grounding == "model"
 
 
 @pytest.mark.parametrize("parse", ["robust", "faithful"])
-def test_the_published_form_is_read_either_way(run, parse):
+def test_published_form_is_read_by_both_parsers(run, parse):
     done = run(explore__depth=1, tog__parse=parse, llm__reask=0)
     assert len(done.triples()) == 3 and done.kinds == ["relations", "entities", "sufficient", "answer"]
 
 
 @pytest.mark.parametrize("parse", ["robust", "faithful"])
 @pytest.mark.parametrize(
-    "said", ["", "None of them.", "1. {film budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"]
+    "reply", ["", "None of them.", "1. {film budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"]
 )
-def test_relations_that_are_not_there_are_none(run, parse, said):
-    done = run(relations=said, tog__parse=parse, llm__reask=0)
+def test_unknown_relations_are_ignored(run, parse, reply):
+    done = run(relations=reply, tog__parse=parse, llm__reask=0)
     assert done.kinds == ["relations", "cot"] and str(done.answer) == "memory"
 
 
-def test_scores_in_another_form_count_all_the_same_as_published(run):
+def test_unreadable_scores_are_equal_in_the_faithful_parser(run):
     done = run(entities="Both are fine.", tog__parse="faithful", llm__reask=0, explore__depth=1)
     assert len(done.triples()) == 3  # 0.3 each
     assert done.kinds == ["relations", "entities", "sufficient", "answer"]
 
 
 @pytest.mark.parametrize(
-    "said", ["0.9, 0.1", '{"scores": [0.9, 0.1]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0.1", "Score: .9, .1"]
+    "reply", ["0.9, 0.1", '{"scores": [0.9, 0.1]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0.1", "Score: .9, .1"]
 )
-def test_scores_of_entities_are_read_in_several_forms(run, said):
-    done = run(entities=said, explore__depth=1)
+def test_entity_scores_in_several_forms(run, reply):
+    done = run(entities=reply, explore__depth=1)
     assert [line.split("; ")[2] for line in done.triples()] == ["Ann Arkin", "Freedonia", "Bob Bream"]
 
 
@@ -220,48 +222,48 @@ class TestSampling:
         done = run(f"Who plays in {film}?", relations=self.ACTORS, entities=scores, explore__depth=1, **settings)
         return done.listed()
 
-    def test_of_twenty_or_more_five_are_drawn(self, run):
+    def test_five_of_many_entities_are_drawn(self, run):
         drawn = self.drawn(run, "Bigfilm")
         assert len(drawn) == len(set(drawn)) == 5 and set(drawn) <= set(NAMES.values())
         assert len(self.drawn(run, "Bigfilm", tog__sampled=7)) == 7
 
-    def test_fewer_are_all_shown(self, run):
+    def test_fewer_than_twenty_are_all_listed(self, run):
         assert len(self.drawn(run, "Midfilm")) == 19
 
-    def test_the_same_are_drawn_again_and_others_with_another_seed(self, run):
+    def test_draw_depends_on_the_seed(self, run):
         assert self.drawn(run, "Bigfilm") == self.drawn(run, "Bigfilm")
         assert len({tuple(self.drawn(run, "Bigfilm", rank__seed=seed)) for seed in range(4)}) > 1
 
 
 class TestReasoning:
-    def test_enough_ends_the_search(self, run):
+    def test_sufficient_triples_end_the_search(self, run):
         done = run(sufficient="{Yes}. It was {Ann Arkin}.", explore__depth=3)
         assert done.kinds == ["relations", "entities", "sufficient"] and done.ids == ["m.ann"]
         assert [event.detail for event in done.answer.trace if event.kind == "accepted"] == [{"answers": ["Ann Arkin"]}]
 
-    def test_at_the_end_of_the_depth_it_answers_from_the_triples(self, run):
+    def test_answer_from_triples_at_maximum_depth(self, run):
         done = run(explore__depth=1, answer="It is {Freedonia}.")
         assert done.kinds[-2:] == ["sufficient", "answer"] and done.ids == ["m.fre"]
 
     @pytest.mark.parametrize(
-        "said", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"]
+        "reply", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"]
     )
-    def test_what_is_not_said_to_be_enough_is_not(self, run, said):
-        done = run(sufficient=said, explore__depth=1, answer="{Freedonia}")
+    def test_reply_without_yes_is_not_sufficient(self, run, reply):
+        done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
 
-    def test_the_published_rule_reads_the_first_braces(self, run):
-        said = "I think {Ann Arkin}: {Yes}."
-        faithful = run(sufficient=said, explore__depth=1, answer="{Freedonia}", tog__parse="faithful", llm__reask=0)
-        assert faithful.ids == ["m.fre"] and run(sufficient=said, explore__depth=1).ids == ["m.ann"]
+    def test_faithful_parser_reads_the_verdict_from_the_first_braces(self, run):
+        reply = "I think {Ann Arkin}: {Yes}."
+        faithful = run(sufficient=reply, explore__depth=1, answer="{Freedonia}", tog__parse="faithful", llm__reask=0)
+        assert faithful.ids == ["m.fre"] and run(sufficient=reply, explore__depth=1).ids == ["m.ann"]
 
-    def test_the_published_rule_takes_all_braces_for_answers(self, run):
-        said = "{Yes}. Of {Zorblax} it is {Ann Arkin}."
-        faithful = run(sufficient=said, explore__depth=1, tog__parse="faithful")
+    def test_faithful_parser_takes_all_braces_as_answers(self, run):
+        reply = "{Yes}. Of {Zorblax} it is {Ann Arkin}."
+        faithful = run(sufficient=reply, explore__depth=1, tog__parse="faithful")
         assert [item.name for item in faithful.answer.answers] == ["Zorblax", "Ann Arkin"]
-        assert run(sufficient=said, explore__depth=1).ids == ["m.ann"]
+        assert run(sufficient=reply, explore__depth=1).ids == ["m.ann"]
 
-    def test_without_triples_it_thinks_step_by_step(self, run):
+    def test_chain_of_thought_without_triples(self, run):
         done = run(relations="I do not know.", cot='Let me see.\n{"answers": ["memory", "more"]}')
         assert done.kinds == ["relations", "relations", "cot"]
         assert [item.name for item in done.answer.answers] == ["memory", "more"]
@@ -269,7 +271,7 @@ class TestReasoning:
         assert any("own knowledge" in note for note in done.answer.notes) and done.answer.topics
 
     @pytest.mark.parametrize(
-        ("said", "names"),
+        ("reply", "names"),
         [
             ('{"answer": 1}', []),
             ('{"answers": [1984]}', []),
@@ -279,27 +281,27 @@ class TestReasoning:
             ("It was in {1984}.", ["1984"]),  # the form that is asked for
         ],
     )
-    def test_a_bare_number_is_asked_for_again(self, run, said, names):
-        done = run(answer=said, explore__depth=1)
+    def test_bare_number_is_asked_again(self, run, reply, names):
+        done = run(answer=reply, explore__depth=1)
         assert [item.name for item in done.answer.answers] == names
         assert done.answer.status == ("answered" if names else "no_answer")
         assert done.kinds[-2:] == (["sufficient", "answer"] if names else ["answer", "answer"])
 
-    def test_replies_without_use_to_the_end(self, run):
+    def test_unreadable_answers_are_no_answer(self, run):
         done = run(answer="No idea.", explore__depth=1)
         assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
         assert done.kinds[-2:] == ["answer", "answer"]
 
 
 class TestGrounding:
-    def test_several_answers_of_one_path_have_one_query(self, run):
+    def test_answers_of_one_path_share_one_query(self, run):
         done = run(sufficient="{Yes}. They are {bob bream; ANN ARKIN}.")
         assert done.ids == ["m.ann", "m.bob"] and done.answer.query_class == "exact"
 
-    def test_one_of_several_ends_is_a_superset(self, run):
+    def test_one_of_several_path_ends_is_a_superset(self, run):
         assert run(sufficient="{Yes}. {Bob Bream}").answer.query_class == "superset"
 
-    def test_answers_behind_different_entities_have_one_query_too(self, run):
+    def test_answers_behind_different_entities_share_one_query(self, run):
         done = run(
             relations=lambda asked: DIRECTOR if "Entity: Zorblax" in asked else BIRTH,
             entities="Score: 0.5, 0.5",
@@ -308,30 +310,30 @@ class TestGrounding:
         assert done.ids == ["m.alpha", "m.beta"] and done.answer.grounding == "graph"
         assert done.answer.query_class == "restricted" and done.answer.paths and done.answer.sparql
 
-    @pytest.mark.parametrize("said", ["{Paris}", "{Ann Arkin; Paris}", "{Zorblax}", "{Ann}"])
-    def test_what_was_not_reached_is_the_models(self, run, said):
-        done = run(sufficient=f"{{Yes}}. {said}")
+    @pytest.mark.parametrize("reply", ["{Paris}", "{Ann Arkin; Paris}", "{Zorblax}", "{Ann}"])
+    def test_unreached_answer_is_from_the_model(self, run, reply):
+        done = run(sufficient=f"{{Yes}}. {reply}")
         assert (done.answer.status, done.answer.grounding, done.answer.query_class) == ("answered", "model", "none")
         assert not done.answer.sparql and not done.answer.paths and set(done.ids) == {""}
 
-    def test_a_name_of_two_entities_is_the_models(self, run):
+    def test_ambiguous_name_is_from_the_model(self, run):
         lived = "1. {person lived in (Score: 1.0)}: it is."
         done = run("Where did Carl Crumb live?", topics=["m.carl"], relations=lived, sufficient="{Yes}. {Twinton}")
         assert done.answer.grounding == "model" and [item.name for item in done.answer.answers] == ["Twinton"]
 
-    def test_a_blank_node_is_no_way_on(self, tmp_path, session_cache):
+    def test_blank_node_ends_a_walk(self, tmp_path, session_cache):
         (tmp_path / "a.nt").write_text(f'<{NS}m.a> <{NS}type.object.name> "Anorak"@en .\n')
         load_graph(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
         with open_store(tmp_path / "graph", writable=True) as store:
             store.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
         replies = {"relations": "1. {r part (Score: 1.0)}: it is.", "cot": '{"answers": ["memory"]}'}
-        with ScriptedServer(lambda messages: replies[kind_of(messages)]) as server:
+        with ScriptedServer(lambda messages: replies[prompt_kind(messages)]) as server:
             settings = {"ask.method": "tog", "rank.embeddings": "off", "llm.model": f"{server.url}#name"}
             with open_resources(tmp_path / "graph", settings=resolve(settings)) as resources:
                 answer = ask("What has a part of Anorak?", topics=["m.a"], resources=resources)
         assert str(answer) == "memory", answer.reason
 
-    def test_a_mediator_is_walked_through_without_a_name(self, run):
+    def test_mediator_has_no_name_in_triples(self, run):
         done = run(
             "Which country has the Hymn of Ulmen?",
             topics=["m.song"],
@@ -344,13 +346,13 @@ class TestGrounding:
 
 class TestRequests:
     @pytest.mark.parametrize("preset", ["ours", "as-published"])
-    def test_exploring_is_warm_and_reasoning_cold(self, run, preset):
+    def test_temperatures_of_exploring_and_reasoning(self, run, preset):
         relations = "1. {film.film.directed_by (Score: 0.6)}: yes." if preset != "ours" else DIRECTOR
         done = run(relations=relations, ask__preset=preset, explore__depth=1)
-        temperatures = {kind_of(r.messages): r.body["temperature"] for r in done.requests}
+        temperatures = {prompt_kind(r.messages): r.body["temperature"] for r in done.requests}
         assert temperatures == {"relations": 0.4, "entities": 0.4, "sufficient": 0.0, "answer": 0.0}
 
-    def test_as_published_relations_have_their_full_names(self, run):
+    def test_as_published_lists_full_relation_names(self, run):
         done = run(
             relations="1. {film.film.directed_by (Score: 0.6)}: yes.", ask__preset="as-published", explore__depth=1
         )
@@ -360,36 +362,36 @@ class TestRequests:
         again = run(relations="Well.", ask__preset="as-published")
         assert again.kinds == ["relations", "cot"]  # nothing is asked for again
 
-    def test_nothing_is_masked(self, run):
+    def test_topic_is_not_masked(self, run):
         assert all(BORN in request.messages[1]["content"] for request in run().requests)
 
-    def test_several_topics_are_explored_side_by_side(self, run):
+    def test_all_topics_are_explored(self, run):
         done = run("What have Zorblax and Bigfilm in common?", explore__depth=1,
                    relations=lambda asked: DIRECTOR if "Zorblax\nR" in asked else TestSampling.ACTORS)  # fmt: skip
         explored = {re.search("Entity: (.*)", prompt)[1] for prompt in done.prompts("relations")}
         assert explored == {"Zorblax", "Bigfilm"} and len(done.triples()) == 3
 
     @pytest.mark.parametrize("calls", range(4))
-    def test_calls_are_limited(self, run, calls):
+    def test_call_budget(self, run, calls):
         done = run(budget__calls=calls)
         assert done.answer.status == "budget_exhausted" and len(done.requests) == calls
         assert f"more than {calls} model calls" in done.answer.reason
-        # the first hop takes one or two calls; what it kept is read off
+        # the first hop takes one or two calls; its paths are the answer
         assert bool(done.answer.answers) == bool(done.answer.paths) == bool(done.answer.sparql)
         assert done.answer.answers or calls < 2
 
     @pytest.mark.parametrize(
         "fault", [faults.server_error(), faults.dropped(), faults.rate_limited(0)], ids=["500", "dropped", "429"]
     )
-    def test_a_fault_in_the_middle_passes(self, run, fault):
+    def test_transient_fault_is_retried(self, run, fault):
         done = run(sufficient=[fault, "{Yes}. {Ann Arkin}"])
         assert done.ids == ["m.ann"] and done.kinds == ["relations", "entities", "sufficient", "sufficient"]
 
-    def test_a_refused_prompt_is_a_reply_without_use(self, run):
+    def test_too_long_prompt_counts_as_unreadable_reply(self, run):
         done = run(sufficient=faults.too_long(), answer="{Freedonia}", explore__depth=1)
         assert done.ids == ["m.fre"] and done.kinds.count("sufficient") == 1
 
-    def test_json_of_the_answer_has_what_it_cost(self, run):
+    def test_calls_per_stage(self, run):
         stages = {stage.stage: stage.calls for stage in run(explore__depth=1).answer.usage.stages}
         assert stages == {"filter": 1, "entity": 1, "decide": 2}
         assert json.dumps(stages)

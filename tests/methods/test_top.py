@@ -1,4 +1,4 @@
-"""The method on the bundled graph and on small ones: what comes out under each setting, and what a late query costs."""
+"""Tournament on Path without a language model, on the demo graph and on small graphs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.methods import ranking
+from kgqa.rank.tournaments.chooser import ScoringChooser
 from kgqa.settings import resolve
 
 NS = "http://rdf.freebase.com/ns/"
@@ -18,17 +20,17 @@ ANTHEM = "Which city is the capital of the country whose anthem is Kimigayo?"
 
 @pytest.fixture
 def opened(tmp_path):
-    """`opened(graph=None, **settings) -> Resources`, words only unless told otherwise."""
-    every = []
+    """`opened(graph=None, **settings) -> Resources`, without embeddings by default."""
+    opened_resources = []
 
     def opened(graph=None, **given):
         given = {name.replace("__", "."): value for name, value in {"rank__embeddings": "off", **given}.items()}
-        every.append(open_resources(graph, settings=resolve(given)))
-        return every[-1]
+        opened_resources.append(open_resources(graph, settings=resolve(given)))
+        return opened_resources[-1]
 
     yield opened
-    for each in every:
-        each.close()
+    for resources in opened_resources:
+        resources.close()
 
 
 @pytest.fixture
@@ -45,8 +47,8 @@ def small(tmp_path):
     return small
 
 
-class Late:
-    """A store that runs out of time on queries that hold all of some texts; the real one answers the rest."""
+class TimingOutStore:
+    """A store that times out on queries that contain all of the given texts."""
 
     def __init__(self, store, *texts):
         self._store, self._texts = store, texts
@@ -60,9 +62,9 @@ class Late:
         return getattr(self._store, name)
 
 
-def late(resources, *texts):
+def with_timeouts(resources, *texts):
     resources.graph.prepare()
-    resources.graph.store = Late(resources.graph.store, *texts)
+    resources.graph.store = TimingOutStore(resources.graph.store, *texts)
     return resources
 
 
@@ -71,7 +73,7 @@ def names(answer):
 
 
 @pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
-def test_every_method_answers(opened, method):
+def test_each_variant_answers(opened, method):
     answer = ask(PARASITE, resources=opened(ask__method=method))
     assert names(answer) == {"Bong Joon-ho"} and answer.query_class == "exact"
 
@@ -83,35 +85,42 @@ def test_every_tournament_and_prefilter(opened, tournament, prefilter):
     assert names(answer) == {"Bong Joon-ho"}
 
 
-def test_two_hops_by_words(opened):
+def test_two_hop_question_without_embeddings(opened):
     assert names(ask(ANTHEM, resources=opened())) == {"Tokyo"}
 
 
-def test_selected_entities_stand_in_the_query(opened):
+def test_selected_entities_are_in_the_query(opened):
     answer = ask(ANTHEM, resources=opened(explore__shape="path+entity"))
     assert names(answer) == {"Tokyo"} and answer.query_class == "restricted"
     assert "selected by a model" in answer.sparql and not answer.defects
 
 
-def test_chance_is_the_same_every_time_and_not_for_every_seed(opened):
+def test_random_chooser_depends_only_on_the_seed(opened):
     one, again = (ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=1)) for _ in range(2))
     assert replace(one, usage=again.usage, trace=()) == replace(again, trace=())
     paths = {ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=seed)).paths[0].words for seed in range(6)}
     assert len(paths) > 1
 
 
-def test_votes_say_so(opened):
+def test_votes_are_counted_as_comparisons(opened):
     answer = ask(PARASITE, resources=opened(rank__tournament="pairwise", rank__votes=3))
     assert names(answer) == {"Bong Joon-ho"} and answer.usage.comparisons > 0
 
 
-def test_what_is_not_like_the_question_is_rejected(opened):
+def test_score_below_accept_is_rejected(opened):
     answer = ask(PARASITE, resources=opened(rank__accept=5.0))
     assert answer.status == "no_answer" and "No path scores above --accept 5 (best: " in answer.reason
     assert "rejected" in {event.kind for event in answer.trace}
 
 
-def test_until_accepted_stops_early(opened):
+def test_rejection_names_a_chooser_of_another_package(opened, monkeypatch):
+    chooser = ScoringChooser(lambda question, candidates: [0.0] * len(candidates), "strict", accept_at=1.0)
+    monkeypatch.setattr(ranking, "plugin", lambda kind, name, ours: lambda resources: chooser)
+    answer = ask(PARASITE, resources=opened(rank__chooser="strict"))
+    assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
+
+
+def test_stop_at_the_first_accepted_path(opened):
     whole, early = (ask(PARASITE, resources=opened(explore__stop=stop)) for stop in ("depth", "accepted"))
     assert names(whole) == names(early) and early.usage.hops == 1 < whole.usage.hops
     assert "accepted" in {event.kind for event in early.trace}
@@ -121,7 +130,7 @@ TWO_TOPICS = ("m.a sport.team.player m.p", "m.b place.town.born m.p", "m.a sport
 
 
 @pytest.mark.parametrize(("given", "hops"), [({}, 1), ({"explore__combine": "separate"}, 2)])
-def test_where_all_topics_meet_nothing_deeper_is_looked_for(opened, small, given, hops):
+def test_search_stops_where_all_topics_meet(opened, small, given, hops):
     resources = opened(small(*TWO_TOPICS), graph__walks="free", **given)
     answer = ask("which player of the team was born in the town?", topics=["m.a", "m.b"], resources=resources)
     assert answer.usage.hops == hops
@@ -130,7 +139,7 @@ def test_where_all_topics_meet_nothing_deeper_is_looked_for(opened, small, given
         assert "met" in {event.kind for event in answer.trace}
 
 
-def test_only_the_deepest(opened, small):
+def test_deepest_paths_only(opened, small):
     graph = small("m.a r.r.mother m.b", "m.b r.r.mother m.c", 'm.a type.object.name "Ann"@en')
     for lengths, end in (("any", "m.b"), ("deepest", "m.c")):
         answer = ask("who is the mother of Ann?", resources=opened(graph, explore__lengths=lengths))
@@ -148,51 +157,51 @@ class TestSeveralTopics:
         'm.spain type.object.name "Spain"@en',
     )
 
-    def test_paths_meet(self, opened, small):
+    def test_paths_of_two_topics_are_intersected(self, opened, small):
         answer = ask("which film actor of Jaws is among the people of France?", resources=opened(small(*self.GRAPH)))
         assert [item.id for item in answer.answers] == ["m.ann"] and answer.query_class == "exact"
         assert len(answer.paths) == 2 and {e.path.topic.iri for e in answer.paths} == {NS + "m.film", NS + "m.france"}
         assert all(evidence.walks for evidence in answer.paths)
 
-    def test_an_empty_intersection_falls_back(self, opened, small):
+    def test_empty_intersection_falls_back_to_one_path(self, opened, small):
         answer = ask("which film actor of Jaws is among the people of Spain?", resources=opened(small(*self.GRAPH)))
         assert answer.status == "answered" and len(answer.paths) == 1
         assert "no_intersection" in {event.kind for event in answer.trace}
 
-    def test_separate(self, opened, small):
+    def test_separate_topics_are_not_joined(self, opened, small):
         resources = opened(small(*self.GRAPH), explore__combine="separate")
         answer = ask("which film actor of Jaws is among the people of France?", resources=resources)
         assert len(answer.paths) == 1
 
 
-class TestLate:
-    def test_the_next_path_answers_and_a_note_says_so(self, opened):
-        resources = late(opened(), "?answer", "film.film.directed_by")
+class TestTimeouts:
+    def test_next_path_answers_with_a_note(self, opened):
+        resources = with_timeouts(opened(), "?answer", "film.film.directed_by")
         answer = ask(PARASITE, resources=resources)
         assert answer.status == "answered" and names(answer) != {"Bong Joon-ho"}
         assert any("Skipped a better path" in note for note in answer.notes)
 
-    def test_if_none_can_be_read_it_failed(self, opened):
-        answer = ask(PARASITE, resources=late(opened(), "SELECT DISTINCT ?answer"))
+    def test_fails_when_no_path_can_be_read(self, opened):
+        answer = ask(PARASITE, resources=with_timeouts(opened(), "SELECT DISTINCT ?answer"))
         assert answer.status == "failed" and "too late" in answer.reason
 
-    def test_nothing_good_enough_in_a_search_cut_short_says_so(self, opened):
+    def test_rejection_after_an_incomplete_search_is_approximate(self, opened):
         resources = opened(graph__frontier_cap=1, rank__accept=5.0)
         answer = ask("which actors play in films directed by Bong Joon-ho?", resources=resources)
         assert answer.status == "no_answer"
         assert answer.approximate == ("search was incomplete" in answer.reason)
 
-    def test_an_answer_stands_without_its_walks(self, opened):
-        answer = ask(PARASITE, resources=late(opened(), "VALUES ?answer"))
+    def test_answer_without_walks(self, opened):
+        answer = ask(PARASITE, resources=with_timeouts(opened(), "VALUES ?answer"))
         assert names(answer) == {"Bong Joon-ho"} and answer.paths[0].walks == () and answer.query_class == "exact"
         assert "no_walks" in {event.kind for event in answer.trace}
 
 
-def test_a_single_topic_may_be_given_as_text(opened):
+def test_topic_given_as_text(opened):
     assert ask("what is the capital?", topics="m.demo_japan", resources=opened()).status == "answered"
 
 
-def test_an_answer_as_text(opened):
+def test_answer_as_text(opened):
     assert str(ask(PARASITE, resources=opened())) == "Bong Joon-ho"
     assert str(ask("How many films are there?", resources=opened())).startswith(
         "unsupported: The question asks for a count"

@@ -1,5 +1,4 @@
-"""Tournament on Path with a language model behind real HTTP: what it is asked, what its replies can bring about and
-what they cannot, under each setting, budget and fault."""
+"""Tournament on Path with a scripted language model, under each setting, budget and fault."""
 
 from __future__ import annotations
 
@@ -107,16 +106,18 @@ def _short_pauses(monkeypatch):
     monkeypatch.setattr("kgqa.llm.backends.exchange.FIRST_PAUSE", 0.01)
 
 
-def kind_of(messages):
-    """What a prompt asks for: the name of its template."""
+def prompt_kind(messages):
+    """Return which template a prompt was made from."""
     asked = next(message["content"] for message in messages if message["role"] == "user")
     kind = LAST_LINES.get(asked.splitlines()[-1], "other")
     return "entities" if kind == "pick" and "\nCandidates:" not in asked else kind
 
 
 class Model:
-    """An oracle that knows the gold, with replies of a test's own by kind of prompt: a text, a list that is used up in
-    its order, or a function of the prompt's text that may give None for the oracle's reply."""
+    """An oracle that knows the gold path, with scripted replies by kind of prompt.
+
+    A reply is a text, a list used in its order, or a function of the prompt; None gives the oracle's reply.
+    """
 
     def __init__(self, gold=GOLD, **replies):
         self._oracle = ModelOracle({"": gold})
@@ -124,7 +125,7 @@ class Model:
 
     def __call__(self, messages):
         asked = next(message["content"] for message in messages if message["role"] == "user")
-        reply = self._replies.get(kind_of(messages), self._replies.get("every"))
+        reply = self._replies.get(prompt_kind(messages), self._replies.get("every"))
         if isinstance(reply, list):
             reply = reply.pop(0) if reply else None
         if callable(reply):
@@ -133,7 +134,7 @@ class Model:
 
 
 def choosing(*wanted):
-    """Selects what stands in a numbered list, in this order, by its whole text or its end; None if nothing does."""
+    """Select these entries of a numbered list by their text or its end; None if none is listed."""
 
     def reply(asked):
         listed = re.findall(r"^\[(\d+)\] (.*)$", asked, re.MULTILINE)
@@ -145,26 +146,26 @@ def choosing(*wanted):
 
 @dataclass
 class Run:
-    """An answer, and what the server was sent for it."""
+    """An answer and the requests sent for it."""
 
     answer: object
     requests: list = field(default_factory=list)
 
     @property
     def kinds(self):
-        return [kind_of(request.messages) for request in self.requests]
+        return [prompt_kind(request.messages) for request in self.requests]
 
     def prompts(self, kind=None):
-        """The texts of the first message of the user in each prompt."""
+        """Return the first user message of each prompt."""
         return [
             next(message["content"] for message in request.messages if message["role"] == "user")
             for request in self.requests
-            if kind in (None, kind_of(request.messages))
+            if kind in (None, prompt_kind(request.messages))
         ]
 
     @property
-    def everything(self):
-        """All that was sent, as text."""
+    def sent_text(self):
+        """All request bodies as text."""
         return "\n".join(json.dumps(request.body, ensure_ascii=False) for request in self.requests)
 
     @property
@@ -197,14 +198,14 @@ def run(films):
     return run
 
 
-def ends_of(graph, answer):
-    """The ids at the end of the answer's path, looked up anew."""
+def path_ends(graph, answer):
+    """Return the ids at the end of the answer's path, queried again."""
     path = answer.paths[0].path
     return {graph.schema.short_id(end.iri) for end in graph.ends(path).values}
 
 
 class TestSystemOne:
-    def test_each_hop_is_a_tournament_and_entities_and_the_end_is_composed(self, run):
+    def test_order_of_requests(self, run):
         done = run(ask__method="top-1")
         assert done.kinds == ["pick", "entities", "pick", "answer"]
         assert sorted(done.ids) == BIRTHPLACES and done.answer.grounding == "graph"
@@ -212,16 +213,16 @@ class TestSystemOne:
         assert [stage.stage for stage in done.answer.usage.stages] == ["tournament", "entity", "decide"]
         assert done.answer.usage.calls == 4
 
-    def test_only_selected_entities_are_walked_on_from(self, run):
+    def test_only_selected_entities_are_expanded(self, run):
         done = run(Model(entities=choosing("Ann Arkin")), ask__method="top-1")
         second = done.prompts("pick")[1]
         assert "film directed by -> person spouse" in second and "film country ->" not in second
-        assert "<- person sibling" not in second  # that is Bob's
+        assert "<- person sibling" not in second  # a relation of Bob
         assert done.prompts("answer")[0].count("] Springfield\n") == 1
         assert done.ids == ["m.sp1"] and done.answer.query_class == "restricted"
         assert "m.ann" in done.answer.sparql and "m.bob" not in done.answer.sparql
 
-    def test_the_last_prompt_has_the_paths_of_all_hops_with_triples_and_numbers(self, run):
+    def test_answer_prompt_lists_paths_triples_and_numbers(self, run):
         (asked,) = run(ask__method="top-1").prompts("answer")
         paths = [line.removeprefix("Path: Zorblax -> ") for line in asked.splitlines() if line.startswith("Path: ")]
         assert paths[0] == DIRECTED_BORN and {DIRECTED, "film country", "film produced by"} <= set(paths)
@@ -239,7 +240,7 @@ class TestSystemOne:
             (["Bob Bream"], ["m.bob"], "superset"),
         ],
     )
-    def test_answers_by_number_and_by_name_are_looked_up(self, run, wanted, ids, query_class):
+    def test_answers_by_number_or_name_are_grounded(self, run, wanted, ids, query_class):
         numbered = run(
             Model(answer=lambda asked: json.dumps({"answers": numbers_of(asked, wanted)})), ask__method="top-1"
         )
@@ -249,7 +250,7 @@ class TestSystemOne:
             assert done.answer.grounding == "graph" and done.answer.sparql and done.answer.paths
             assert all(item.value.iri == NS + item.id for item in done.answer.answers)
 
-    def test_an_end_that_was_not_shown_is_found_by_its_name(self, run):
+    def test_unlisted_path_end_is_found_by_name(self, run):
         reply = Model(answer='{"answers": ["Actor 24"]}')
         done = run(reply, "Who acts in Bigfilm?", ask__method="top-1", explore__depth=1)
         assert "] Actor 19\n" in done.prompts("answer")[0] and "Actor 20" not in done.prompts("answer")[0]
@@ -257,66 +258,65 @@ class TestSystemOne:
         assert done.ids == ["m.actor24"] and done.answer.query_class == "superset"
 
     @pytest.mark.parametrize(
-        ("said", "names"),
+        ("replied", "names"),
         [
             (["Paris"], ["Paris"]),
             (["Springfield"], ["Springfield"]),  # a name of two entities
             (["Ulmen", "Paris"], ["Ulmen", "Paris"]),
             ([1, "Paris"], ["Springfield", "Paris"]),
-            (["1"], ["1"]),  # a number in quotes is no place in the list: it may be the answer
+            (["1"], ["1"]),  # a quoted number is a text, not a position in the list
         ],
     )
-    def test_what_is_not_one_end_is_from_the_models_memory(self, run, said, names):
-        done = run(Model(answer=json.dumps({"answers": said})), ask__method="top-1")
+    def test_answer_that_is_not_one_path_end_is_from_the_model(self, run, replied, names):
+        done = run(Model(answer=json.dumps({"answers": replied})), ask__method="top-1")
         answer = done.answer
         assert answer.status == "answered" and [item.name for item in answer.answers] == names
         assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
         assert any("own knowledge" in note for note in answer.notes) and done.ids == [""] * len(names)
 
-    def test_numbers_of_no_entity_are_dropped_and_asked_for_again_where_nothing_is_left(self, run):
+    def test_unknown_numbers_are_dropped(self, run):
         assert run(Model(answer='{"answers": [1, 999]}'), ask__method="top-1").answer.grounding == "graph"
         done = run(Model(answer='{"answers": [999]}'), ask__method="top-1")
         assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
 
     @pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": [[1]]}'])
-    def test_a_bare_number_is_an_entity_of_the_list(self, run, reply):
+    def test_bare_number_is_a_listed_entity(self, run, reply):
         done = run(Model(answer=reply), ask__method="top-1")
         assert (done.answer.status, done.answer.grounding) == ("answered", "graph")
         assert done.ids == run(Model(answer='{"answers": [1]}'), ask__method="top-1").ids
 
     @pytest.mark.parametrize("reply", ["[999]", '{"answer": 999}', "Answer: 999", '{"answers": ["Paris", 999]}'])
-    def test_a_bare_number_of_no_entity_is_asked_for_again(self, run, reply):
+    def test_unlisted_bare_number_is_asked_again(self, run, reply):
         done = run(Model(answer=reply), ask__method="top-1")
         assert done.kinds[-2:] == ["answer", "answer"] and "in quotes" in done.requests[-1].messages[-1]["content"]
         assert (done.answer.status, done.answer.answers) == ("no_answer", ())
 
-    def test_without_any_path_a_bare_number_is_no_answer(self, run):
+    def test_bare_number_without_paths_is_no_answer(self, run):
         done = run(Model(answer="Answer: 1"), "Where is Lonely Place?", ask__method="top-1")
         assert (done.answer.status, done.answer.answers) == ("no_answer", ()) and done.kinds == ["answer", "answer"]
 
-    def test_an_empty_list_is_no_answer(self, run):
+    def test_empty_list_is_no_answer(self, run):
         done = run(Model(answer='{"answers": []}'), ask__method="top-1")
         assert (done.answer.status, done.answer.grounding) == ("no_answer", "none")
         assert "knew none" in done.answer.reason and done.kinds.count("answer") == 1
 
-    def test_what_cannot_be_read_is_asked_for_again_and_then_no_answer(self, run):
+    def test_unreadable_reply_is_asked_again_once(self, run):
         done = run(Model(answer="Well, who knows?"), ask__method="top-1")
         assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
         assert done.kinds[-2:] == ["answer", "answer"]
         assert [message["role"] for message in done.requests[-1].messages] == ["system", "user", "assistant", "user"]
         assert (done.stage("decide").reasked, done.stage("decide").unparsed) == (1, 1)
 
-    def test_without_any_path_only_its_memory_is_left(self, run):
+    def test_answer_without_paths_is_from_the_model(self, run):
         reply = Model(answer='{"answers": ["nowhere"]}')
         done = run(reply, "Where is Lonely Place?", ask__method="top-1")
         assert done.kinds == ["answer"] and "Path:" not in done.prompts()[0]
         assert done.answer.grounding == "model" and str(done.answer) == "nowhere"
 
-    def test_with_a_mask_not_even_the_triples_have_the_topic(self, run):
+    def test_mask_also_covers_triples(self, run):
         done = run(ask__method="top-1", llm__mask="placeholder")
         assert (
-            "Zorblax" not in done.everything
-            and "Triple: [E1]; film directed by; Ann Arkin" in done.prompts("answer")[0]
+            "Zorblax" not in done.sent_text and "Triple: [E1]; film directed by; Ann Arkin" in done.prompts("answer")[0]
         )
         assert sorted(done.ids) == BIRTHPLACES
 
@@ -326,7 +326,7 @@ def numbers_of(asked, names):
     return [next(int(number) for number, line in listed if line == name) for name in names]
 
 
-ALWAYS = (
+STUBBORN_REPLIES = (
     "The answer is [Ulmen].",
     '{"answers": ["Ulmen"]}',
     '{"choice": "Quuxville", "answer": "Ulmen"}',
@@ -339,31 +339,31 @@ ALWAYS = (
 
 
 class TestSystemTwo:
-    def test_the_right_path_is_found_by_pairs_and_accepted(self, run):
+    def test_gold_path_is_found_by_comparing_pairs(self, run):
         done = run(ask__method="top-2")
         assert sorted(done.ids) == BIRTHPLACES and done.answer.query_class == "exact"
         assert done.answer.grounding == "graph" and set(done.kinds) == {"compare", "relevant", "accept"}
 
-    @pytest.mark.parametrize("called", ["Zorblax", "the zorblax", "The Zorbian Affair", "ZORBLAX"])
+    @pytest.mark.parametrize("topic_name", ["Zorblax", "the zorblax", "The Zorbian Affair", "ZORBLAX"])
     @pytest.mark.parametrize("compare", ["choice", "reasons"])
-    def test_the_topic_is_named_in_no_prompt(self, run, called, compare):
-        question = BORN.replace("Zorblax", called)
+    def test_topic_is_masked_in_every_prompt(self, run, topic_name, compare):
+        question = BORN.replace("Zorblax", topic_name)
         done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare=compare)
-        assert done.requests and not re.search("zorb", done.everything, re.IGNORECASE)
+        assert done.requests and not re.search("zorb", done.sent_text, re.IGNORECASE)
         assert [event["leaks"] for event in done.events("leaks")] == [0]
         assert all("[E1]" in prompt for prompt in done.prompts())
 
-    def test_nor_where_it_is_an_end_itself(self, run, folder, session_cache):
+    def test_topic_is_masked_as_a_path_end(self, run, folder, session_cache):
         with open_graph(folder, cache=Cache(session_cache), walks="free") as free:
             question = "Who is a sibling of a sibling of Ann Arkin?"
             done = run(Model(accept="[NO]"), question, graph=free, ask__method="top-2", explore__beam=10)
-        assert "Ann Arkin" not in done.everything and "Arkin" not in done.everything
+        assert "Ann Arkin" not in done.sent_text and "Arkin" not in done.sent_text
         assert re.search(r"leads? to: .*\[E1\]", "\n".join(done.prompts()))
         assert done.events("leaks")[0]["leaks"] == 0
 
-    def test_the_topics_name_within_another_is_masked_too(self, run):
+    def test_topic_is_masked_within_another_name(self, run):
         done = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__depth=1)
-        assert "Ulmen" not in done.everything and "[E1] Cathedral" in done.everything
+        assert "Ulmen" not in done.sent_text and "[E1] Cathedral" in done.sent_text
         assert done.events("leaks")[0]["leaks"] == 0
         walking = run(
             Model(pick=choosing("<- person place of birth", "-> location contains"), accept="[YES]"),
@@ -373,46 +373,46 @@ class TestSystemTwo:
         assert walking.ids == ["m.carl"] and "[E1] Cathedral" in walking.prompts("entities")[0]
         assert walking.events("leaks")[0]["leaks"] == 0
         unmasked = run(Model(accept="[NO]"), "What does Ulmen contain?", ask__method="top-2", explore__mask="none")
-        assert unmasked.events("leaks")[0]["leaks"] == 0  # nothing was to be masked
+        assert unmasked.events("leaks")[0]["leaks"] == 0  # nothing to mask
 
-    @pytest.mark.parametrize("always", ALWAYS)
-    def test_a_model_that_always_knows_better_can_only_choose_among_ends(self, run, films, always):
+    @pytest.mark.parametrize("stubborn", STUBBORN_REPLIES)
+    def test_answers_are_always_ends_of_the_accepted_path(self, run, films, stubborn):
         for settings in ({}, {"explore__stop": "depth", "rank__tournament": "chunked"}, {"ask__on_exhausted": "best"}):
-            done = run(lambda messages: always, ask__method="top-2", constrains="none", **settings)
+            done = run(lambda messages: stubborn, ask__method="top-2", constrains="none", **settings)
             if done.answer.status != "answered":
                 assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
                 continue
-            assert set(done.ids) == ends_of(films, done.answer)
+            assert set(done.ids) == path_ends(films, done.answer)
             assert (done.answer.grounding, done.answer.query_class) == ("graph", "exact")
 
     @pytest.mark.parametrize("name", ["Paris", "Ulmen"])
-    def test_nor_does_a_constraining_server_let_it(self, run, films, name):
+    def test_answers_are_path_ends_with_constrained_decoding(self, run, films, name):
         done = run(lambda messages: f"It is {name}. [YES]", ask__method="top-2")
         assert name not in {item.name for item in done.answer.answers} or name in NAMES.values()
-        assert done.answer.status == "answered" and set(done.ids) == ends_of(films, done.answer)
+        assert done.answer.status == "answered" and set(done.ids) == path_ends(films, done.answer)
 
-    def test_the_first_accepted_path_ends_the_search(self, run):
+    def test_first_accepted_path_ends_the_search(self, run):
         done = run(Model(accept="[YES]"), ask__method="top-2", explore__depth=4)
         assert done.kinds[-1] == "accept" and done.kinds.count("accept") == 1
         assert done.answer.usage.hops == 1 and done.events("accepted")[0]["path"] == DIRECTED
         assert sorted(done.ids) == ["m.ann", "m.bob"]
 
-    def test_the_answer_is_the_accepted_path_whole(self, run, films):
+    def test_answers_are_all_ends_of_the_accepted_path(self, run, films):
         done = run(Model(accept=lambda asked: "[YES]" if "film country\n" in asked else "[NO]",
                          compare=prefer("-> film country"), relevant="[NOT RELEVANT]"), ask__method="top-2")  # fmt: skip
-        assert done.ids == ["m.fre"] and ends_of(films, done.answer) == {"m.fre"}
+        assert done.ids == ["m.fre"] and path_ends(films, done.answer) == {"m.fre"}
 
-    def test_at_the_end_of_the_depth_there_is_no_answer(self, run):
+    def test_no_accepted_path_is_no_answer(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2")
         assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
         assert "No path was accepted by the language model" in done.answer.reason and done.answer.usage.hops == 2
 
-    def test_or_the_best_one_marked_as_unaccepted(self, run):
+    def test_on_exhausted_best_answers_with_a_note(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2", ask__on_exhausted="best")
         assert done.answer.status == "answered" and sorted(done.ids) == BIRTHPLACES
         assert any("No path was accepted" in note for note in done.answer.notes) and done.answer.query_class == "exact"
 
-    def test_replies_without_use_keep_the_order_of_the_prefilter_and_accept_nothing(self, run):
+    def test_unreadable_replies_keep_the_prefilter_order(self, run):
         done = run(lambda messages: "It depends.", ask__method="top-2", constrains="none")
         assert done.answer.status == "no_answer"
         for shortlist, kept in zip(done.events("shortlist"), done.events("kept"), strict=True):
@@ -420,24 +420,24 @@ class TestSystemTwo:
         assert done.stage("tournament").unparsed and done.stage("decide").unparsed
 
     @pytest.mark.parametrize("reask", [0, 1, 2])
-    def test_a_reply_without_use_is_asked_for_again_as_often_as_said(self, run, reask):
+    def test_reask_limits_repeated_requests(self, run, reask):
         done = run(Model(accept="Maybe."), ask__method="top-2", explore__depth=1, llm__reask=reask, constrains="none")
         assert done.kinds.count("accept") == 1 + reask
         assert len({json.dumps(request.messages) for request in done.requests}) == len(done.requests)
 
-    def test_of_two_paths_only_the_difference_is_shown(self, run):
+    def test_common_prefix_of_two_paths_is_shown_once(self, run):
         done = run(ask__method="top-2")
         assert any("Known: [E1]\nCandidate A: -> film" in prompt for prompt in done.prompts("compare"))
         assert any(f"Known: [E1] -> {DIRECTED}\nCandidate A: " in prompt for prompt in done.prompts("compare"))
 
-    def test_where_one_goes_on_from_the_other_relevance_is_asked(self, run):
+    def test_extension_of_a_path_is_compared_by_relevance(self, run):
         prompts = run(ask__method="top-2").prompts("relevant")
         assert any(f"Known: [E1] -> {DIRECTED}\nCandidate: -> person place of birth" in prompt for prompt in prompts)
         assert all("(the same)" not in prompt and "Candidate A" not in prompt for prompt in prompts)
 
 
 def prefer(text):
-    """Prefers the candidate of a pair that is this text."""
+    """Prefer this candidate of a pair."""
 
     def reply(asked):
         fields = dict(re.findall(r"^(Candidate [AB]): (.*)$", asked, re.MULTILINE))
@@ -447,41 +447,41 @@ def prefer(text):
 
 
 PRESIDENT = "Which actor of Jawdrop was president of Frangia?"
-JOINED = Gold((frozenset({"[E1] -> film actor", "[E2] -> country president"}),), answers=("Eve Ember",))
+TWO_TOPIC_GOLD = Gold((frozenset({"[E1] -> film actor", "[E2] -> country president"}),), answers=("Eve Ember",))
 
 
 class TestSeveralTopics:
-    def test_paths_that_meet_are_compared_and_one_is_accepted(self, run):
-        done = run(Model(JOINED), PRESIDENT)
+    def test_joined_path_is_accepted(self, run):
+        done = run(Model(TWO_TOPIC_GOLD), PRESIDENT)
         assert done.ids == ["m.eve"] and done.answer.query_class == "exact" and done.answer.grounding == "graph"
         assert {evidence.path.topic.iri for evidence in done.answer.paths} == {NS + "m.jaw", NS + "m.fran"}
         assert done.events("met") and done.answer.usage.hops == 1
         assert "meets [E2] -> country president)" in done.prompts("accept")[-1]
         assert "Leads to: Eve Ember" in done.prompts("accept")[-1]
-        assert "Jawdrop" not in done.everything and "Frangia" not in done.everything
+        assert "Jawdrop" not in done.sent_text and "Frangia" not in done.sent_text
 
-    def test_each_way_to_meet_is_a_candidate_of_its_own(self, run):
-        done = run(Model(JOINED), PRESIDENT)
+    def test_each_join_is_a_candidate(self, run):
+        done = run(Model(TWO_TOPIC_GOLD), PRESIDENT)
         last = done.prompts("pick")[-1]
         for partner in ("country president", "country people"):
             assert f"[E1] -> film actor (which at its end meets [E2] -> {partner})" in last
         other = Model(Gold((frozenset({"[E1] -> film actor", "[E2] -> country people"}),)))
         assert sorted(run(other, "Which actor of Jawdrop is one of the people of Frangia?").ids) == ["m.eve", "m.fay"]
 
-    def test_a_path_that_leads_to_the_other_topic_says_so(self, run):
-        done = run(Model(JOINED, accept="[NO]"), PRESIDENT, rank__tournament="pairwise")
+    def test_path_that_ends_in_a_topic_is_marked(self, run):
+        done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT, rank__tournament="pairwise")
         assert any("leads to: nothing but what the question names" in prompt for prompt in done.prompts())
 
-    def test_what_is_not_accepted_is_looked_for_further_on(self, run):
-        done = run(Model(JOINED, accept="[NO]"), PRESIDENT)
+    def test_rejected_join_continues_the_search(self, run):
+        done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT)
         assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("met")
 
     def test_separate_topics_are_not_joined(self, run):
         done = run(Model(Gold((frozenset({"[E2] -> country president"}),))), PRESIDENT, explore__combine="separate")
         assert done.ids == ["m.eve"] and len(done.answer.paths) == 1
-        assert "(which" not in done.everything
+        assert "(which" not in done.sent_text
 
-    def test_system_one_composes_from_the_paths_of_both(self, run):
+    def test_system_one_lists_paths_of_both_topics(self, run):
         done = run(Model(answer='{"answers": ["Eve Ember"]}'), PRESIDENT, ask__method="top-1", explore__depth=1)
         (asked,) = done.prompts("answer")
         assert "Path: Jawdrop -> film actor" in asked and "Path: Frangia -> country president" in asked
@@ -491,8 +491,10 @@ class TestSeveralTopics:
 class TestClauses:
     CLAUSES: ClassVar = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
 
-    def test_each_topic_is_compared_by_its_own(self, run):
-        done = run(Model(JOINED, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on")
+    def test_each_topic_is_ranked_by_its_clause(self, run):
+        done = run(
+            Model(TWO_TOPIC_GOLD, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on"
+        )
         assert done.kinds[0] == "clauses" and done.events("clauses") == [{"clauses": self.CLAUSES}]
         first = [prompt for prompt in done.prompts("pick") if "(which" not in prompt]
         for mark, clause in self.CLAUSES.items():
@@ -502,30 +504,32 @@ class TestClauses:
         assert "Question: Which actor of [E1] was president of [E2]?" in done.prompts("accept")[0]
         assert done.ids == ["m.eve"] and done.stage("clauses").calls == 1
 
-    @pytest.mark.parametrize("said", ["I would not know.", '{"clauses": {"[E1]": "Which actor?"}}', '{"clauses": []}'])
-    def test_a_reply_without_use_leaves_the_whole_question(self, run, said):
-        done = run(Model(JOINED, clauses=said), PRESIDENT, explore__clauses="on")
+    @pytest.mark.parametrize(
+        "replied", ["I would not know.", '{"clauses": {"[E1]": "Which actor?"}}', '{"clauses": []}']
+    )
+    def test_unreadable_clauses_leave_the_whole_question(self, run, replied):
+        done = run(Model(TWO_TOPIC_GOLD, clauses=replied), PRESIDENT, explore__clauses="on")
         assert done.kinds[:2] == ["clauses", "clauses"] and done.events("clauses") == [{"clauses": {}}]
         assert all("Which actor of [E1] was president of [E2]?" in prompt for prompt in done.prompts())
         assert done.ids == ["m.eve"]
 
-    def test_a_clause_that_names_a_topic_is_counted_as_a_leak(self, run):
+    def test_clause_that_names_a_topic_is_a_leak(self, run):
         clauses = {"[E1]": "Which actor played in Jawdrop?", "[E2]": "Who was president of [E2]?"}
-        done = run(Model(JOINED, clauses=json.dumps({"clauses": clauses})), PRESIDENT, explore__clauses="on")
+        done = run(Model(TWO_TOPIC_GOLD, clauses=json.dumps({"clauses": clauses})), PRESIDENT, explore__clauses="on")
         assert done.events("leaks")[0]["leaks"] == 1
 
-    def test_one_topic_is_not_cut_up(self, run):
+    def test_single_topic_has_no_clauses(self, run):
         assert "clauses" not in run(explore__clauses="on").kinds
 
 
-class TestConverged:
-    def test_the_same_answers_as_a_hop_before_end_the_search(self, run):
+class TestConvergence:
+    def test_unchanged_answers_end_the_search(self, run):
         reply = Model(pick=choosing("Zorblax -> film country", "[E1] -> film country"), accept="[YES]")
         done = run(reply, explore__stop="converged", explore__depth=4)
         assert done.events("converged") == [{"path": "film country", "answers": 1}]
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"]
 
-    def test_two_paths_with_the_same_answers_end_it_at_once(self, run):
+    def test_two_paths_with_equal_answers_end_the_search(self, run):
         reply = Model(pick=choosing("[E1] -> country president", "[E1] -> country people"), accept="[YES]")
         assert run(reply, "Who was president of Frangia?", explore__stop="converged").answer.usage.hops == 2
         done = run(Model(pick=choosing("[E1] -> film writer", "[E1] -> film actor"), accept="[YES]"),
@@ -534,7 +538,7 @@ class TestConverged:
 
 
 class TestBudgets:
-    def test_calls_end_the_search_with_the_best_so_far(self, run):
+    def test_call_budget_returns_the_best_answer_so_far(self, run):
         done = run(ask__method="top-1", budget__calls=2)
         assert len(done.requests) == 2 and done.answer.status == "budget_exhausted"
         assert done.ids and done.answer.grounding == "graph" and done.answer.query_class == "exact"
@@ -543,28 +547,28 @@ class TestBudgets:
         assert sorted(done.ids) == ["m.ann", "m.bob"] and done.events("leaks")
 
     @pytest.mark.parametrize(("method", "calls"), [("top", 0), ("top-1", 0), ("top-2", 0), ("top-2", 1)])
-    def test_before_the_first_hop_is_finished_there_is_nothing(self, run, method, calls):
+    def test_budget_spent_in_the_first_hop_gives_no_answer(self, run, method, calls):
         done = run(ask__method=method, budget__calls=calls)
         assert len(done.requests) == calls and done.answer.status == "budget_exhausted"
         assert not done.answer.answers and not done.answer.sparql and done.answer.grounding == "none"
 
     @pytest.mark.parametrize("calls", range(2, 20, 3))
-    def test_no_call_is_made_beyond_the_budget(self, run, calls):
+    def test_call_budget_is_never_exceeded(self, run, calls):
         done = run(ask__method="top-2", budget__calls=calls)
         assert len(done.requests) <= calls and done.answer.usage.calls == len(done.requests)
         assert done.answer.status in ("answered", "budget_exhausted") and not done.answer.defects
 
-    def test_tokens(self, run):
+    def test_token_budget(self, run):
         done = run(ask__method="top-1", budget__tokens=1)
         assert len(done.requests) == 1 and done.answer.status == "budget_exhausted" and done.ids
         assert "1 tokens" in done.answer.reason
 
-    def test_seconds_before_the_first_hop(self, run):
+    def test_time_budget_spent_in_the_first_hop(self, run):
         start = time.monotonic()
         done = run(lambda messages: faults.hangs(60), budget__seconds=0.8)
         assert time.monotonic() - start < 6 and done.answer.status == "budget_exhausted" and not done.answer.answers
 
-    def test_seconds_after_the_first_hop(self, run):
+    def test_time_budget_spent_after_the_first_hop(self, run):
         def reply(asked):
             return faults.hangs(60) if DIRECTED_BORN in asked else None
 
@@ -572,12 +576,12 @@ class TestBudgets:
         assert done.answer.status == "budget_exhausted" and sorted(done.ids) == ["m.ann", "m.bob"]
         assert "not answered in time" in done.answer.reason or "seconds" in done.answer.reason
 
-    def test_the_clauses_count_too(self, run):
-        done = run(Model(JOINED), PRESIDENT, explore__clauses="on", budget__calls=0)
+    def test_clauses_count_against_the_budget(self, run):
+        done = run(Model(TWO_TOPIC_GOLD), PRESIDENT, explore__clauses="on", budget__calls=0)
         assert done.answer.status == "budget_exhausted" and not done.requests
 
 
-ONCE = {
+SINGLE_FAULTS = {
     "rate limited": (faults.rate_limited(0), "answered"),
     "rate limited for a moment": (faults.rate_limited(0.1), "answered"),
     "rate limited for days": (faults.rate_limited(100_000), "failed"),
@@ -604,8 +608,8 @@ ONCE = {
 }
 
 
-class Failing:
-    """Replies as a model does, but for one request; remembers what it was asked after it had answered that."""
+class FailingModel:
+    """A model with one faulty reply; records prompts repeated after they were answered."""
 
     def __init__(self, model, fault, at=3):
         self._model, self._fault, self._at = model, fault, at
@@ -628,30 +632,30 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("method", "name"),
         [
-            *((method, name) for method in ("top-1", "top-2") for name in ONCE),
+            *((method, name) for method in ("top-1", "top-2") for name in SINGLE_FAULTS),
             *(("top", name) for name in ("hangs", "wrong key", "too long", "refusal")),
         ],
     )
-    def test_in_the_middle_of_a_question(self, run, method, name):
-        fault, status = ONCE[name]
-        model = Failing(Model(), fault)
+    def test_single_fault(self, run, method, name):
+        fault, status = SINGLE_FAULTS[name]
+        model = FailingModel(Model(), fault)
         done = run(model, ask__method=method, llm__timeout=0.6, llm__retries=2)
         assert len(done.requests) >= 3 and not model.repeated
         refused = name in ("too long", "teapot")
         if method == "top" and refused:
-            status = "no_answer"  # it is not accepted
+            status = "no_answer"
         assert done.answer.status == status, done.answer.reason
         if status == "failed":
             assert done.answer.reason and not done.answer.answers
             assert "cannot be used" in done.answer.reason and done.events("failed")[0]["error"] == "ModelUnavailable"
         else:
-            assert refused or sorted(done.ids) == BIRTHPLACES  # what is refused is not asked again, a fallback decides
+            assert refused or sorted(done.ids) == BIRTHPLACES  # a refused prompt is not repeated, a fallback decides
             assert not done.answer.defects
         if name == "temperature":
             assert "temperature" not in done.requests[-1].body
 
     @pytest.mark.parametrize("method", ["top-1", "top-2"])
-    def test_a_server_that_never_comes_back(self, run, method):
+    def test_server_that_stops_answering(self, run, method):
         counted = []
 
         def reply(messages):
@@ -662,7 +666,7 @@ class TestFaults:
         assert done.answer.status == "failed" and "cannot be used" in done.answer.reason
 
     @pytest.mark.parametrize("fault", [faults.too_long(), faults.refusal(), faults.empty()], ids=str)
-    def test_a_model_that_never_replies(self, run, fault):
+    def test_model_that_never_gives_a_reply(self, run, fault):
         for method in ("top", "top-1", "top-2"):
             done = run(lambda messages: fault, ask__method=method)
             assert done.answer.status == "no_answer" and not done.answer.answers
@@ -673,21 +677,21 @@ class TestFaults:
 @pytest.mark.parametrize("question", [BORN, PRESIDENT, "What is the relation of the actor in Bigfilm?"])
 @pytest.mark.parametrize("tournament", ["chunked", "pairwise"])
 def test_no_prompt_is_sent_twice(run, method, question, tournament):
-    for said in ("[NO]", "It depends."):
-        model = Model(JOINED, accept=said)
+    for replied in ("[NO]", "It depends."):
+        model = Model(TWO_TOPIC_GOLD, accept=replied)
         done = run(model, question, ask__method=method, rank__tournament=tournament, explore__clauses="on")
         sent = [json.dumps(request.messages) for request in done.requests]
         assert len(set(sent)) == len(sent)
 
 
 class TestSettings:
-    def test_three_votes_are_asked_in_both_orders(self, run):
+    def test_three_votes_show_both_orders(self, run):
         done = run(ask__method="top-2", rank__votes=3)
         assert sorted(done.ids) == BIRTHPLACES
         pairs = [tuple(re.findall(r"Candidate [AB]: (.*)", prompt)) for prompt in done.prompts("compare")]
         assert pairs and all((b, a) in pairs for a, b in pairs)
 
-    def test_three_votes_outvote_a_model_that_errs_once(self, run):
+    def test_three_votes_outvote_one_error(self, run):
         wrong = ["[NO]"]
         done = run(Model(accept=lambda asked: wrong.pop() if wrong and DIRECTED_BORN in asked else None),
                    rank__votes=3)  # fmt: skip
@@ -708,29 +712,29 @@ class TestSettings:
         assert sorted(done.ids) == BIRTHPLACES and set(done.kinds) == kinds
         assert done.answer.usage.comparisons > 0
 
-    def test_a_single_round_shows_all_at_once(self, run):
+    def test_single_tournament_has_one_round(self, run):
         done = run(rank__tournament="single", rank__chunk=2, explore__beam=2)
         assert done.kinds == ["pick", "pick", "accept"]
         done = run(rank__tournament="chunked", rank__chunk=2, explore__beam=2)
         assert done.kinds.count("pick") > 2
 
-    def test_pruning_by_the_last_relation_shows_only_that(self, run):
+    def test_prune_by_last_relation_shows_only_that_relation(self, run):
         done = run(explore__prune_by="last-relation")
         assert "[E1] -> person place of birth" in done.prompts("pick")[1]
-        assert DIRECTED_BORN not in done.everything
+        assert DIRECTED_BORN not in done.sent_text
 
-    def test_without_a_mask_the_topic_is_named(self, run):
+    def test_unmasked_topic_is_named(self, run):
         done = run(ask__method="top-2", explore__mask="none")
-        assert BORN in done.everything and "[E1]" not in "\n".join(done.prompts())
+        assert BORN in done.sent_text and "[E1]" not in "\n".join(done.prompts())
         assert sorted(done.ids) == BIRTHPLACES
 
-    def test_the_models_mask_can_be_another(self, run):
+    def test_model_mask_overrides_the_explore_mask(self, run):
         done = run(explore__mask="drop", llm__mask="id")
         assert "Question: Where was the director of m.zor born?" in done.prompts()[0]
-        assert "m.zor -> film directed by" in done.prompts()[0] and "Zorblax" not in done.everything
+        assert "m.zor -> film directed by" in done.prompts()[0] and "Zorblax" not in done.sent_text
 
     @pytest.mark.parametrize("chooser", ["offline", "random"])
-    def test_a_model_that_is_not_to_choose_is_not_asked(self, run, chooser):
+    def test_other_choosers_send_no_request(self, run, chooser):
         done = run(rank__chooser=chooser)
         assert not done.requests and done.answer.usage.calls == 0
 
@@ -741,7 +745,7 @@ class TestSettings:
         assert all("Question: Where was the director of m.zor born?" in prompt for prompt in done.prompts())
         assert "Candidate A: -> film.film." in done.prompts("compare")[0]
         assert any("<- people.person.sibling" in prompt for prompt in done.prompts())
-        assert "Zorblax" not in done.everything
+        assert "Zorblax" not in done.sent_text
         for request in done.requests:
             assert "reasons" in request.messages[0]["content"]
             assert set(request.body) == {"model", "messages", "temperature"}
@@ -759,7 +763,7 @@ class TestSettings:
         done = run(Model(gold, answer="Well."), ask__method="top-1", ask__preset="as-published", explore__depth=2)
         assert done.kinds.count("answer") == 1 and done.answer.status == "no_answer"
 
-    def test_economy_asks_less(self, run):
+    def test_economy_preset_sends_fewer_requests(self, run):
         question = "What is the relation of the actor in Bigfilm?"
         ours, economy = (
             run(Model(entities=choosing("Actor 00")), question, ask__method="top-1", ask__preset=name)
@@ -769,7 +773,7 @@ class TestSettings:
         done = run(ask__method="top-2", ask__preset="economy")
         assert sorted(done.ids) == BIRTHPLACES and "structured_outputs" in done.requests[0].body
 
-    def test_a_stage_may_have_its_own_sampling(self, run):
+    def test_sampling_settings_per_stage(self, run):
         done = run(ask__method="top-1", llm__stages={"decide": {"temperature": 0.7, "max_tokens": 50}}, llm__seed=3)
         assert [request.body["temperature"] for request in done.requests] == [0.0, 0.0, 0.0, 0.7]
         assert [request.body.get("max_tokens") for request in done.requests] == [None, None, None, 50]

@@ -26,8 +26,8 @@ class VersionedValues:
 
     def get(self, name: str) -> Any:
         """Return a value already computed for the current version, else None. Never waits for another thread."""
-        values = self._values
-        return values.get(name) if self._version == self._current() else None
+        # the version is compared first: values read before the comparison could be outdated
+        return self._values.get(name) if self._version == self._current() else None
 
     def current(self) -> dict[str, Any]:
         """Return the dictionary of all values of the current version, which the caller may change.

@@ -1,4 +1,4 @@
-"""The summary of a run: every number by hand on a few records, failures in the denominator, and bounded memory."""
+"""The summary of a run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ GOLD = (GoldAnswer("m.1", "Ann"),)
 
 
 def record(
-    number: int, *, right=True, status="answered", usage=None, grounding="graph", query_class="exact", **more
+    number: int, *, right=True, status="answered", usage_object=None, grounding="graph", query_class="exact", **more
 ) -> Record:
     answers = [{"id": "m.1" if right else "m.2", "name": "x", "iri": "http://e/x"}] if status == "answered" else []
     answer = {"status": status, "grounding": grounding if answers else "none", "answers": answers}
-    answer |= {"query_class": query_class if answers else "none", "usage": usage or {}}
+    answer |= {"query_class": query_class if answers else "none", "usage": usage_object or {}}
     more = {"answers": GOLD, "seconds": 1.0} | more
     return Record(id=f"q{number}", dataset="d", text="?", answer=answer, **more)
 
 
-def usage(calls, cost, queries=2, unparsed=0, tokens=10) -> dict:
+def usage_object(calls, cost, queries=2, unparsed=0, tokens=10) -> dict:
     stage = {"stage": "tournament", "calls": calls, "unparsed": unparsed, "repaired": 1, "reasked": 0, "failed": 0}
     return {
         "calls": calls,
@@ -38,19 +38,35 @@ def usage(calls, cost, queries=2, unparsed=0, tokens=10) -> dict:
 
 
 RECORDS = [
-    record(0, usage=usage(2, 0.5, unparsed=1), hops=1, kind="composition", topics=("m.9",), loss="right"),
-    record(1, usage=usage(4, 1.5), hops=2, kind="composition", topics=("m.9", "m.8"), right=False, loss="prefilter"),
-    record(2, usage=usage(6, None, queries=8), hops=2, grounding="model", query_class="none", leaks=3, seconds=3.0),
+    record(0, usage_object=usage_object(2, 0.5, unparsed=1), hops=1, kind="composition", topics=("m.9",), loss="right"),
+    record(
+        1,
+        usage_object=usage_object(4, 1.5),
+        hops=2,
+        kind="composition",
+        topics=("m.9", "m.8"),
+        right=False,
+        loss="prefilter",
+    ),
+    record(
+        2,
+        usage_object=usage_object(6, None, queries=8),
+        hops=2,
+        grounding="model",
+        query_class="none",
+        leaks=3,
+        seconds=3.0,
+    ),
     record(3, status="failed", failure="StoreTimeout", hops=2, seconds=10.0),
     record(4, status="no_answer", query_class="restricted", hops=2, loss="prefilter"),
-    record(5, query_class="restricted", answers=()),  # nobody knows what is right
+    record(5, query_class="restricted", answers=()),  # no gold answers
 ]
 
 
-def test_by_hand():
+def test_summary_of_a_run():
     found = summary_of(RECORDS)
     assert (found["n"], found["scored"], found["failed"]) == (6, 5, 1)
-    # right by id, wrong, m.1 said by a model (no name matches), failed, no answer
+    # right by id, wrong, right id from the model (its name does not match), failed, no answer
     assert found["scores"]["em"]["value"] == pytest.approx(1 / 5) and found["scores"]["em"]["n"] == 5
     assert found["scores_without_failed"]["em"] == {**found["scores_without_failed"]["em"], "value": 0.25, "n": 4}
     assert found["lost_to_failures"]["em"] == pytest.approx(0.05)
@@ -74,13 +90,13 @@ def test_by_hand():
 def test_groups():
     groups = summary_of(RECORDS)["groups"]
     assert set(groups) == {"dataset", "hops", "kind", "topics"}  # no question has a level
-    assert [(name, each["n"]) for name, each in groups["hops"].items()] == [("1", 1), ("2", 4)]
+    assert [(name, group["n"]) for name, group in groups["hops"].items()] == [("1", 1), ("2", 4)]
     assert groups["hops"]["1"]["em"]["value"] == 1 and groups["hops"]["2"]["em"]["value"] == 0
     assert groups["kind"]["not known"]["n"] == 3 and groups["kind"]["composition"]["em"]["value"] == 0.5
-    assert [(name, each["n"]) for name, each in groups["topics"].items()] == [("0", 3), ("1", 1), ("2", 1)]
+    assert [(name, group["n"]) for name, group in groups["topics"].items()] == [("0", 3), ("1", 1), ("2", 1)]
 
 
-def test_intervals_are_those_of_mean():
+def test_intervals_equal_those_of_mean():
     records = [record(n, right=n % 3 == 0) for n in range(60)]
     found, wanted = summary_of(records)["scores"]["em"], mean([float(n % 3 == 0) for n in range(60)])
     assert (found["value"], found["low"], found["high"], found["n"]) == (wanted.value, wanted.low, wanted.high, 60)
@@ -88,13 +104,13 @@ def test_intervals_are_those_of_mean():
     assert normal["low"] == mean([float(n % 3 == 0) for n in range(60)], interval="normal").low
 
 
-def test_a_run_of_nothing_is_plain_json_too():
+def test_summary_is_plain_json():
     for records in ([], RECORDS, RECORDS[:1], RECORDS[5:]):
         json.dumps(summary_of(records), allow_nan=False)
     assert summary_of([])["scores"]["em"] == {"value": None, "low": None, "high": None, "n": 0}
 
 
-def test_scores_that_a_record_has_are_taken():
+def test_recorded_scores_are_used():
     scored = record(0, right=False, scores={"em": 1.0, "f1": 0.5})
     found = summary_of([scored])["scores"]
     assert (found["em"]["value"], found["f1"]["value"]) == (1, 0.5)
@@ -103,12 +119,12 @@ def test_scores_that_a_record_has_are_taken():
 @pytest.mark.parametrize(
     "junk", [{"calls": "many"}, {"calls": None, "cost": "x"}, {"queries": float("nan")}, {"stages": [{}]}]
 )
-def test_numbers_that_are_none(junk):
-    json.dumps(summary_of([record(0, usage=junk)]), allow_nan=False)
+def test_invalid_usage_numbers_are_ignored(junk):
+    json.dumps(summary_of([record(0, usage_object=junk)]), allow_nan=False)
 
 
-def test_failures_show():
-    """Faults at 5% of the questions: the scores over all are lower by just that, and both are there."""
+def test_failures_lower_the_scores():
+    """Failures in 5% of the questions lower the scores by 5%."""
     records = [
         record(n, status="failed" if n % 20 == 0 else "answered", failure="X" if n % 20 == 0 else "")
         for n in range(200)
@@ -118,24 +134,24 @@ def test_failures_show():
     assert found["lost_to_failures"]["em"] == pytest.approx(0.05) and found["failures"] == {"X": 10}
 
 
-def test_a_question_with_a_failure_is_a_failed_one_whatever_its_status():
+def test_record_with_a_failure_counts_as_failed():
     found = summary_of([record(0), record(1, status="budget_exhausted", failure="StoreTimeout")])
     assert (found["failed"], found["failures"]) == (1, {"StoreTimeout": 1})
     assert found["scores_without_failed"]["em"]["n"] == 1
 
 
-def test_memory_is_bounded_by_numbers():
+def test_memory_per_record_is_bounded():
     def records(count):
         for number in range(count):
-            made = record(number, usage=usage(3, 0.1), hops=2)
+            built = record(number, usage_object=usage_object(3, 0.1), hops=2)
             yield Record(
-                **{**vars(made), "answer": {**made.answer, "trace": [{"kind": "pool", "paths": ["y" * 1000] * 100}]}}
+                **{**vars(built), "answer": {**built.answer, "trace": [{"kind": "pool", "paths": ["y" * 1000] * 100}]}}
             )
 
     table = _Table()
     tracemalloc.start()
-    for each in records(2000):
-        table.add(each)
-    held = tracemalloc.get_traced_memory()[0]
+    for group in records(2000):
+        table.add(group)
+    allocated = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held / 2000 < 600, f"{held / 2000:.0f} bytes a question"
+    assert allocated / 2000 < 600, f"{allocated / 2000:.0f} bytes a question"

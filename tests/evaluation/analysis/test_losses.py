@@ -1,4 +1,4 @@
-"""Where right answers are lost: traces made by hand, and one of a real exploration."""
+"""Which stage lost a right answer: hand-made traces and a real exploration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG = path("m.1", "x.y.z")
 K1, K2, KS, KW = (path_key(p, SCHEMA) for p in (ONE, TWO, SIDE, WRONG))
 
 
-def test_keys():
+def test_path_keys():
     assert K1 == "m.1 -> a.b.c"
     assert K2 == "m.1 -> a.b.c <- d.e.f"
     assert paths_key([SIDE, ONE], SCHEMA) == paths_key([ONE, SIDE], SCHEMA) == "m.1 -> a.b.c & m.2 -> g.h.i"
@@ -46,7 +46,7 @@ paths = st.builds(RelationPath, st.builds(Entity, topics), st.lists(steps, max_s
 
 
 @given(st.lists(paths, min_size=1, max_size=3, unique=True))
-def test_a_key_stands_for_its_paths(some):
+def test_keys_identify_paths(some):
     assert set(paths_of(paths_key(some, SCHEMA), SCHEMA)) == set(some)
     assert len({path_key(path, SCHEMA) for path in some}) == len(some)
 
@@ -87,7 +87,7 @@ ALL = ([K1, KW], [K1, KW], [K1, KW])
 HOPS = [*hop(*ALL), *hop([K2, KW], [K2, KW], [K2, KW], number=2)]
 
 CASES = [
-    # solutions, events, what was lost
+    # loss, solutions, events
     ("not expanded", [(TWO,)], [*hop([K1, KW], [K1, KW], [KW]), *hop([KW], [KW], [KW]), *ranked(KW)]),
     ("prefilter", [(ONE,)], [*hop([K1, KW], [KW], [KW]), *ranked(KW)]),
     ("tournament", [(ONE,)], [*hop([K1, KW], [K1, KW], [KW]), *ranked(KW)]),
@@ -97,10 +97,10 @@ CASES = [
     ("rejected", [(ONE,)], [*hop(*ALL), *ranked(KW, K1), *rejected(KW), *rejected(K1)]),
     ("last comparison", [(ONE,)], [*hop(*ALL), *ranked(KW, K1), *rejected(KW)]),
     ("read", [(ONE,)], [*hop(*ALL), *ranked(K1, KW)]),
-    # of several solutions the one that came furthest
+    # of several solutions the one that got furthest counts
     ("depth", [(ONE,), (TWO,)], [*hop([K1, KW], [KW], [KW]), *hop([K2, KW], [K2, KW], [K2, KW]), *ranked(KW, K2)]),
     ("tournament", [(ONE,), (TWO,)], [*hop([K1, KW], [K1, KW], [KW]), *ranked(KW)]),
-    # a path that was cut in one hop and kept in the next was kept
+    # a path cut in one hop and kept in the next counts as kept
     ("last comparison", [(ONE,)], [*hop([K1, KW], [KW], [KW]), *hop([K1, KW], [K1, KW], [K1, KW]), *ranked(KW, K1)]),
     # joins
     ("joining", [(ONE, SIDE)], [*hop([K1, KS], [K1, KS], [K1, KS]), *ranked(K1, KS)]),
@@ -114,11 +114,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("loss", "solutions", "events"), CASES)
-def test_by_hand(loss, solutions, events):
+def test_lost_stage(loss, solutions, events):
     assert lost(solutions, events) == loss
 
 
-def test_right_answers_are_not_lost():
+def test_right_answer_is_not_lost():
     assert lost_at(answer(status="answered"), Reach(), SCHEMA, right=True) == "right"
 
 
@@ -126,43 +126,51 @@ def test_right_answers_are_not_lost():
     ("status", "loss"),
     [("unsupported", "unsupported"), ("failed", "failed"), ("no_answer", "no path"), ("answered", "no path")],
 )
-def test_before_exploration(status, loss):
+def test_losses_before_exploration(status, loss):
     assert lost([], status=status) == loss
 
 
-def test_what_nobody_knows():
-    assert lost([], capped=True) == "unknown"  # there may be a path
+def test_unknown_loss():
+    assert lost([], capped=True) == "unknown"  # the search for gold paths was capped
     assert lost([(ONE,)], [Event("filtered", 0.0, {"pool": 9, "kept": 3})]) == "unknown"  # no keys in the trace
 
 
-def test_linking():
+def test_linking_loss():
     assert lost([(ONE,)], hop(*ALL), topics=("m.9",), gold_topics=("m.1",)) == "linking"
     assert lost([(ONE,)], hop([K1, KW], [KW], [KW]), topics=("m.1", "m.9"), gold_topics=("m.1",)) == "prefilter"
 
 
-def test_a_spent_budget():
+def test_budget_loss():
     assert lost([(ONE,)], status="budget_exhausted") == "budget"
     assert lost([(TWO,)], hop(*ALL), status="budget_exhausted") == "budget"
     assert lost([(ONE,)], hop([K1, KW], [KW], [KW]), status="budget_exhausted") == "prefilter"
 
 
-def test_lengths_by_another_measure():
+def test_custom_measure_of_path_length():
     reach = Reach(((TWO,),))
     found = answer([*HOPS, *ranked(KW, K2)])
     assert lost_at(found, reach, SCHEMA, right=False, hops=lambda path: 1) == "last comparison"
 
 
-def test_without_a_ranking_the_answer_says_what_came_first():
+def test_paths_of_the_answer_replace_a_missing_ranking():
     assert lost([(TWO,)], HOPS, paths=(WRONG,)) == "depth"
     assert lost([(ONE,)], HOPS, paths=(WRONG,)) == "last comparison"
 
 
-def test_every_loss_is_explained_and_met():
-    met = {loss for loss, *_ in CASES} | {"right", "unsupported", "failed", "no path", "unknown", "linking", "budget"}
-    assert met == set(LOSSES)
+def test_every_loss_is_covered():
+    covered = {loss for loss, *_ in CASES} | {
+        "right",
+        "unsupported",
+        "failed",
+        "no path",
+        "unknown",
+        "linking",
+        "budget",
+    }
+    assert covered == set(LOSSES)
 
 
-# --- a real exploration, its decisions made by a rule: the keys in the order of the alphabet
+# --- a real exploration that prefers keys in alphabetical order
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +189,7 @@ def graph(make_graph):
         (("x.y.z", "d.e.g"), 3, 2, "not expanded"),
     ],
 )
-def test_a_real_exploration(graph, goal, short, keep, loss):
+def test_losses_in_a_real_exploration(graph, goal, short, keep, loss):
     trace = Trace()
 
     def in_order(count):

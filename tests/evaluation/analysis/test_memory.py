@@ -1,4 +1,4 @@
-"""A fictional graph tells memory from reading: a model that knows the real answers, asked by each method about both graphs."""
+"""Comparison of runs on a real and a fictional graph by a model that remembers the real answers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from kgqa.testing.gold_table import gold_for
 from kgqa.testing.memory_oracle import MemoryOracle
 from kgqa.testing.server import ScriptedServer
 
-ASKED = 12
+QUESTION_COUNT = 12
 
 
 @pytest.fixture(scope="module")
 def graphs(session_cache, tmp_path_factory):
-    """A world, the fictional graph made of it, and the questions of each: the same ones, with other answers."""
+    """A graph, its fictional version, and the same questions with the answers of each."""
     cache = Cache(session_cache)
     world, fiction = world_folder(cache), tmp_path_factory.mktemp("made") / "fiction"
     with open_graph(world, cache=cache) as graph:
         fictionalise(graph, read_questions(world / QUESTIONS), fiction, cache=cache)
-    kept = spread(read_questions(fiction / QUESTIONS), ASKED)
+    kept = spread(read_questions(fiction / QUESTIONS), QUESTION_COUNT)
     before = {question.id: question for question in read_questions(world / QUESTIONS)}
     with open_graph(world, cache=cache) as real, open_graph(fiction, cache=cache) as unreal:
         yield {"true": (real, [before[question.id] for question in kept]), "fictional": (unreal, kept)}
 
 
 def run(graphs, method, **given):
-    """Records of a run on each graph by a model that remembers the true answers."""
+    """Return the records of a run on each graph by a model that remembers the true answers."""
     memory = {question.text: [answer.name for answer in question.answers] for question in graphs["true"][1]}
     found = {}
     for name, (graph, questions) in graphs.items():
@@ -46,13 +46,13 @@ def run(graphs, method, **given):
             options = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#oracle", **given}
             resources = open_resources(graph, settings=resolve(options))
             try:
-                found[name] = [_asked(question, resources, oracle) for question in questions]
+                found[name] = [answered_record(question, resources, oracle) for question in questions]
             finally:
-                resources.models.close()  # the graph is asked again
+                resources.models.close()  # the graph is used again
     return found
 
 
-def _asked(question, resources, oracle):
+def answered_record(question, resources, oracle):
     oracle.table = {"": gold_for(question, resources)}
     answer = ask(Question(question.text, id=question.id), topics=question.topics, resources=resources)
     data = answer_object(answer)
@@ -60,13 +60,13 @@ def _asked(question, resources, oracle):
 
 
 @pytest.mark.parametrize("method", ["io", "cot", "top-1", "tog"])
-def test_a_method_that_takes_the_models_word_is_found_out(graphs, method):
+def test_model_only_methods_score_zero_on_the_fictional_graph(graphs, method):
     found = memory_of(**run(graphs, method))["em"]
-    assert found.n == ASKED and found.true == 1.0 and found.fictional == 0.0
+    assert found.n == QUESTION_COUNT and found.true == 1.0 and found.fictional == 0.0
     assert found.difference == 1.0 and found.low > 0.9 and found.p < 0.05
 
 
-def test_a_method_that_reads_the_graph_keeps_its_score(graphs):
+def test_graph_based_method_keeps_its_score(graphs):
     runs = run(graphs, "top-2")
     found = memory_of(**runs)["em"]
     assert found.true >= 0.9 and found.fictional >= 0.9
@@ -88,5 +88,5 @@ def test_only_shared_questions_count():
     assert (found["em"].true, found["em"].fictional, found["em"].difference, found["em"].n) == (1.0, 0.5, 0.5, 2)
     assert found["em"].low <= 0.5 <= found["em"].high
     assert memory_of(true, []) == {}
-    # the first question of another file is another question
+    # equal ids with different texts are different questions
     assert memory_of([record("0", 1.0, "Who?")], [record("0", 0.0, "Where?")]) == {}

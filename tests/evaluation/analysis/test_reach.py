@@ -1,4 +1,4 @@
-"""Whether the graph has paths, alone or joined, with exactly the gold answers: by hand, and against all paths."""
+"""Search for paths, alone or joined, that lead to exactly the gold answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kgqa.model import Entity, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
 FILMS = (
-    # who plays a role in a film stands on a performance; two films, two actors, the roles in both
+    # a performance links film, actor and role; two films, the same two actors and roles
     'film.performance freebase.type_hints.mediator "true"',
     *(f"{p} type.object.type film.performance" for p in ("m.p1", "m.p2", "m.p3", "m.p4")),
     *(f"m.film film.film.starring {p}" for p in ("m.p1", "m.p2")),
@@ -62,24 +62,24 @@ def found(graph, topics, answers, depth=2, **options):
     return exact_paths(graph, [ent(t) for t in topics], gold(*answers), BeamSettings(depth=depth), **options)
 
 
-def test_one_hop(films):
+def test_one_hop_path(films):
     reach = found(films, ["m.film"], ["m.drama"])
     assert reach.solutions == ((path("m.film", "film.film.genre"),),) and not reach.capped
 
 
-def test_through_a_mediator(films):
+def test_path_through_a_mediator(films):
     assert found(films, ["m.film"], ["m.ann", "m.bob"]).solutions == (
         (path("m.film", "film.film.starring", "film.performance.actor"),),
     )
 
 
-def test_the_depth_counts_edges(films):
+def test_depth_counts_edges(films):
     assert not found(films, ["m.film"], ["m.ann", "m.bob"], depth=1).solutions
     for depth, lengths in ((1, set()), (2, {2}), (3, {2, 3})):
         assert {len(only) for (only,) in found(films, ["m.film"], ["m.france"], depth).solutions} == lengths
 
 
-def test_the_depth_counts_hops_where_mediators_are_free(films):
+def test_depth_counts_hops_with_free_mediators(films):
     settings = BeamSettings(depth=2, mediator_hop="free")
     reach = exact_paths(films, [ent("m.film")], gold("m.france"), settings)
     wanted = path("m.film", "film.film.starring", "film.performance.actor", "people.person.nationality")
@@ -93,30 +93,30 @@ def test_literals_by_value_and_entities_by_name(make_graph, films):
     assert found(named, ["m.film"], ['"drama"']).solutions == ((path("m.film", "film.film.genre"),),)
 
 
-def test_nothing_has_exactly_these(films):
+def test_no_path_has_exactly_these_answers(films):
     for answers in (["m.ann"], ["m.ann", "m.bob", "m.cyd"], ["m.nobody"], ["m.drama", "m.french"]):
         reach = found(films, ["m.film"], answers)
         assert reach.solutions == () and not reach.capped
 
 
-def test_ends_of_two_topics_intersected(films):
+def test_intersection_of_two_topics(films):
     reach = found(films, ["m.film", "m.france"], ["m.french"])
     assert reach.solutions == ((path("m.film", "film.film.language"), path("m.france", "location.country.language")),)
     assert not found(films, ["m.film", "m.france"], ["m.french"], join=False).solutions
     assert not found(films, ["m.film"], ["m.french"]).solutions
 
 
-def test_ends_of_three_topics_intersected(make_graph):
+def test_intersection_of_three_topics(make_graph):
     graph = make_graph(
         *(f"m.a r.r.r m.{x}" for x in "xyz"), *(f"m.b r.r.r m.{x}" for x in "xyw"), *(f"m.c r.r.r m.{x}" for x in "xzw")
     )
     wanted = tuple(path(topic, "r.r.r") for topic in ("m.a", "m.b", "m.c"))
     assert found(graph, ["m.a", "m.b", "m.c"], ["m.x"], depth=1).solutions == (wanted,)
-    assert len(found(graph, ["m.a", "m.b", "m.c"], ["m.x", "m.y"], depth=1).solutions) == 1  # two will do
+    assert len(found(graph, ["m.a", "m.b", "m.c"], ["m.x", "m.y"], depth=1).solutions) == 1  # two topics suffice
 
 
-def test_joined_on_the_mediator(films):
-    # both played in the film, both played the queen; only Ann played her in it
+def test_join_on_a_mediator(films):
+    # both played in the film and both played the queen, but only Ann played her in this film
     reach = found(films, ["m.film", "m.queen"], ["m.ann"])
     through_film = path("m.film", "film.film.starring", "film.performance.actor")
     through_queen = path("m.queen", "^film.performance.character", "film.performance.actor")
@@ -125,26 +125,26 @@ def test_joined_on_the_mediator(films):
 
 
 @pytest.mark.parametrize("caps", [{"expansions": 1}, {"end_sets": 0}])
-def test_caps_are_said(films, caps):
+def test_reached_caps_are_reported(films, caps):
     reach = found(films, ["m.film"], ["m.ann", "m.bob"], **caps)
     assert reach.capped and not reach.solutions
 
 
-# --- against all paths there are
+# --- compared with all paths
 
 
 @pytest.fixture(scope="module", params=["free", "topic-not-end", "topic-never"])
-def tangle(request, make_graph):
+def random_graph(request, make_graph):
     generator = random.Random(3)
     nodes = [f"m.{i}" for i in range(9)]
-    # no loops: exploration takes no step that leads back to the topic only
+    # no loops: exploration never steps back to the topic alone
     pairs = [generator.sample(nodes, 2) for _ in range(26)]
     edges = {f"{subject} a.b.r{generator.randrange(4)} {object_}" for subject, object_ in pairs}
     return make_graph(*sorted(edges), walks=request.param)
 
 
 def all_paths(graph, topic: Entity, depth: int) -> list[RelationPath]:
-    """Every sequence of steps that leads anywhere, not asking the graph which steps there are."""
+    """Return every sequence of steps with at least one end, without asking which steps exist."""
     steps = [Step(f"{NS}a.b.r{number}", direction) for number in range(4) for direction in ("out", "in")]
     found, frontier = [], [RelationPath(topic)]
     for _ in range(depth):
@@ -153,13 +153,17 @@ def all_paths(graph, topic: Entity, depth: int) -> list[RelationPath]:
     return [path for path in found if graph.ends(path).values]
 
 
-def test_nothing_is_missed(tangle):
+def test_all_exact_paths_are_found(random_graph):
     generator = random.Random(5)
     for topic in (ent("m.1"), ent("m.4")):
-        paths = all_paths(tangle, topic, 2)
+        paths = all_paths(random_graph, topic, 2)
         for chosen in generator.sample(paths, 6):
-            wanted = gold(*(value.iri for value in tangle.ends(chosen).values))
-            reach = exact_paths(tangle, [topic], wanted, BeamSettings(depth=2))
-            expected = {path for path in paths if answer_keys(tangle.named(tangle.ends(path).values), wanted) == wanted}
+            wanted = gold(*(value.iri for value in random_graph.ends(chosen).values))
+            reach = exact_paths(random_graph, [topic], wanted, BeamSettings(depth=2))
+            expected = {
+                path
+                for path in paths
+                if answer_keys(random_graph.named(random_graph.ends(path).values), wanted) == wanted
+            }
             assert {only for (only,) in reach.solutions} == expected and chosen in expected
             assert not reach.capped

@@ -1,4 +1,4 @@
-"""The question files made for these tests: a few records of each format, with contents of our own."""
+"""Question files for these tests: a few made-up records in each format."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ SOURCES = {
 
 @pytest.fixture
 def source():
-    """`source("cwq")`: what --dataset would be for the file of that format."""
+    """`source("cwq")`: the value of --dataset for the file of this format."""
     return lambda name, file=None: f"{name}:{FIXTURES / (file or SOURCES[name])}"

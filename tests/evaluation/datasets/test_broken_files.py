@@ -1,4 +1,4 @@
-"""Files that are not what they should be: an error with file and record, never a traceback, whatever stands in them."""
+"""Damaged or malformed question files: errors that name the file and the record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JSON_FORMATS = [name for name in SOURCES if name != "simplequestions"]
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_data(tmp_path):
     def write(data, name="q.json"):
         file = tmp_path / name
         file.write_bytes(
@@ -34,35 +34,35 @@ def written(tmp_path):
     return write
 
 
-def said(name, file) -> str:
+def error_message(name, file) -> str:
     with pytest.raises(QuestionFileError) as raised:
         dataset_questions(f"{name}:{file}")
     return str(raised.value)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_gzipped_and_with_a_byte_order_mark(name, written):
+def test_gzip_and_byte_order_mark(name, write_data):
     plain = (FIXTURES / SOURCES[name]).read_bytes()
-    file = written(gzip.compress(b"\xef\xbb\xbf" + plain), "q.test.json.gz")
+    file = write_data(gzip.compress(b"\xef\xbb\xbf" + plain), "q.test.json.gz")
     found, whole = dataset_questions(f"{name}:{file}"), dataset_questions(f"{name}:{FIXTURES / SOURCES[name]}")
     assert [q.text for q in found] == [q.text for q in whole]
 
 
 @pytest.mark.parametrize("name", JSON_FORMATS)
-def test_as_lines_or_as_an_array(name, written):
+def test_json_lines_and_json_array(name, write_data):
     records = records_of(FIXTURES / SOURCES[name])
     whole = [(q.id, q.text) for q in dataset_questions(f"{name}:{FIXTURES / SOURCES[name]}")]
-    array = written(records, "q.test.json")
+    array = write_data(records, "q.test.json")
     assert [(q.id, q.text) for q in dataset_questions(f"{name}:{array}")] == whole != []
-    lines = written("\n".join(map(json.dumps, records)) + "\n\n", "q.test.jsonl")
+    lines = write_data("\n".join(map(json.dumps, records)) + "\n\n", "q.test.jsonl")
     if name in FRAMES:
-        assert "has no list" in said(name, lines)  # one object is taken for the frame of the original
+        assert "has no list" in error_message(name, lines)  # a single object is read as the frame of the original
     else:
         assert [(q.id, q.text) for q in dataset_questions(f"{name}:{lines}")] == whole
 
 
 def records_of(file) -> list:
-    """The records of a fixture, whatever it holds them in."""
+    """Return the records of a fixture in any of its forms."""
     text = file.read_text()
     try:
         data = json.loads(text)
@@ -77,10 +77,10 @@ WRONG_RECORDS = (None, "a", [], {}, {"question": 3.5, "answers": "x"}, {"questio
 @pytest.mark.parametrize(
     ("name", "record"), [*((name, 7) for name in JSON_FORMATS), *(("cwq", record) for record in WRONG_RECORDS)]
 )
-def test_a_record_that_is_none_is_named(name, record, written):
+def test_invalid_record_is_named(name, record, write_data):
     frame = {"webqsp": "Questions", "qald10": "questions"}.get(name)
-    file = written({"a": [1], frame: [record]} if frame else [record])
-    assert said(name, file).startswith(f"{file}, record 1: ")
+    file = write_data({"a": [1], frame: [record]} if frame else [record])
+    assert error_message(name, file).startswith(f"{file}, record 1: ")
 
 
 @pytest.mark.parametrize(
@@ -99,24 +99,26 @@ def test_a_record_that_is_none_is_named(name, record, written):
         ("tog-qald", {"answer": {"Q1": [1]}}, '"Q1" must be a text'),
     ],
 )
-def test_the_field_is_named(name, change, message, written):
+def test_invalid_field_is_named(name, change, message, write_data):
     text = (FIXTURES / SOURCES[name]).read_text()
     data = [json.loads(line) for line in text.splitlines()] if SOURCES[name].endswith("data.json") else json.loads(text)
     data[1] |= change
-    file = written(data)
-    found = said(name, file)
+    file = write_data(data)
+    found = error_message(name, file)
     assert found.startswith(f"{file}, record 2: ") and message in found and f"in the format {name}" in found
 
 
-def test_a_qald_record(written):
+def test_invalid_qald_record(write_data):
     def record(**change):
         base = {"id": 1, "question": [{"language": "en", "string": "a?"}], "answers": [], "query": {"sparql": ""}}
         return {"questions": [base | change]}
 
-    assert "question in some language" in said("qald10", written(record(question=[])))
-    assert '"boolean"' in said("qald10", written(record(answers=[{"boolean": "yes"}])))
-    assert '"bindings"' in said("qald10", written(record(answers=[{"results": {"bindings": [{"x": "y"}]}}])))
-    assert '"query"' in said("qald10", written(record(query="SELECT")))
+    assert "question in some language" in error_message("qald10", write_data(record(question=[])))
+    assert '"boolean"' in error_message("qald10", write_data(record(answers=[{"boolean": "yes"}])))
+    assert '"bindings"' in error_message(
+        "qald10", write_data(record(answers=[{"results": {"bindings": [{"x": "y"}]}}]))
+    )
+    assert '"query"' in error_message("qald10", write_data(record(query="SELECT")))
 
 
 @pytest.mark.parametrize(
@@ -135,8 +137,8 @@ def test_a_qald_record(written):
         ('[{"ID": "1", "question": ' + "1" * 5000 + "}]", "record 1: not JSON"),
     ],
 )
-def test_what_is_no_json(text, message, written):
-    assert message in said("cwq", written(text))
+def test_invalid_json(text, message, write_data):
+    assert message in error_message("cwq", write_data(text))
 
 
 @pytest.mark.parametrize(
@@ -150,82 +152,82 @@ def test_what_is_no_json(text, message, written):
         ('{"a": [1, "Questions"]}', "has no list"),
     ],
 )
-def test_what_is_not_the_frame(text, message, written):
-    assert message in said("webqsp", written(text))
+def test_invalid_frame(text, message, write_data):
+    assert message in error_message("webqsp", write_data(text))
 
 
-def test_an_empty_list_has_no_question(written):
-    assert "contains no question" in said("webqsp", written('{"Questions": []}'))
-    assert "contains no question" in said("cwq", written("[ ]"))
+def test_empty_list(write_data):
+    assert "contains no question" in error_message("webqsp", write_data('{"Questions": []}'))
+    assert "contains no question" in error_message("cwq", write_data("[ ]"))
 
 
-def test_files_that_cannot_be_read(tmp_path, written):
+def test_unreadable_files(tmp_path, write_data):
     whole = gzip.compress(
         json.dumps([{"ID": str(n), "question": random.Random(n).random()} for n in range(5000)]).encode()
     )
-    assert "cannot be read" in said("cwq", written(whole[:-30], "cut.json.gz"))
-    assert "cannot be read" in said("cwq", written(b"no gzip", "none.json.gz"))
-    assert "UTF-8" in said("cwq", written(b'[{"ID": "\xff"}]'))
-    assert "UTF-8" in said("simplequestions", written(whole, "q.txt"))
-    assert "cannot be read" in said("cwq", tmp_path)
+    assert "cannot be read" in error_message("cwq", write_data(whole[:-30], "cut.json.gz"))
+    assert "cannot be read" in error_message("cwq", write_data(b"no gzip", "none.json.gz"))
+    assert "UTF-8" in error_message("cwq", write_data(b'[{"ID": "\xff"}]'))
+    assert "UTF-8" in error_message("simplequestions", write_data(whole, "q.txt"))
+    assert "cannot be read" in error_message("cwq", tmp_path)
 
 
 @pytest.mark.parametrize(
     "line", ["a", "m.1\tb.c\tm.2\t ", "x\tpeople.person.child\tm.2\tq?", "m.1\tchild\tm.2\tq?", "m.1\tb.c\tz\tq"]
 )
-def test_a_line_of_simplequestions_that_is_none(line, written):
-    file = written(f"m.1\tb.c\tm.2\tq?\n\n{line}\n", "q.txt")
-    assert said("simplequestions", file).startswith(f"{file}, line 3: ")
+def test_invalid_simplequestions_line(line, write_data):
+    file = write_data(f"m.1\tb.c\tm.2\tq?\n\n{line}\n", "q.txt")
+    assert error_message("simplequestions", file).startswith(f"{file}, line 3: ")
 
 
-def test_sizes_are_bounded(monkeypatch, written):
+def test_size_limits(monkeypatch, write_data):
     record = {"ID": "1", "question": "a" * 5000}
     monkeypatch.setattr(record_stream, "_CHUNK", 100)
     monkeypatch.setattr(record_stream, "MAX_RECORD_CHARS", 2000)
-    assert "record 2: not JSON, or longer than 2,000 characters" in said(
-        "cwq", written([{"ID": "0", "question": "q"}, record])
+    assert "record 2: not JSON, or longer than 2,000 characters" in error_message(
+        "cwq", write_data([{"ID": "0", "question": "q"}, record])
     )
-    assert "longer than 2,000 characters" in said("simplequestions", written("a" * 5000, "q.txt"))
+    assert "longer than 2,000 characters" in error_message("simplequestions", write_data("a" * 5000, "q.txt"))
     monkeypatch.setattr(record_stream, "MAX_FILE_BYTES", 3000)
-    assert "larger than 3,000 bytes" in said("cwq", written([{"ID": "1", "question": "a"}] * 500))
+    assert "larger than 3,000 bytes" in error_message("cwq", write_data([{"ID": "1", "question": "a"}] * 500))
 
 
-def test_too_many_answers(monkeypatch, written):
+def test_answer_limit(monkeypatch, write_data):
     monkeypatch.setattr(fields, "MAX_ANSWERS", 2)
     answers = [{"answer": f"a{n}", "answer_id": f"m.{n}", "aliases": []} for n in range(3)]
-    assert "more than 2 answers" in said("cwq", written([{"ID": "1", "question": "a", "answers": answers}]))
+    assert "more than 2 answers" in error_message("cwq", write_data([{"ID": "1", "question": "a", "answers": answers}]))
 
 
-_VALUES = st.recursive(
+_JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
 
 
-def _places(value, at=()):
-    """Every place within a value."""
+def _key_paths(value, at=()):
+    """Yield the key path of every value within a value."""
     yield at
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
-        yield from _places(inner, (*at, key))
+        yield from _key_paths(inner, (*at, key))
 
 
 @pytest.mark.parametrize("name", JSON_FORMATS)
 @settings(max_examples=100 if SOAK else 12)
 @given(data=st.data())
-def test_anything_may_stand_anywhere(name, data, tmp_path_factory):
+def test_random_values_raise_only_named_errors(name, data, tmp_path_factory):
     text = (FIXTURES / SOURCES[name]).read_text()
     records = (
         [json.loads(line) for line in text.splitlines()]
         if SOURCES[name].endswith(("jsonl", "data.json"))
         else json.loads(text)
     )
-    place = data.draw(st.sampled_from([each for each in _places(records) if each]))
+    key_path = data.draw(st.sampled_from([path for path in _key_paths(records) if path]))
     target = records
-    for key in place[:-1]:
+    for key in key_path[:-1]:
         target = target[key]
-    target[place[-1]] = data.draw(_VALUES)
+    target[key_path[-1]] = data.draw(_JSON_VALUES)
     file = tmp_path_factory.getbasetemp() / f"{name}.json"
     file.write_text(json.dumps(records))
     message = ""
@@ -236,8 +238,10 @@ def test_anything_may_stand_anywhere(name, data, tmp_path_factory):
     assert not message or str(file) in message
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=4), _VALUES, max_size=3), min_size=1, max_size=6), st.integers(1, 60))
-def test_records_come_whole_wherever_the_pieces_end(tmp_path_factory, records, chunk):
+@given(
+    st.lists(st.dictionaries(st.text(max_size=4), _JSON_VALUES, max_size=3), min_size=1, max_size=6), st.integers(1, 60)
+)
+def test_records_across_chunk_borders(tmp_path_factory, records, chunk):
     file = tmp_path_factory.getbasetemp() / "pieces.json"
     before = record_stream._CHUNK
     record_stream._CHUNK = chunk
@@ -253,8 +257,8 @@ def test_records_come_whole_wherever_the_pieces_end(tmp_path_factory, records, c
         record_stream._CHUNK = before
 
 
-def test_every_reader_gives_its_questions_one_by_one(tmp_path):
-    """A fault at the end does not keep the questions before it back."""
+def test_readers_yield_questions_one_by_one(tmp_path):
+    """Questions before a damaged record are still returned."""
     first = json.loads((FIXTURES / SOURCES["cwq"]).read_text())[0]
     (tmp_path / "q.json").write_text(json.dumps([first])[:-1] + ", 7]")
     questions = READERS["cwq"](tmp_path / "q.json", "cwq")

@@ -1,4 +1,4 @@
-"""`check` tells whole files from others, and `inventory` what is missing."""
+"""Checks of question files and the inventory of published files."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ CWQ = FIXTURES / "ComplexWebQuestions_dev.json"
 
 
 @pytest.fixture
-def known(monkeypatch):
-    """`known("cwq", questions=4)`: what is published of the only file that the fixture of a format is."""
+def set_published(monkeypatch):
+    """`known("cwq", questions=4)`: change what is known of the published file behind a fixture."""
 
-    def change(name, **fields):
+    def set_fields(name, **fields):
         (file,) = [f for f in published_datasets()[name].files if f.name == SOURCES[name].rpartition("/")[2]]
         changed = {**published_datasets(), name: replace(published_datasets()[name], files=(replace(file, **fields),))}
         monkeypatch.setattr(checking, "published_datasets", lambda: changed)
 
-    return change
+    return set_fields
 
 
-def test_a_whole_file(known):
-    known("cwq", questions=4, sha256=hashlib.sha256(CWQ.read_bytes()).hexdigest())
+def test_complete_file(set_published):
+    set_published("cwq", questions=4, sha256=hashlib.sha256(CWQ.read_bytes()).hexdigest())
     found = check(f"cwq:{CWQ}")
     assert found.problems == () and (found.questions, found.expected, found.split) == (4, 4, "dev")
     assert (found.answers, found.topics, found.queries, found.hash) == (3, 4, 4, "same")
     assert found.notes == ("Questions without a gold answer: 1.",)
 
 
-def test_the_hash_is_that_of_the_file_unpacked(known, tmp_path):
-    known("cwq", questions=4, sha256=hashlib.sha256(CWQ.read_bytes()).hexdigest())
+def test_hash_is_of_the_unpacked_file(set_published, tmp_path):
+    set_published("cwq", questions=4, sha256=hashlib.sha256(CWQ.read_bytes()).hexdigest())
     (tmp_path / (CWQ.name + ".gz")).write_bytes(gzip.compress(CWQ.read_bytes()))
     assert check(f"cwq:{tmp_path / (CWQ.name + '.gz')}").hash == "same"
     (tmp_path / CWQ.name).write_bytes(CWQ.read_bytes() + b"\n")
@@ -47,31 +47,31 @@ def test_the_hash_is_that_of_the_file_unpacked(known, tmp_path):
     assert other.hash == "other" and other.problems == () and "SHA-256" in other.notes[0]
 
 
-def test_a_file_that_is_not_whole():
+def test_incomplete_file():
     found = check(f"cwq:{CWQ}")
     assert "4 questions, but ComplexWebQuestions_dev.json has 3,519" in found.problems[0]
 
 
-def test_a_file_of_another_format():
+def test_file_of_another_format():
     found = check(f"webqsp:{CWQ}")
     assert found.questions == 0 and "webqsp" in found.problems[0] and "record 1" in found.problems[0]
 
 
-def test_a_file_that_should_have_answers(known, tmp_path):
-    known("cwq", questions=3)
+def test_missing_gold_answers_are_a_problem(set_published, tmp_path):
+    set_published("cwq", questions=3)
     records = json.loads((FIXTURES / "ComplexWebQuestions_test.json").read_text())
     (tmp_path / CWQ.name).write_text(json.dumps(records))
     found = check(f"cwq:{tmp_path / CWQ.name}")
     assert found.problems == ("No gold answers, but ComplexWebQuestions_dev.json has them. Fetch it again.",)
 
 
-def test_a_file_that_has_none_by_right():
+def test_blind_test_file_needs_no_answers():
     blind = check(f"cwq:{FIXTURES / 'ComplexWebQuestions_test.json'}")
     assert blind.split == "test-blind" and "No gold answers: questions can be asked" in " ".join(blind.notes)
     assert all("gold answers" not in problem for problem in blind.problems)
 
 
-def test_what_nothing_is_known_of(tmp_path):
+def test_unknown_files(tmp_path):
     (tmp_path / "mine.json").write_bytes(CWQ.read_bytes())
     found = check(f"cwq:{tmp_path / 'mine.json'}")
     assert found.expected is None and found.problems == () and "No published file" in found.notes[0]
@@ -85,7 +85,7 @@ def test_what_nothing_is_known_of(tmp_path):
         check("nothing")
 
 
-def test_published_files_are_known_by_their_folders():
+def test_published_files_are_recognised_by_folder_and_name():
     grbench = published_datasets()["grbench"]
     assert grbench.file_like(FIXTURES / "grbench" / "legal" / "data.json").split == "legal"
     assert grbench.file_like(FIXTURES / "data.json") is None
@@ -93,12 +93,12 @@ def test_published_files_are_known_by_their_folders():
     assert one.file_like(FIXTURES / "a.json.gz") and not one.file_like(FIXTURES / "ba.json")
 
 
-def test_the_inventory(tmp_path, monkeypatch):
-    assert all(place.file is None for place in inventory())
+def test_inventory(tmp_path, monkeypatch):
+    assert all(item.file is None for item in inventory())
     (tmp_path / "musique").mkdir()
     (tmp_path / "musique" / "musique_ans_v1.0_dev.jsonl.gz").write_bytes(b"")
     (tmp_path / "WebQSP.test.json").write_bytes(b"")
     monkeypatch.setenv("KGQA_DATASETS", str(tmp_path))
-    here = {(place.dataset, place.known.split) for place in inventory() if place.file}
+    here = {(item.dataset, item.known.split) for item in inventory() if item.file}
     assert here == {("musique", "dev"), ("webqsp", "test")}
-    assert len(inventory()) == sum(len(each.files) for each in published_datasets().values())
+    assert len(inventory()) == sum(len(dataset.files) for dataset in published_datasets().values())

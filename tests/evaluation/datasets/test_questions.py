@@ -1,4 +1,4 @@
-"""Question files: what is read, what is refused and how it is said, and which of them are asked."""
+"""Question files in the JSON Lines format of the project."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_a_whole_line(write, name):
+def test_all_fields(write, name):
     (found,) = read_questions(write(FULL, name=name))
     assert (found.id, found.dataset, found.text, found.support) == ("q7", "cwq_test", "who sang it?", "observed")
     assert found.topics == ("m.1", "m.2")
@@ -43,13 +43,13 @@ def test_a_whole_line(write, name):
     assert found.hops is None
 
 
-def test_what_is_missing_is_filled_from_the_place(write):
+def test_default_id_and_number(write):
     first, second = read_questions(write({"question": "a?"}, "", {"question": "b?", "answers": None}))
     assert (first.id, first.dataset, first.number, first.topics, first.answers) == ("0", "some", 0, (), ())
     assert (second.id, second.number) == ("1", 1)
 
 
-def test_a_literal_by_value_and_datatype(write):
+def test_literal_answer(write):
     (found,) = read_questions(write({"question": "a?", "answers": [{"value": "1913", "datatype": "http://e/gYear"}]}))
     assert found.answers == (GoldAnswer("", "1913", "http://e/gYear"),)
 
@@ -88,13 +88,13 @@ def test_answerable(write, fields, answerable):
     assert found.answerable() == answerable
 
 
-def test_answerable_by_other_support(write):
+def test_answerable_with_other_support(write):
     (found,) = read_questions(write({"question": "a?", "answers": [{"id": "m.1"}], "support": "gold_built"}))
     assert found.answerable(("observed", "gold_built"))
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "Expecting property name"),
         ("[]", "a question must be a JSON object"),
@@ -115,11 +115,11 @@ def test_answerable_by_other_support(write):
         ("[" * 100_000, "nested too deep"),
     ],
 )
-def test_a_bad_line_is_named(write, line, said):
+def test_invalid_line_is_named(write, line, message):
     file = write(FULL, line, FULL)
     with pytest.raises(QuestionFileError) as raised:
         read_questions(file)
-    assert str(raised.value).startswith(f"{file}, line 2: ") and said in str(raised.value)
+    assert str(raised.value).startswith(f"{file}, line 2: ") and message in str(raised.value)
 
 
 PASSAGES = [{"title": "A", "text": "first"}, {"title": "B", "text": "second"}]
@@ -137,24 +137,24 @@ PASSAGES = [{"title": "A", "text": "first"}, {"title": "B", "text": "second"}]
         ({"passages": ["A", {"title": "B"}, PASSAGES[0]], "supporting": [0, 1, 2, "x", [1]]}, ("A: first",)),
     ],
 )
-def test_evidence_is_what_has_its_form(write, fields, evidence):
+def test_evidence_ignores_malformed_passages(write, fields, evidence):
     assert read_questions(write({"question": "a?", **fields}))[0].evidence == evidence
 
 
-def test_bytes_that_are_no_text(tmp_path):
+def test_invalid_utf8(tmp_path):
     file = tmp_path / "q.jsonl"
     file.write_bytes(b'{"question": "\xff\xfe?"}\n')
     with pytest.raises(QuestionFileError, match="line 1"):
         read_questions(file)
 
 
-def test_a_line_too_long(write):
+def test_line_limit(write):
     file = write(FULL, {"question": "a" * 2000})
     with pytest.raises(QuestionFileError, match="line 2: longer than 1,000 bytes"):
         read_questions(file, max_line_bytes=1000)
 
 
-def test_files_that_cannot_be_read(tmp_path, write):
+def test_unreadable_files(tmp_path, write):
     whole = write(*[FULL] * 500, name="q.jsonl.gz").read_bytes()
     cut, damaged, none = tmp_path / "cut.jsonl.gz", tmp_path / "damaged.jsonl.gz", tmp_path / "none.jsonl.gz"
     cut.write_bytes(whole[:-20])
@@ -165,19 +165,19 @@ def test_files_that_cannot_be_read(tmp_path, write):
             read_questions(file)
 
 
-def test_an_empty_file(write):
+def test_empty_file(write):
     with pytest.raises(QuestionFileError, match="no question"):
         read_questions(write("", " "))
 
 
-def test_halves_are_disjoint_and_whole(write):
+def test_halves_are_disjoint_and_complete(write):
     questions = read_questions(write(*[FULL] * 7))
     first, second = half_of(questions, "first"), half_of(questions, "second")
     assert [q.number for q in first] == [0, 2, 4, 6] and [q.number for q in second] == [1, 3, 5]
     assert half_of(questions, "all") == questions
 
 
-def test_a_half_goes_by_the_place_in_the_file(write):
+def test_halves_depend_on_the_line_number(write):
     questions = read_questions(write(*[FULL] * 4))
     assert [q.number for q in half_of(questions[1:], "first")] == [2]
 
@@ -186,12 +186,12 @@ def test_a_half_goes_by_the_place_in_the_file(write):
 def test_spread(items, limit):
     found = spread(items, limit)
     assert len(found) == min(limit, len(items))
-    assert found == [item for item in items if item in set(found)]  # in order, none twice
+    assert found == [item for item in items if item in set(found)]  # in order, without repetition
     assert found[:1] == items[:1]
     assert spread(items, None) == items
 
 
-def test_every_real_file_is_read(data_folder):
+def test_real_question_files(data_folder):
     files = sorted(data_folder.glob("*/*questions*.jsonl.gz"))
     counts = {file.name: len(read_questions(file)) for file in files}
     assert counts["questions_cwq_test.dev.jsonl.gz"] == 1574 and counts["questions.jsonl.gz"] == 243

@@ -1,4 +1,4 @@
-"""Every reader on its fixture: the ids, topics, answers and queries that are there, and what the data set says of them."""
+"""The reader of every dataset format on its fixture."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 WD = "http://www.wikidata.org/entity/"
 
 
-def test_there_is_a_fixture_of_every_format():
+def test_every_format_has_a_fixture():
     assert set(SOURCES) == set(READERS)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_what_all_have_in_common(source, name):
+def test_common_fields(source, name):
     questions = dataset_questions(source(name))
     assert 3 <= len(questions) <= 10
     assert [q.number for q in questions] == list(range(len(questions)))
@@ -54,7 +54,7 @@ def test_webqsp(source):
     assert one.parses == () and one.answers == (GoldAnswer("m.0made11", "Mill Bakery"), GoldAnswer("g.1made12", ""))
     assert (one.topics, one.topic_names) == (("m.0made10",), ("Orrin",))
     assert dated.answers == (GoldAnswer("", "1848-03-01"),)
-    # the complete parse comes first, then the complete one without answers, then the partial one: all of them count
+    # all three parses are kept: complete, complete without answers, partial
     assert [[a.name for a in parse] for parse in several.parses] == [["Arlo", "Ivo"], [], ["Benno"]]
     assert several.answers == several.parses[0] and several.topics == ("m.0made13",)
     assert [relation in query for relation, query in zip(("sibling_s", "friends", "cousins"), several.sparql)] == [
@@ -98,14 +98,14 @@ def test_webquestions(source):
         ("(list (number 7) (description x))", ["x"]),
     ],
 )
-def test_descriptions(text, names):
+def test_target_values(text, names):
     assert descriptions(text) == names
 
 
 @pytest.mark.parametrize(
     "text", ["(", ")", "(list (description a)", "(list) (list)", "(((a)))", '(list (description "a))']
 )
-def test_what_is_no_list_of_descriptions(text):
+def test_invalid_target_value(text):
     with pytest.raises(ValueError, match="targetValue"):
         descriptions(text)
 
@@ -156,7 +156,7 @@ def test_2wikimultihopqa(source, tmp_path):
     assert first.answers == (GoldAnswer("", "Paris", "", ("City of Light", "Lutetia", "Parisian")),)
     assert first.row["answer_id"] == "Q90" and first.row["evidences"][0][1] == "composer"
     assert second.answers[0].aliases == third.answers[0].aliases == ()
-    # without the file of aliases beside it
+    # without the file of aliases
     (tmp_path / "dev.json").write_bytes((FIXTURES / "2wiki" / "dev.json").read_bytes())
     assert dataset_questions(f"2wikimultihopqa:{tmp_path / 'dev.json'}")[0].answers[0].aliases == ()
 
@@ -176,7 +176,7 @@ def test_grbench(source):
     assert [q.level for q in (text, number, several)] == ["easy", "medium", "hard"]
 
 
-def test_the_copies_of_tog(source):
+def test_tog_copies(source):
     one, two, original = dataset_questions(source("tog-cwq"))
     assert (one.id, one.topics, one.topic_names) == ("Made-1_aa", ("m.0made1",), ("Tollo",))
     assert one.answers == (GoldAnswer("", "Lake Language"),) and two.topics == ("m.0made3", "g.1made4")
@@ -213,27 +213,29 @@ def test_the_copies_of_tog(source):
         ("", ""),
     ],
 )
-def test_ids_of_freebase(text, ident):
+def test_freebase_ids(text, ident):
     assert freebase_id(text) == ident
 
 
-def test_values_with_a_datatype():
+def test_typed_values():
     assert typed_value(f"1969^^{XSD}gYear") == GoldAnswer("", "1969", XSD + "gYear")
     assert typed_value('"1.5"^^xsd:float') == GoldAnswer("", "1.5", XSD + "float")
     assert typed_value("a^b") == GoldAnswer("", "a^b")
 
 
-class _Schema:
+class _GraphWithSchema:
     schema = bundled_schema("freebase")
 
 
-def test_gold_paths_are_found_in_all_that_have_a_query(source):
-    """Reports count hops by them: the keys of a row are those that `gold_paths` reads."""
+def test_gold_paths_of_formats_with_queries(source):
+    """Gold paths give the number of hops in reports."""
     for name, expected in (
         ("cwq", [1, 2, 1, 1]),
         ("webqsp", [1, 1, 1, 0, 0]),
         ("grailqa", [2, 1, 0]),
         ("tog-cwq", [1, 2, 1]),
     ):
-        assert [len(gold_paths(q.row, _Schema.schema)) for q in dataset_questions(source(name))] == expected, name
-    assert hops_of(dataset_questions(source("simplequestions"))[0], _Schema()) == 1  # type: ignore[arg-type]
+        assert [len(gold_paths(q.row, _GraphWithSchema.schema)) for q in dataset_questions(source(name))] == expected, (
+            name
+        )
+    assert hops_of(dataset_questions(source("simplequestions"))[0], _GraphWithSchema()) == 1  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Samples and shards: the same everywhere, in the order of the file, and no question lost or asked twice."""
+"""Samples and shards of questions."""
 
 from __future__ import annotations
 
@@ -17,52 +17,54 @@ def questions(count: int) -> list[GoldQuestion]:
     return [GoldQuestion(f"q{n}?", f"id-{n}", "x", n) for n in range(count)]
 
 
-def test_what_is_drawn_is_written_down():
-    """These numbers hold on every machine and version: if this fails, samples of earlier runs cannot be drawn again."""
+def test_samples_never_change():
+    """Samples are the same on every machine and in every version, or earlier runs could not be sampled again."""
     assert [q.number for q in sample(questions(100), 5, 0)] == DRAWN[0]
     assert [q.number for q in sample(questions(100), 5, 1)] == DRAWN[1]
 
 
 @given(st.integers(0, 60), st.integers(1, 70), st.integers(-3, 10))
-def test_a_sample(count, n, seed):
-    every = questions(count)
-    drawn = sample(every, n, seed)
+def test_sample_is_ordered_and_nested(count, n, seed):
+    all_questions = questions(count)
+    drawn = sample(all_questions, n, seed)
     assert len(drawn) == min(n, count) and drawn == sorted(drawn, key=lambda q: q.number)
-    assert {q.id for q in drawn} <= {q.id for q in sample(every, n + 1, seed)}, (
+    assert {q.id for q in drawn} <= {q.id for q in sample(all_questions, n + 1, seed)}, (
         "a larger sample has the smaller one in it"
     )
-    assert {q.id for q in sample(every[::-1], n, seed)} == {q.id for q in drawn}, "whatever the order of the file"
+    assert {q.id for q in sample(all_questions[::-1], n, seed)} == {q.id for q in drawn}, (
+        "whatever the order of the file"
+    )
 
 
-def test_seeds_draw_differently_and_evenly():
-    every = questions(1000)
-    draws = [{q.number for q in sample(every, 100, seed)} for seed in range(20)]
+def test_seeds_give_different_even_samples():
+    all_questions = questions(1000)
+    draws = [{q.number for q in sample(all_questions, 100, seed)} for seed in range(20)]
     assert len(set(map(frozenset, draws))) == 20
     assert 400 < sum(number < 500 for drawn in draws for number in drawn) / 20 * 10 < 600
 
 
-def test_ids_that_repeat_and_half_characters():
+def test_repeated_ids_and_lone_surrogates():
     same = [GoldQuestion(f"q{n}?", "same", "x", n) for n in range(5)]
     assert [q.number for q in sample(same, 2)] == [0, 1]
     assert len(sample([GoldQuestion("q?", "\ud800", "x", 0)], 1)) == 1
 
 
 @given(st.integers(0, 50), st.integers(1, 12))
-def test_shards_are_disjoint_and_whole(count, n):
-    every = questions(count)
-    parts = [shard(every, i, n) for i in range(1, n + 1)]
-    assert sorted((q for part in parts for q in part), key=lambda q: q.number) == every
+def test_shards_are_disjoint_and_complete(count, n):
+    all_questions = questions(count)
+    parts = [shard(all_questions, i, n) for i in range(1, n + 1)]
+    assert sorted((q for part in parts for q in part), key=lambda q: q.number) == all_questions
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     assert all(part == sorted(part, key=lambda q: q.number) for part in parts)
 
 
 @pytest.mark.parametrize(("i", "n"), [(0, 3), (4, 3), (-1, 3), (1, 0)])
-def test_parts_that_are_not_there(i, n):
+def test_invalid_shard(i, n):
     with pytest.raises(SettingsError, match="shard"):
         shard(questions(5), i, n)
 
 
-def test_a_sample_of_nothing():
+def test_sample_of_zero_and_of_no_questions():
     with pytest.raises(SettingsError):
         sample(questions(5), 0)
     assert sample([], 3) == []
@@ -74,7 +76,7 @@ def test_a_sample_of_nothing():
     st.integers(1, 15),
     st.integers(0, 3),
 )
-def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, n, seed):
+def test_streamed_sample_equals_list_sample(tmp_path_factory, ids, n, seed):
     import json
 
     from kgqa.evaluation.datasets.questions import iter_questions, read_questions
@@ -83,11 +85,11 @@ def test_questions_that_pass_by_are_sampled_as_a_list_is(tmp_path_factory, ids, 
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
     file.write_text(
-        "".join(json.dumps({"question": f"q{place}", "id": ident}) + "\n" for place, ident in enumerate(["x", *ids]))
+        "".join(json.dumps({"question": f"q{number}", "id": ident}) + "\n" for number, ident in enumerate(["x", *ids]))
     )
-    noted = QuestionIds()
-    found = sample_of(noted.recorded(iter_questions(file)), n, seed)
-    if noted.repeated():
-        found = sample_of(noted.made_distinct(iter_questions(file)), n, seed)
+    recorded_ids = QuestionIds()
+    found = sample_of(recorded_ids.recorded(iter_questions(file)), n, seed)
+    if recorded_ids.repeated():
+        found = sample_of(recorded_ids.made_distinct(iter_questions(file)), n, seed)
     assert found == sample(distinct(read_questions(file)), n, seed)
-    assert noted.repeated() == len(ids) - len(set(ids))
+    assert recorded_ids.repeated() == len(ids) - len(set(ids))

@@ -1,4 +1,4 @@
-"""Small random graphs in Freebase's vocabulary, with inverses, mediators, literals and types, and what they keep."""
+"""Random small graphs in Freebase's vocabulary, and measures of them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def line(subject: str, relation: str, object_: str) -> str:
 
 
 @st.composite
-def worlds(draw) -> list[str]:
-    """N-Triples lines of films, people, performances between them, and marriages, both of whose sides are spouses."""
+def random_graphs(draw) -> list[str]:
+    """Draw N-Triples lines of films, people, performances and marriages with two spouses."""
     films = [f"m.f{n}" for n in range(draw(st.integers(2, 8)))]
     people = [f"m.p{n}" for n in range(draw(st.integers(2, 8)))]
     triples = set(SCHEMA)
@@ -43,7 +43,7 @@ def worlds(draw) -> list[str]:
     pairs = st.tuples(st.sampled_from(films), st.sampled_from(people))
     for film, person in draw(st.lists(pairs, max_size=14)):
         triples.add((film, "film.film.director", person))
-        if draw(st.integers(0, 9)):  # now and then the inverse is missing
+        if draw(st.integers(0, 9)):  # sometimes the inverse is missing
             triples.add((person, "film.director.film", film))
     for number, (film, person) in enumerate(draw(st.lists(pairs, max_size=10))):
         cast = f"m.c{number}"
@@ -57,8 +57,8 @@ def worlds(draw) -> list[str]:
         for spouse in couple:
             triples |= {(marriage, "people.marriage.spouse", spouse), (spouse, "people.person.marriage", marriage)}
     knows = st.tuples(st.sampled_from(people), st.sampled_from(people))
-    for one, two in draw(st.lists(knows, max_size=8)):
-        triples |= {(one, "people.person.sibling", two), (two, "people.person.sibling", one)}
+    for first, second in draw(st.lists(knows, max_size=8)):
+        triples |= {(first, "people.person.sibling", second), (second, "people.person.sibling", first)}
     return sorted(line(*triple) for triple in triples)
 
 
@@ -67,7 +67,7 @@ def parts(lines) -> list[tuple[str, str, str]]:
 
 
 def degrees(lines) -> Counter:
-    """How often every node is subject and object of every relation."""
+    """Count how often each node is subject and object of each relation."""
     found: Counter = Counter()
     for subject, relation, object_ in parts(lines):
         found[subject, relation, "out"] += 1
@@ -81,6 +81,6 @@ def of_relation(lines, *names: str) -> set[tuple[str, str, str]]:
 
 
 def mirrored(lines, relation: str, inverse: str) -> set[tuple[str, str]]:
-    """Pairs of nodes that stand in a relation whose inverse says so too."""
-    forth = {(s, o) for s, _, o in of_relation(lines, relation)}
-    return forth & {(o, s) for s, _, o in of_relation(lines, inverse)}
+    """Return the pairs of nodes joined both by a relation and by its inverse."""
+    forward = {(s, o) for s, _, o in of_relation(lines, relation)}
+    return forward & {(o, s) for s, _, o in of_relation(lines, inverse)}

@@ -1,4 +1,4 @@
-"""A whole graph and its questions made fictional: what is written, what is asked, what is left out and why."""
+"""Fictional versions of a graph and its questions."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ def fiction(world, session_cache, tmp_path_factory):
     return out, found
 
 
-def test_the_invented_world_is_the_same_for_the_same_seed():
+def test_invented_graph_depends_only_on_the_seed():
     assert invent(3) == invent(3)
     assert invent(3)[0] != invent(4)[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_invented_world_has_questions_of_both_shapes(seed):
+def test_invented_questions_have_both_shapes(seed):
     lines, rows = invent(seed)
     assert 2000 < len(lines) < 4000 and len({row["id"] for row in rows}) == len(rows) >= 100
     assert {row["kind"] for row in rows} == {"path", "conjunction"}
 
 
-def test_every_question_of_the_invented_world_has_answers_by_its_gold_path(world, session_cache):
+def test_gold_paths_of_invented_questions_give_their_answers(world, session_cache):
     questions = read_questions(world / QUESTIONS)
     assert len(questions) == len(invent()[1])
     with open_graph(world, cache=Cache(session_cache)) as graph:
-        for each in gold_queries_of(questions, graph):
-            assert each.true and each.shape == each.question.kind
-            assert {graph.schema.iri(a.id) for a in each.question.answers} == {v.iri for v in each.true}
+        for gold_query in gold_queries_of(questions, graph):
+            assert gold_query.true and gold_query.shape == gold_query.question.kind
+            assert {graph.schema.iri(a.id) for a in gold_query.question.answers} == {v.iri for v in gold_query.true}
 
 
-def test_the_new_graph_is_ready_to_ask_and_contradicts_the_old(world, fiction, session_cache):
+def test_fictional_graph_contradicts_the_original(world, fiction, session_cache):
     out, found = fiction
     assert found.shapes["path"] == {"asked": 96, "kept": 96}
     assert found.shapes["conjunction"]["kept"] >= 0.9 * found.shapes["conjunction"]["asked"] > 0
@@ -93,7 +93,7 @@ def test_the_new_graph_is_ready_to_ask_and_contradicts_the_old(world, fiction, s
     assert json.loads((out / "fictional.json").read_text())["fingerprint"] == found.fingerprint
 
 
-def test_the_same_seed_gives_the_same_files(world, fiction, session_cache, tmp_path):
+def test_same_seed_gives_the_same_files(world, fiction, session_cache, tmp_path):
     with open_graph(world, cache=Cache(session_cache)) as graph:
         again = fictionalise(graph, read_questions(world / QUESTIONS), tmp_path / "again", cache=Cache(session_cache))
         other = fictionalise(graph, (), tmp_path / "other", seed=9, cache=Cache(session_cache))
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_files(world, fiction, session_cache, tmp_p
     assert sorted(f.name for f in tmp_path.iterdir()) == ["again", "other"]
 
 
-def test_what_is_left_out_says_why(tmp_path, session_cache):
+def test_left_out_questions_have_a_reason(tmp_path, session_cache):
     lines = [line(f"m.{n}", "people.person.place_of_birth", f"m.t{n}") for n in range(6)]
     lines += [line("m.0", "people.person.gender", "m.female"), line("m.1", "people.person.gender", "m.female")]
     (tmp_path / "f.nt").write_text("".join(lines))
@@ -119,7 +119,7 @@ def test_what_is_left_out_says_why(tmp_path, session_cache):
         question("nothing", ["people.person.nothing"]),
         question("no query"),
         question("not sparql", sparql=("SELECT ?x WHERE { ?x",)),
-        # what the file says is true counts too, even where the graph does not have it
+        # answers in the file count as true even if they are not in the graph
         question("file", ["people.person.place_of_birth"], answers=tuple(GoldAnswer(f"m.t{n}", "") for n in range(6))),
     ]
     with open_graph(tmp_path / "g", cache=Cache(session_cache)) as graph:
@@ -136,8 +136,8 @@ def test_what_is_left_out_says_why(tmp_path, session_cache):
     assert found.shapes["path"] == {"asked": 3, "kept": 1}
 
 
-def test_an_answer_that_is_called_as_a_true_one_is_left_out(tmp_path, session_cache):
-    """Two towns, Springfield one as the other: who remembers the true one is right by its name."""
+def test_answer_with_the_name_of_a_true_one_is_left_out(tmp_path, session_cache):
+    """Two towns with one name: a model that remembers the true one would be right by name."""
     lines = [line(f"m.{n}", "people.person.place_of_birth", f"m.t{n}") for n in range(2)]
     lines += [line(f"m.a{n}", "people.person.employer", f"m.c{n}") for n in range(2)]
     for n in range(2):
@@ -161,25 +161,24 @@ def test_an_answer_that_is_called_as_a_true_one_is_left_out(tmp_path, session_ca
     assert [row["id"] for row in rows_of(tmp_path / "out" / "questions.jsonl")] == ["works"]
 
 
-def test_every_marriage_of_the_invented_world_keeps_a_spouse(world, fiction, session_cache):
-    of = []
-    for place in (world, fiction[0]):
+def test_every_marriage_keeps_a_spouse(world, fiction, session_cache):
+    spouses = []
+    for folder in (world, fiction[0]):
         couples: dict[str, set[str]] = {}
-        with open_graph(place, cache=Cache(session_cache)) as graph:
+        with open_graph(folder, cache=Cache(session_cache)) as graph:
             facts = read_facts(graph)
         relation = facts.relations.index(f"{NS}people.marriage.spouse")
         for marriage, spouse in zip(facts.subjects[relation].tolist(), facts.objects[relation].tolist()):
             couples.setdefault(facts.terms[marriage], set()).add(facts.terms[spouse])
-        of.append(couples)
-    was, now = of
-    kept = [len(couple & now[marriage]) for marriage, couple in was.items()]
+        spouses.append(couples)
+    before, after = spouses
+    kept = [len(couple & after[marriage]) for marriage, couple in before.items()]
     assert set(kept) <= {1, 2} and kept.count(1) >= 0.9 * len(kept) > 15
 
 
 @pytest.mark.parametrize(("every", "kept"), [(5, 13), (1, 50)])
-def test_a_conjunction_is_given_an_answer_where_chance_gives_none(every, kept, tmp_path, session_cache):
-    """Each pair of genre and country has one film: by chance next to none of the pairs would meet again. Where many are
-    asked for, no question is helped at the cost of more."""
+def test_conjunctions_keep_an_answer(every, kept, tmp_path, session_cache):
+    """Each pair of genre and country has one film, so that almost no pair would meet again by chance."""
     lines = []
     for n in range(64):
         lines += [
@@ -200,7 +199,7 @@ def test_a_conjunction_is_given_an_answer_where_chance_gives_none(every, kept, t
     assert found.shapes["conjunction"]["kept"] >= kept
 
 
-def test_nothing_is_left_behind_when_it_is_cut_short(world, session_cache, tmp_path):
+def test_interruption_leaves_no_files(world, session_cache, tmp_path):
     def stop(stage, done, total):
         if stage == "asking the fictional graph" and done > 3:
             raise KeyboardInterrupt
@@ -215,7 +214,7 @@ def test_nothing_is_left_behind_when_it_is_cut_short(world, session_cache, tmp_p
             fictionalise(graph, (), tmp_path / "taken")
 
 
-def test_a_schema_of_the_users_own_is_kept(tmp_path, session_cache):
+def test_custom_schema_is_kept(tmp_path, session_cache):
     schema = 'name = "mine"\n[prefixes]\nx = "http://x.example/"\n[names]\nlabel = ["x:called"]\n'
     (tmp_path / "mine.toml").write_text(schema)
     x = "http://x.example/"
@@ -230,7 +229,7 @@ def test_a_schema_of_the_users_own_is_kept(tmp_path, session_cache):
 
 
 @pytest.mark.slow
-def test_on_a_slice_of_freebase_most_questions_keep_an_answer(data_folder, tmp_path, session_cache):
+def test_most_freebase_questions_keep_an_answer(data_folder, tmp_path, session_cache):
     fast, schema = data_folder / "freebase_fast", data_folder / "freebase" / "schema.nt.gz"
     load_graph(tmp_path / "g", [fast / "kg.nt.gz", schema], schema="freebase")
     questions = read_questions(fast / "questions.jsonl.gz")

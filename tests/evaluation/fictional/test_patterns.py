@@ -1,4 +1,4 @@
-"""Patterns of gold queries against the engine's own answers, before and after exchanges."""
+"""Patterns of gold queries compared with the answers of the SPARQL engine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kgqa.evaluation.fictional.patterns import answers, pattern_of, solutions
 from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
 from kgqa.evaluation.fictional.units import split_into_units
 from kgqa.training.gold_paths import query_pattern
-from tests.evaluation.fictional.graphs import NS, worlds
-from tests.evaluation.fictional.test_rewiring import opened
+from tests.evaluation.fictional.graphs import NS, random_graphs
+from tests.evaluation.fictional.test_rewiring import open_lines
 
 QUERIES = (
     "SELECT DISTINCT ?x WHERE { <f0> <film.film.director> ?x . }",
@@ -31,27 +31,27 @@ QUERIES = (
 )
 
 
-def full(query):
+def with_full_iris(query):
     for ident in ("f0", "f1", "p0", "g0"):
         query = query.replace(f"<{ident}>", f"<{NS}m.{ident}>")
     return query.replace("<film.", f"<{NS}film.").replace("<people.", f"<{NS}people.")
 
 
-def by_engine(lines, query):
+def engine_answers(lines, query):
     store = ox.Store()
     store.bulk_load("".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
     return {str(row[0]) for row in store.query(query)}
 
 
 @settings(max_examples=20)
-@given(worlds(), st.sampled_from(QUERIES), st.integers(0, 2))
-def test_a_pattern_matches_what_its_query_gives(lines, query, seed):
-    query = full(query)
-    with opened(lines) as graph:
+@given(random_graphs(), st.sampled_from(QUERIES), st.integers(0, 2))
+def test_pattern_answers_equal_query_answers(lines, query, seed):
+    query = with_full_iris(query)
+    with open_lines(lines) as graph:
         facts = read_facts(graph)
         pattern = pattern_of(query, facts)
-        if pattern is None:  # it names what this graph does not have
-            assert by_engine(lines, query) == set()
+        if pattern is None:  # the query names something that is not in this graph
+            assert engine_answers(lines, query) == set()
             return
         world = Rewiring(
             split_into_units(facts, graph), NodeKinds(facts, graph.schema, pattern.relations), seed, pattern.relations
@@ -68,7 +68,7 @@ def test_a_pattern_matches_what_its_query_gives(lines, query, seed):
 
 def _compare(world, facts, pattern, query):
     found = answers(pattern, world)
-    assert {facts.terms[node] for node in found} == by_engine(list(world.units.lines()), query)
+    assert {facts.terms[node] for node in found} == engine_answers(list(world.units.lines()), query)
     for node in found:
         binding, lacking = next(solutions(pattern, world, random.Random(0), bound={pattern.answer: node}, steps=10_000))
         assert binding[pattern.answer] == node and not lacking
@@ -83,11 +83,11 @@ def _compare(world, facts, pattern, query):
         ("SELECT ?x { <urn:a> <urn:r> ?y . ?y <urn:s> ?x . FILTER NOT EXISTS { ?y <urn:t> ?z } }", 2, 0, "?x"),
     ],
 )  # fmt: skip
-def test_the_pattern_of_a_query(query, edges, different, answer):
+def test_query_pattern(query, edges, different, answer):
     found = query_pattern(query)
     assert (len(found.edges), len(found.different), found.answer) == (edges, different, answer)
 
 
 @pytest.mark.parametrize("query", ["", "ASK { ?a ?b ?c }", "SELECT ?x { }", "not sparql \x00"])
-def test_what_has_no_pattern(query):
+def test_queries_without_a_pattern(query):
     assert query_pattern(query) is None

@@ -1,4 +1,4 @@
-"""What rewiring keeps and what it changes, on any small graph."""
+"""Rewiring of random small graphs: what it keeps and what it changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.evaluation.fictional.graphs import (
     mirrored,
     of_relation,
     parts,
-    worlds,
+    random_graphs,
 )
 from tests.graph.memory_store import MemoryStore
 
@@ -33,21 +33,21 @@ WIKIDATA = "http://www.wikidata.org/"
 
 
 @contextmanager
-def opened(lines, schema="freebase"):
+def open_lines(lines, schema="freebase"):
     with KnowledgeGraph(MemoryStore(lines), bundled_schema(schema)) as graph:
         yield graph
 
 
 def rewired(lines, seed=0, schema="freebase"):
-    with opened(lines, schema) as graph:
+    with open_lines(lines, schema) as graph:
         facts = read_facts(graph)
         world = rewire(facts, graph, seed=seed)
         return list(world.units.lines()), world.changed()
 
 
 @settings(max_examples=10)
-@given(worlds(), st.integers(0, 3))
-def test_what_stays_stays(before, seed):
+@given(random_graphs(), st.integers(0, 3))
+def test_rewiring_keeps_degrees_names_and_inverses(before, seed):
     after, changed = rewired(before, seed)
     assert degrees(after) == degrees(before), "every node keeps its degree under every relation"
     assert len(after) == len(set(after)) == len(set(before))
@@ -66,8 +66,8 @@ def test_what_stays_stays(before, seed):
 
 
 @settings(max_examples=10)
-@given(worlds(), st.integers(0, 3))
-def test_a_mediator_changes_hands_but_is_never_torn(before, seed):
+@given(random_graphs(), st.integers(0, 3))
+def test_at_most_one_side_of_a_mediator_moves(before, seed):
     after, _ = rewired(before, seed)
     ports = ("film.performance.film", "film.performance.actor", "film.performance.character")
     ports += ("people.marriage.spouse", "people.marriage.type")
@@ -88,7 +88,7 @@ def marriages(count):
     return lines
 
 
-def test_of_two_spouses_one_stays_and_one_moves():
+def test_one_of_two_spouses_moves():
     before = marriages(12)
     after, changed = rewired(before)
     was, now = (of_relation(lines, "people.marriage.spouse") for lines in (before, after))
@@ -99,28 +99,28 @@ def test_of_two_spouses_one_stays_and_one_moves():
 
 
 @settings(max_examples=10)
-@given(worlds())
-def test_the_same_seed_gives_the_same_world_whatever_the_order_of_the_file(before):
+@given(random_graphs())
+def test_rewiring_does_not_depend_on_the_order_of_lines(before):
     assert rewired(before, 5) == rewired(before[::-1], 5)
 
 
-def test_another_seed_gives_another_world():
+def test_other_seeds_give_other_graphs():
     lines = [line(f"m.{n}", "people.person.place_of_birth", f"m.t{n}") for n in range(30)]
     assert rewired(lines, 1)[0] != rewired(lines, 2)[0]
 
 
-def test_no_fact_stays_where_all_can_change():
+def test_every_fact_changes_if_all_can():
     lines = [line(f"m.{n}", "people.person.place_of_birth", f"m.t{n % 10}") for n in range(60)]
     after, changed = rewired(lines)
     assert changed == 60 and not set(after) & set(lines)
 
 
-def test_what_can_not_change_stays():
+def test_facts_without_alternative_stay():
     lines = [line(f"m.{n}", "people.person.gender", "m.one") for n in range(5)]
     assert rewired(lines) == (sorted(lines), 0)
 
 
-def test_a_node_stands_only_where_one_of_its_type_stood():
+def test_nodes_are_exchanged_within_their_type():
     lines = []
     for n in range(12):
         lines += [line(f"m.x{n}", TYPE, "location.citytown" if n % 2 else "book.book")]
@@ -134,14 +134,14 @@ def test_a_node_stands_only_where_one_of_its_type_stood():
     assert all(kind.endswith("citytown>" if n % 2 else "book>") for n, kind in about.items())
 
 
-def test_the_only_node_of_its_type_stays_where_it_is():
+def test_only_node_of_a_type_stays():
     lines = [line(f"m.a{n}", "misc.thing.about", f"m.x{n}") for n in range(8)]
     lines += [line(f"m.x{n}", TYPE, "book.book" if n else "location.citytown") for n in range(8)]
     after, changed = rewired(lines)
     assert changed == 7 and lines[0] in after
 
 
-def test_literals_change_among_their_like():
+def test_literals_are_exchanged_within_their_datatype():
     dates = [line(f"m.{n}", "people.person.date_of_birth", f'"{1900 + n}"') for n in range(8)]
     days = [
         line(f"m.d{n}", "people.person.date_of_birth", f'"19{10 + n}-01-02"^^<http://www.w3.org/2001/XMLSchema#date>')
@@ -153,11 +153,11 @@ def test_literals_change_among_their_like():
     assert kinds == {True: 8}
 
 
-def test_inverses_are_found_where_no_schema_says_so():
+def test_inverses_are_detected_without_a_schema():
     lines = [line(f"m.{n}", "a.b.owns", f"m.t{n}") for n in range(9)]
     lines += [line(f"m.t{n}", "a.c.owned_by", f"m.{n}") for n in range(9)]
     lines += [line("m.1", "a.b.likes", "m.2"), line("m.2", "a.b.likes", "m.1"), line("m.3", "a.b.sees", "m.9")]
-    with opened(lines) as graph:
+    with open_lines(lines) as graph:
         facts = read_facts(graph)
         names = facts.relations
         pairs = {
@@ -170,7 +170,7 @@ def test_inverses_are_found_where_no_schema_says_so():
     assert len(mirrored(after, "a.b.likes", "a.b.likes")) == 2
 
 
-def test_a_statement_takes_its_claim_along():
+def test_direct_claim_moves_with_its_statement():
     lines = []
     for n in range(6):
         entity, value, statement = (f"<{WIKIDATA}entity/{kind}{n}>" for kind in ("Q1", "Q2", "statement/S"))
@@ -182,22 +182,22 @@ def test_a_statement_takes_its_claim_along():
         ]
     after, changed = rewired(lines, schema="wikidata")
     triples = parts(after)
-    assert changed == 12 and claims_of(triples) == claims_said(triples)
+    assert changed == 12 and direct_claims(triples) == claims_by_statements(triples)
     assert [t for t in triples if "qualifier" in t[1]] == sorted(t for t in parts(lines) if "qualifier" in t[1])
 
 
-def claims_of(triples):
+def direct_claims(triples):
     return {(s, r.rsplit("/", 1)[1], o) for s, r, o in triples if "prop/direct/" in r}
 
 
-def claims_said(triples):
-    """The claims that statements stand for."""
+def claims_by_statements(triples):
+    """Return the claims that statements stand for."""
     owner_of = {o: s for s, r, o in triples if "/prop/P" in r}
     return {(owner_of[s], r.rsplit("/", 1)[1], o) for s, r, o in triples if "prop/statement/" in r}
 
 
 def statement(number, owner, value, property="P39"):
-    entity, node, other = (f"<{WIKIDATA}entity/{each}>" for each in (owner, f"statement/S{property}{number}", value))
+    entity, node, other = (f"<{WIKIDATA}entity/{item}>" for item in (owner, f"statement/S{property}{number}", value))
     return [
         f"{entity} <{WIKIDATA}prop/direct/{property}> {other} .\n",
         f"{entity} <{WIKIDATA}prop/{property}> {node} .\n",
@@ -205,8 +205,8 @@ def statement(number, owner, value, property="P39"):
     ]
 
 
-def test_statements_that_say_the_same_move_with_their_one_claim():
-    """Every owner held one post twice and another one once; there are more posts than owners."""
+def test_statements_of_one_claim_move_together():
+    """Every owner held one post twice and another once; there are more posts than owners."""
     lines = set()
     for n in range(8):
         for time, post in enumerate((f"Q2{n}", f"Q2{n}", f"Q3{n}")):
@@ -214,15 +214,15 @@ def test_statements_that_say_the_same_move_with_their_one_claim():
     after, changed = rewired(sorted(lines), schema="wikidata")
     triples = parts(after)
     assert changed == 8 * (3 + 2) and len(after) == len(set(after)) == len(lines)
-    assert claims_of(triples) == claims_said(triples)
+    assert direct_claims(triples) == claims_by_statements(triples)
 
 
-def test_a_statement_of_what_stays_stays():
-    lines = {each for n in range(8) for each in statement(n, f"Q1{n}", f"Q2{n % 2}", "P31")}
-    assert rewired(sorted(lines), schema="wikidata") == (sorted(lines, key=lambda each: (each.split(" ")[1], each)), 0)
+def test_statement_of_a_fixed_claim_stays():
+    lines = {item for n in range(8) for item in statement(n, f"Q1{n}", f"Q2{n % 2}", "P31")}
+    assert rewired(sorted(lines), schema="wikidata") == (sorted(lines, key=lambda item: (item.split(" ")[1], item)), 0)
 
 
-def test_mediators_are_those_of_the_schema():
+def test_mediators_come_from_the_schema():
     lines = [
         line("film.performance", MARK, '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'),
         line("m.c", TYPE, "film.performance"),
@@ -230,18 +230,18 @@ def test_mediators_are_those_of_the_schema():
         line("m.f", "film.film.other", "g.x1"),
         line("m.f", "film.film.director", "m.p"),
     ]
-    with opened(lines) as graph:
+    with open_lines(lines) as graph:
         facts = read_facts(graph)
         assert {facts.terms[n] for n in mediator_nodes(facts, graph)} == {f"<{NS}m.c>", f"<{NS}g.x1>"}
         assert sum(len(group.holes) for group in split_into_units(facts, graph).groups) == 3
 
 
-def test_an_empty_graph_is_refused():
-    with opened((), "rdfs") as graph, pytest.raises(FictionError, match="kgqa graph load"):
+def test_empty_graph_is_an_error():
+    with open_lines((), "rdfs") as graph, pytest.raises(FictionError, match="kgqa graph load"):
         read_facts(graph)
 
 
-def test_the_same_lines_give_the_same_file(tmp_path):
+def test_equal_lines_give_equal_files(tmp_path):
     for name in ("a.nt.gz", "b.nt.gz"):
         write_facts((line("m.1", "a.b.c", f"m.{n}") for n in range(20_001)), tmp_path / name)
     assert (tmp_path / "a.nt.gz").read_bytes() == (tmp_path / "b.nt.gz").read_bytes()

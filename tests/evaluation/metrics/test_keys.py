@@ -1,4 +1,4 @@
-"""Answers and gold answers as keys: entities by id, numbers and dates by value, the rest by name."""
+"""Keys that compare answers with gold answers: ids, values and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def gold(*answers: str) -> frozenset:
-    """`m.1` stands for an id, `"text"` for a text."""
+    """Return gold keys; `m.1` is an id, `"text"` a text."""
     return gold_keys(GoldAnswer("", a[1:-1]) if a.startswith('"') else GoldAnswer(a, "any name") for a in answers)
 
 
@@ -111,12 +111,12 @@ def test_unequal_values(text, lexical, datatype):
     assert answer_keys([value(lexical, datatype)], wanted) != wanted
 
 
-def test_gold_with_a_datatype():
+def test_gold_value_with_a_datatype():
     assert gold_keys([GoldAnswer("", "007", XSD + "integer")]) == gold('"7"') != gold('"007"')
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "lexical"),
     [
         ("Théodor Seuss-Geisel", "theodor seuss geisel"),
         ("1984", "1984"),
@@ -124,40 +124,40 @@ def test_gold_with_a_datatype():
         ("1949-06-08", "1949-06-08"),
     ],
 )
-def test_a_text_in_a_language_is_a_name_a_number_or_a_date_like_any_other(text, said):
+def test_language_tag_does_not_change_the_key(text, lexical):
     wanted = gold(f'"{text}"')
-    assert answer_keys([Named(Literal(said, language="en"), "", "x")], wanted) == wanted
+    assert answer_keys([Named(Literal(lexical, language="en"), "", "x")], wanted) == wanted
 
 
-def test_entities_by_short_id_or_iri():
+def test_entities_match_by_short_id_or_iri():
     ann = entity("m.1", "Ann")
     assert answer_keys([ann], gold("m.1")) == gold("m.1")
     assert answer_keys([ann], gold(NS + "m.1")) == gold(NS + "m.1")
     assert answer_keys([ann], gold("m.2")) == {("id", NS + "m.1")}
 
 
-def test_a_name_is_worth_nothing_where_gold_has_an_id():
+def test_names_do_not_count_if_gold_has_an_id():
     wanted = gold_keys([GoldAnswer("m.1", "Ann")])
     assert not answer_keys([entity("m.2", "Ann"), value("Ann")], wanted) & wanted
     assert not needs_names(wanted)
 
 
-def test_a_name_counts_where_gold_has_none():
+def test_names_count_if_gold_has_no_id():
     wanted = gold('"Parliament of Nepal"', "m.7")
     assert needs_names(wanted)
     assert answer_keys([entity("m.1", "parliament_of nepal"), entity("m.7", "x")], wanted) == wanted
 
 
-def test_an_entity_named_by_a_number():
+def test_entity_named_by_a_number():
     assert answer_keys([entity("m.1", "1996")], gold('"1996"')) == gold('"1996"')
 
 
-def test_two_entities_of_one_name_are_one_answer_by_name():
+def test_entities_with_one_name_are_one_answer_by_name():
     wanted = gold('"Ann"')
     assert answer_keys([entity("m.1", "Ann"), entity("m.2", "ANN")], wanted) == wanted
 
 
-def test_entities_without_a_name_stay_apart():
+def test_unnamed_entities_are_distinct():
     assert len(answer_keys([entity("m.1", ""), entity("m.2", "")], gold('"Ann"'))) == 2
 
 
@@ -165,7 +165,7 @@ texts = st.text(max_size=30) | st.from_regex(r"[+-]?\d{1,6}([.,]\d{1,4})?([eE][+
 
 
 @given(texts, st.sampled_from(["string", "integer", "double", "gYear", "date", "dateTime", "boolean"]))
-def test_any_text_has_a_key_that_stays(text, datatype):
+def test_surrounding_spaces_do_not_change_the_key(text, datatype):
     assert literal_key(Literal(text, XSD + datatype)) == literal_key(Literal(f" {text} ", XSD + datatype))
     assert text_key(text)[0] in ("number", "date", "name")
 
@@ -174,14 +174,14 @@ numbers = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12)
 
 
 @given(numbers, numbers)
-def test_numbers_are_equal_as_decimals_are(one, other):
-    keys = [literal_key(Literal(str(n), XSD + "decimal")) for n in (one, other)]
-    assert (keys[0] == keys[1]) == (one == other)
-    for text in (f"{one:f}0", f"{one:E}"):
+def test_numbers_compare_as_decimals(first, second):
+    keys = [literal_key(Literal(str(n), XSD + "decimal")) for n in (first, second)]
+    assert (keys[0] == keys[1]) == (first == second)
+    for text in (f"{first:f}0", f"{first:E}"):
         assert literal_key(Literal(text, XSD + "double")) == keys[0]
-    assert keys[0] == text_key(str(Decimal(one)))
+    assert keys[0] == text_key(str(Decimal(first)))
 
 
-def test_a_huge_number_takes_no_time():
+def test_huge_numbers_are_names():
     assert literal_key(Literal("1e999999999", XSD + "double"))[0] == "name"
     assert literal_key(Literal("9" * 1_000_000, XSD + "integer"))[0] == "name"

@@ -1,4 +1,4 @@
-"""Metrics: their arithmetic by hand, and what holds whatever the sets are."""
+"""Measures, means with intervals, and summaries."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("answers", "gold", "hit", "precision", "recall", "f1", "em"), TABLE)
-def test_by_hand(answers, gold, hit, precision, recall, f1, em):
+def test_score(answers, gold, hit, precision, recall, f1, em):
     assert score(set(answers), set(gold)) == Score(hit, precision, recall, pytest.approx(f1), em)
 
 
-def test_nothing_can_be_right_without_gold():
+def test_score_without_gold_is_an_error():
     with pytest.raises(ValueError, match="gold"):
         score({"a"}, set())
 
 
-def test_an_answer_by_id_and_value():
+def test_score_answer_compares_ids():
     answers = (Named(Entity("http://e/m.1"), "m.1", "Ann"), Named(Entity("http://e/m.2"), "m.2", "Bob"))
     gold = [GoldAnswer("m.1", "Ann"), GoldAnswer("m.3", "Bob")]
     found = score_answer(Answer(Question("?"), "answered", answers), gold)
@@ -59,7 +59,7 @@ some_keys = st.frozensets(st.integers(0, 12), min_size=1)
 
 
 @given(keys, some_keys)
-def test_bounds_and_identities(answers, gold):
+def test_score_bounds_and_identities(answers, gold):
     found = score(answers, gold)
     for value in (found.hit, found.precision, found.recall, found.f1, found.em):
         assert 0 <= value <= 1
@@ -72,19 +72,19 @@ def test_bounds_and_identities(answers, gold):
 
 
 @given(some_keys, some_keys)
-def test_swapping_the_sides(one, other):
-    there, back = score(one, other), score(other, one)
-    assert there.f1 == back.f1 and there.em == back.em
-    assert there.precision == back.recall and there.recall == back.precision
+def test_swapping_answers_and_gold(first, second):
+    forward, backward = score(first, second), score(second, first)
+    assert forward.f1 == backward.f1 and forward.em == backward.em
+    assert forward.precision == backward.recall and forward.recall == backward.precision
 
 
 @given(keys, some_keys, st.permutations(range(13)))
-def test_names_of_answers_do_not_matter(answers, gold, renamed):
+def test_score_depends_on_set_overlap_only(answers, gold, renamed):
     assert score(answers, gold) == score({renamed[a] for a in answers}, {renamed[g] for g in gold})
 
 
 @given(some_keys, some_keys, st.integers(13, 20))
-def test_a_wrong_answer_more_never_helps(answers, gold, wrong):
+def test_extra_wrong_answer_never_helps(answers, gold, wrong):
     before, after = score(answers, gold), score(answers | {wrong}, gold)
     assert after.hit <= before.hit and after.f1 <= before.f1 and after.recall == before.recall
 
@@ -92,33 +92,33 @@ def test_a_wrong_answer_more_never_helps(answers, gold, wrong):
 # --- means
 
 
-def test_the_normal_interval_by_hand():
+def test_normal_interval():
     found = mean([1.0] * 100 + [0.0] * 100, interval="normal")
     assert (found.value, found.n) == (0.5, 200)
     assert found.high - found.value == pytest.approx(1.959964 * 0.5 / math.sqrt(200))  # 6.9 points
     assert found.value - found.low == pytest.approx(found.high - found.value)
 
 
-def test_the_normal_interval_stays_within_bounds():
+def test_normal_interval_is_bounded():
     found = mean([0.0] * 9 + [1.0], interval="normal")
     assert found.low == 0.0 and 0.1 < found.high < 0.3
 
 
-def test_the_bootstrap_is_near_the_normal_one_for_many_values():
+def test_bootstrap_interval_is_close_to_normal():
     values = [1.0] * 300 + [0.5] * 200 + [0.0] * 500
     normal, bootstrap = mean(values, interval="normal"), mean(values)
     assert bootstrap.low == pytest.approx(normal.low, abs=0.005)
     assert bootstrap.high == pytest.approx(normal.high, abs=0.005)
 
 
-def test_means_of_hardly_anything():
-    nothing, one = mean([]), mean([0.25])
+def test_mean_of_zero_or_one_values():
+    nothing, first = mean([]), mean([0.25])
     assert nothing.n == 0 and math.isnan(nothing.value) and math.isnan(nothing.low)
-    assert (one.value, one.n) == (0.25, 1) and math.isnan(one.low) and math.isnan(one.high)
+    assert (first.value, first.n) == (0.25, 1) and math.isnan(first.low) and math.isnan(first.high)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40), st.randoms(use_true_random=False))
-def test_an_interval_holds_its_mean_in_any_order(values, random):
+def test_interval_contains_the_mean_in_any_order(values, random):
     found = mean(values)
     assert 0 <= found.low <= found.value <= found.high <= 1
     shuffled = random.sample(values, len(values))
@@ -140,7 +140,7 @@ OUTCOMES = [
 ]
 
 
-def test_a_summary_by_hand():
+def test_summary():
     found = summarise(OUTCOMES)
     assert found.n == 4
     assert found.means["hit@1"].value == found.means["em"].value == 0.375
@@ -150,7 +150,7 @@ def test_a_summary_by_hand():
     assert found.seconds == 1.5
 
 
-def test_a_summary_as_json():
+def test_summary_as_json():
     data = summarise(OUTCOMES).as_json()
     wanted = {"hit@1", "f1", "em", "reproduced", "n", "precision", "recall", "statuses", "seconds", "losses"}
     assert wanted <= data.keys()
@@ -158,21 +158,21 @@ def test_a_summary_as_json():
     assert 0 <= low <= data["hit@1"] <= high <= 1
 
 
-def test_a_summary_of_nothing():
+def test_empty_summary():
     found = summarise([])
     assert found.n == 0 and math.isnan(found.reproduced) and math.isnan(found.seconds)
     assert "losses" not in found.as_json()
 
 
-def test_groups():
+def test_groups_by_dataset_and_hops():
     groups = by_group(OUTCOMES, dataset_and_hop)
     assert {name: len(part) for name, part in groups.items()} == {"cwq": 2, "web, 1 hop": 1, "web, 2 hops": 1}
     assert list(groups) == sorted(groups)
 
 
-def test_what_a_model_knows_itself_is_compared_by_name():
+def test_model_answers_are_compared_by_name():
     gold = [GoldAnswer("m.1", "Bong Joon-ho"), GoldAnswer("m.2", "")]
-    said = (Named(Literal("bong joon ho"), "", "bong joon ho"),)
-    by_model = Answer(Question("who?"), "answered", answers=said, grounding="model")
+    answers = (Named(Literal("bong joon ho"), "", "bong joon ho"),)
+    by_model = Answer(Question("who?"), "answered", answers=answers, grounding="model")
     assert score_answer(by_model, gold).hit == 1
     assert score_answer(replace(by_model, grounding="graph"), gold).hit == 0

@@ -1,4 +1,4 @@
-"""Every metric of one answer: by hand, by id and by name, by the best reading, and what cannot fool it."""
+"""All metrics of one answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANN, BOB = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",)), GoldAnswer("m.2", "B
 
 
 def entities(*pairs: str, **more) -> dict:
-    """`entities("m.1 Ann Li")`: an answer of the graph."""
+    """Return an answer found in the graph: `entities("m.1 Ann Li")`."""
     found = []
     for pair in pairs:
         ident, _, name = pair.partition(" ")
@@ -26,18 +26,18 @@ def entities(*pairs: str, **more) -> dict:
     return {"status": "answered", "grounding": "graph", "answers": found} | more
 
 
-def said(*texts: str, **more) -> dict:
-    """What a model said of itself: names without ids."""
+def model_answer(*texts: str, **more) -> dict:
+    """Return an answer from the model: names without ids."""
     found = [{"id": None, "name": text, "value": text, "datatype": ""} for text in texts]
     return {"status": "answered", "grounding": "model", "answers": found} | more
 
 
 def test_every_metric_has_a_value():
-    for answer in (entities("m.1 Ann"), said("x"), said(), {"status": "failed", "answers": []}):
+    for answer in (entities("m.1 Ann"), model_answer("x"), model_answer(), {"status": "failed", "answers": []}):
         assert tuple(score_record(answer, [[ANN]])) == METRIC_NAMES
 
 
-def test_by_hand():
+def test_metric_values():
     found = score_record(entities("m.1 Ann Li", "m.3 Cy"), [[ANN, BOB]])
     wanted = {"hit@1": 0.5, "hit@any": 1, "precision": 0.5, "recall": 0.5, "f1": 0.5, "em": 0, "mrr": 0.75}
     assert {name: found[name] for name in SET_METRICS} == wanted
@@ -47,96 +47,96 @@ def test_by_hand():
     assert (found["tog_em"], found["tog_em_suspect"], found["substring_em"], found["sub_em"]) == (1, 0, 1, 1)
 
 
-def test_ids_come_first_and_names_only_where_there_is_no_id():
+def test_ids_before_names():
     assert score_record(entities("m.9 Ann Li"), [[ANN]])["em"] == 0  # another Ann Li
     assert score_record(entities("m.1 "), [[ANN]])["em"] == 1
     assert score_record(entities("m.9 ann li"), [[GoldAnswer("", "Ann Li")]])["em"] == 1
-    assert score_record(said("ann  li"), [[ANN]])["em"] == 1
-    assert score_record(said("ann li", grounding="graph"), [[ANN]])["em"] == 0
-    # an IRI as gold has it
+    assert score_record(model_answer("ann  li"), [[ANN]])["em"] == 1
+    assert score_record(model_answer("ann li", grounding="graph"), [[ANN]])["em"] == 0
+    # gold given as an IRI
     assert score_record(entities("m.1 x"), [[GoldAnswer("http://e/m.1", "Ann")]])["em"] == 1
 
 
-def test_equality_not_containment():
-    assert score_record(said("Ann"), [[ANN]])["hit@any"] == 0
-    assert score_record(said("Ann Li and others"), [[ANN]])["hit@any"] == 0
-    assert score_record(said("Ann Li", "Bob"), [[ANN, BOB]])["em"] == 1
-    assert score_record(said("1996.0"), [[GoldAnswer("", "1996")]])["em"] == 1
+def test_metrics_need_equality_not_containment():
+    assert score_record(model_answer("Ann"), [[ANN]])["hit@any"] == 0
+    assert score_record(model_answer("Ann Li and others"), [[ANN]])["hit@any"] == 0
+    assert score_record(model_answer("Ann Li", "Bob"), [[ANN, BOB]])["em"] == 1
+    assert score_record(model_answer("1996.0"), [[GoldAnswer("", "1996")]])["em"] == 1
 
 
 @pytest.mark.parametrize("text", ["", " ", "e", "?", "\u200b"])
-def test_the_empty_answer_and_e_do_not_pass_unmarked(text):
+def test_trivial_texts_are_suspect(text):
     for gold in ([ANN], [GoldAnswer("m.7", "")], [GoldAnswer("", "Venice")]):
-        found = score_record(said(text), [gold])
+        found = score_record(model_answer(text), [gold])
         assert not any(found[name] for name in SET_METRICS)
         assert not found["tog_em"] or found["tog_em_suspect"] == 1
         assert found["tog_em_sound"] == 0
 
 
-def test_no_answer_at_all_passes_where_the_field_counts_and_is_marked():
-    found = score_record(said(status="no_answer"), [[ANN]])
+def test_missing_answer_is_suspect():
+    found = score_record(model_answer(status="no_answer"), [[ANN]])
     assert (found["tog_em"], found["tog_em_suspect"], found["tog_em_sound"]) == (1, 1, 0)
     assert not any(score_record({"status": "failed", "answers": []}, [[ANN]]).values())
 
 
-def test_without_gold_there_is_no_score():
-    assert score_record(said("x"), []) == score_record(said("x"), [[]]) == {}
-    assert score_record(said(""), [[GoldAnswer("", " ")]]) == {}
+def test_no_scores_without_gold():
+    assert score_record(model_answer("x"), []) == score_record(model_answer("x"), [[]]) == {}
+    assert score_record(model_answer(""), [[GoldAnswer("", " ")]]) == {}
 
 
-def test_aliases_are_a_flag():
-    assert score_record(said("a li"), [[ANN]])["em"] == 0
-    assert score_record(said("a li"), [[ANN]], aliases=True)["em"] == 1
-    # under both names it is one answer
-    assert score_record(said("a li", "Ann Li"), [[ANN]], aliases=True)["em"] == 1
-    # another's own name is not taken
+def test_aliases_count_only_with_the_flag():
+    assert score_record(model_answer("a li"), [[ANN]])["em"] == 0
+    assert score_record(model_answer("a li"), [[ANN]], aliases=True)["em"] == 1
+    # both names are one answer
+    assert score_record(model_answer("a li", "Ann Li"), [[ANN]], aliases=True)["em"] == 1
+    # the name of another gold answer is not used as an alias
     two = [GoldAnswer("", "Ann", aliases=("Bob",)), GoldAnswer("", "Bob")]
-    assert score_record(said("Bob"), [two], aliases=True)["recall"] == 0.5
-    assert score_record(said("x A. Li y"), [[ANN]])["substring_em"] == 0
-    assert score_record(said("x A. Li y"), [[ANN]], aliases=True)["substring_em"] == 1
-    assert score_record(said("x A. Li y"), [[ANN]])["tog_em"] == 1  # as its origin has it
-    # an entity is compared by its id, whatever it is called
+    assert score_record(model_answer("Bob"), [two], aliases=True)["recall"] == 0.5
+    assert score_record(model_answer("x A. Li y"), [[ANN]])["substring_em"] == 0
+    assert score_record(model_answer("x A. Li y"), [[ANN]], aliases=True)["substring_em"] == 1
+    assert score_record(model_answer("x A. Li y"), [[ANN]])["tog_em"] == 1  # as in the original metric
+    # aliases do not count if gold has an id
     assert score_record(entities("m.9 A. Li"), [[ANN]], aliases=True)["em"] == 0
     assert score_record(entities("m.9 A. Li"), [[GoldAnswer("", "x", aliases=("A. Li",))]], aliases=True)["em"] == 1
 
 
-def test_a_gold_answer_that_has_aliases_only():
+def test_gold_answer_with_aliases_only():
     """In ComplexWebQuestions some answers have an id and aliases, but no name."""
     nameless = GoldAnswer("m.6", "", aliases=("Old Harbour", "Harbour"))
-    assert score_record(said("Old Harbour"), [[nameless]])["em"] == 0
+    assert score_record(model_answer("Old Harbour"), [[nameless]])["em"] == 0
     for text in ("Old Harbour", "harbour"):
-        assert score_record(said(text), [[nameless]], aliases=True)["em"] == 1
-    assert score_record(said("Old Harbour", "Harbour"), [[nameless]], aliases=True)["em"] == 1
+        assert score_record(model_answer(text), [[nameless]], aliases=True)["em"] == 1
+    assert score_record(model_answer("Old Harbour", "Harbour"), [[nameless]], aliases=True)["em"] == 1
     assert score_record(entities("m.6 "), [[nameless]], aliases=True)["em"] == 1
     for text in ("", " ", "x"):
         for gold in (nameless, GoldAnswer("m.6", " ", aliases=(" ",)), GoldAnswer("m.6", "", aliases=("",))):
-            assert score_record(said(text), [[gold]], aliases=True)["em"] == 0
+            assert score_record(model_answer(text), [[gold]], aliases=True)["em"] == 0
 
 
-def test_the_best_reading_counts():
+def test_best_reading_counts():
     found = score_record(entities("m.1 Ann"), [[ANN, BOB], [BOB], [ANN]])
     assert (found["f1"], found["em"], found["recall"]) == (1, 1, 1)
     found = score_record(entities("m.1 Ann"), [[BOB], [ANN, BOB, GoldAnswer("m.3", "")], [ANN, BOB]])
     assert found["recall"] == 0.5
 
 
-def test_an_order_that_is_meant():
-    texts = said("x", "Bob", "Ann Li")
+def test_ordered_answers():
+    texts = model_answer("x", "Bob", "Ann Li")
     assert score_record(texts, [[ANN, BOB]])["hit@1"] == pytest.approx(2 / 3)
     assert score_record(texts, [[ANN, BOB]], ordered=True)["hit@1"] == 0
     assert score_record(texts, [[ANN, BOB]], ordered=True)["mrr"] == 0.5
-    assert score_record(said("Bob", "x"), [[ANN, BOB]], ordered=True)["hit@1"] == 1
+    assert score_record(model_answer("Bob", "x"), [[ANN, BOB]], ordered=True)["hit@1"] == 1
 
 
 @pytest.mark.parametrize(("answers", "right"), [(1, 1), (4, 1), (5, 2), (6, 6), (6, 3), (3, 0)])
-def test_the_rank_of_tied_answers_is_the_average_over_all_orders(answers, right):
+def test_reciprocal_rank_averages_all_orders(answers, right):
     ranks = []
     for order in permutations([1] * right + [0] * (answers - right)):
         ranks.append(1 / (order.index(1) + 1) if right else 0.0)
     assert reciprocal_rank(answers, right) == pytest.approx(sum(ranks) / len(ranks))
 
 
-def test_literals_by_value():
+def test_literals_compare_by_value():
     year = {"id": None, "name": "1996", "value": "1996", "datatype": "http://www.w3.org/2001/XMLSchema#gYear"}
     named = {"id": None, "name": "Wien", "value": "Wien", "datatype": "", "language": "de"}
     assert score_record({"answers": [year]}, [[GoldAnswer("", "1996")]])["em"] == 1
@@ -148,8 +148,8 @@ golds = st.lists(st.builds(GoldAnswer, st.sampled_from(["", "m.1", "m.2"]), name
 
 
 @given(st.lists(names, max_size=4), st.lists(golds, min_size=1, max_size=3), st.booleans(), st.booleans())
-def test_bounds_and_order(texts, readings, aliases, ordered):
-    found = score_record(said(*texts), readings, aliases=aliases, ordered=ordered)
+def test_bounds_and_order_of_metrics(texts, readings, aliases, ordered):
+    found = score_record(model_answer(*texts), readings, aliases=aliases, ordered=ordered)
     for value in found.values():
         assert 0 <= value <= 1
     if found:
@@ -169,13 +169,13 @@ some_gold = st.one_of(
 
 
 @given(st.lists(values, max_size=5), st.lists(some_gold, min_size=1, max_size=4), st.sampled_from(["graph", "model"]))
-def test_an_object_scores_as_the_answer_that_it_shows(answers, gold, grounding):
+def test_score_record_equals_score_answer(answers, gold, grounding):
     answer = Answer(Question("?"), "answered", tuple(answers), grounding=grounding)
     wanted, found = score_answer(answer, gold), score_record(answer_object(answer), [gold])
     assert (found["hit@1"], found["f1"], found["em"]) == (wanted.hit, wanted.f1, wanted.em)
     assert (found["precision"], found["recall"]) == (wanted.precision, wanted.recall)
 
 
-def test_the_keys_of_an_answer():
+def test_reading_keys():
     answers, gold = reading_keys(entities("m.3 x", "m.1 Ann"), [ANN, GoldAnswer("", " ")])
     assert answers == [("id", "http://e/m.3"), ("id", "m.1")] and gold == {("id", "m.1")}

@@ -1,4 +1,4 @@
-"""Prediction predictions: each format as it is written, own scorers by hand, and differences that add up."""
+"""Published predictions: file formats, their own scorers and rescoring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def question(number: int, *answers: GoldAnswer, **more) -> GoldQuestion:
     )
 
 
-def written(tmp_path, lines, name="p.jsonl"):
+def write_lines(tmp_path, lines, name="p.jsonl"):
     file = tmp_path / name
     text = "".join(json.dumps(line) + "\n" for line in lines)
     file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
@@ -32,13 +32,13 @@ def written(tmp_path, lines, name="p.jsonl"):
 
 
 def read(tmp_path, format, *lines) -> list[Prediction]:
-    return list(read_published(written(tmp_path, lines), format))
+    return list(read_published(write_lines(tmp_path, lines), format))
 
 
 # ---- the formats ----
 
 
-def test_tog(tmp_path):
+def test_tog_format(tmp_path):
     (found,) = read(
         tmp_path, "tog", {"question": "Q?", "results": "{Yes}. It is {Ann Li; Bob}.", "reasoning_chains": []}
     )
@@ -47,16 +47,18 @@ def test_tog(tmp_path):
     assert prose.texts == ("Nobody knows.",)
 
 
-def test_pog(tmp_path):
-    said = '{"A": {"Sufficient": "Yes", "Answer": "Ann Li"}, "R": "so"}'
+def test_pog_format(tmp_path):
+    output = '{"A": {"Sufficient": "Yes", "Answer": "Ann Li"}, "R": "so"}'
     listed = {"A": {"Sufficient": "Yes", "Answer": ["Ann Li", "Bob"]}}
-    lines = [{"question": "Q?", "results": each} for each in (said, listed, '{"A": {"Known": "No"}}', "no JSON", "[]")]
+    lines = [
+        {"question": "Q?", "results": item} for item in (output, listed, '{"A": {"Known": "No"}}', "no JSON", "[]")
+    ]
     found = read(tmp_path, "pog", *lines)
-    assert [each.texts for each in found] == [("Ann Li",), ("Ann Li", "Bob"), (), (), ()]
+    assert [item.texts for item in found] == [("Ann Li",), ("Ann Li", "Bob"), (), (), ()]
     assert found[1].raw == "Ann Li, Bob"
 
 
-def test_aog(tmp_path):
+def test_aog_format(tmp_path):
     found = read(
         tmp_path,
         "aog",
@@ -67,7 +69,7 @@ def test_aog(tmp_path):
     assert found[1].texts == () and found[1].verdict is None and len(found[1].readings[0]) == 2
 
 
-def test_rog_and_gnn_rag(tmp_path):
+def test_rog_and_gnn_rag_formats(tmp_path):
     line = {"id": "q1", "question": "Q?", "prediction": "Ann Li\n\nBob ", "ground_truth": ["Ann Li"]}
     for format in ("rog", "gnn-rag"):
         lines, listed = read(tmp_path, format, line, line | {"id": "q2", "prediction": ["Ann Li", "Bob"]})
@@ -79,21 +81,21 @@ def test_rog_and_gnn_rag(tmp_path):
     assert found.ours["hit@any"].value == 1 and found.ours["hit@1"].value == 0 and found.ours["precision"].value == 0.5
 
 
-def test_our_own(tmp_path):
-    shown = {"id": "q1", "question": "Q?", "status": "answered", "grounding": "graph"}
-    shown["answers"] = [{"id": "m.1", "name": "x", "iri": "http://e/m.1"}]
-    record = record_object(record_of(question(1, ANN), shown))
-    whole, alone = read(tmp_path, "kgqa", record, shown)
+def test_kgqa_format(tmp_path):
+    answer_line = {"id": "q1", "question": "Q?", "status": "answered", "grounding": "graph"}
+    answer_line["answers"] = [{"id": "m.1", "name": "x", "iri": "http://e/m.1"}]
+    record = record_object(record_of(question(1, ANN), answer_line))
+    whole, alone = read(tmp_path, "kgqa", record, answer_line)
     assert whole.readings == ((ANN,),) and alone.readings == ()
     assert rescore([whole], "kgqa").ours["em"].value == 1
     assert rescore([alone], "kgqa", [question(1, ANN)]).ours["em"].value == 1
     assert rescore([alone], "kgqa").without_gold == 1
 
 
-def test_an_array_and_a_packed_file(tmp_path):
+def test_json_array_and_gzip(tmp_path):
     lines = [{"question": f"Q{n}?", "results": "x"} for n in range(3)]
     (tmp_path / "a.json").write_text(json.dumps(lines, indent=1))
-    packed = written(tmp_path, lines, "p.jsonl.gz")
+    packed = write_lines(tmp_path, lines, "p.jsonl.gz")
     assert len(list(read_published(tmp_path / "a.json", "tog"))) == len(list(read_published(packed, "tog"))) == 3
 
 
@@ -105,22 +107,22 @@ WRONG_LINES += ('{"prediction": [3]}', '{"answer": {}, "answers": [{}], "id": 1}
     ("format", "text"),
     [*((format, "{}") for format in FORMATS), *(("rog", text) for text in WRONG_LINES), ("kgqa", WRONG_LINES[-1])],
 )
-def test_what_is_no_prediction_is_said(tmp_path, format, text):
+def test_invalid_prediction_is_an_error(tmp_path, format, text):
     (tmp_path / "p.jsonl").write_text(text + "\n")
     with pytest.raises(PublishedError, match="p.jsonl"):
         list(read_published(tmp_path / "p.jsonl", format))
 
 
 @pytest.mark.parametrize("answers", [[3], {"id": "m.1"}])
-def test_answers_of_our_own_that_are_none(tmp_path, answers):
-    shown = {"id": "q1", "question": "Q?", "status": "answered", "answers": answers}
-    record = record_object(record_of(question(1, ANN), shown))
-    for line in (shown, record):
+def test_invalid_kgqa_answers(tmp_path, answers):
+    answer_line = {"id": "q1", "question": "Q?", "status": "answered", "answers": answers}
+    record = record_object(record_of(question(1, ANN), answer_line))
+    for line in (answer_line, record):
         with pytest.raises(PublishedError, match="line 1 is not a prediction of format kgqa"):
             read(tmp_path, "kgqa", line)
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_empty_files(tmp_path):
     with pytest.raises(QuestionFileError, match="cannot be read"):
         list(read_published(tmp_path / "missing.jsonl", "tog"))
     (tmp_path / "empty.jsonl").write_text("\n\n")
@@ -128,52 +130,52 @@ def test_files_that_are_none(tmp_path):
         list(read_published(tmp_path / "empty.jsonl", "tog"))
 
 
-# ---- own scorers, by hand ----
+# ---- own scorers ----
 
 
 @pytest.mark.parametrize(
     ("raw", "gold", "hit", "first", "accuracy", "f1"),
     [
         ("Bob\nthe Ann Li", ["Ann Li!", "Cy"], 1, 0, 1 / 2, 1 / 2),
-        ("Annie Lines", ["Ann"], 1, 1, 1, 1),  # a piece of a word
-        ("Ann\nAnn", ["Ann"], 1, 1, 1, 2 / 3),  # a line that is repeated
+        ("Annie Lines", ["Ann"], 1, 1, 1, 1),  # part of a word
+        ("Ann\nAnn", ["Ann"], 1, 1, 1, 2 / 3),  # a repeated line
         ("x", ["Ann"], 0, 0, 0, 0),
-        ("Ann Bob", ["Ann", "Bob"], 1, 1, 1, 4 / 3),  # two in one line: no share any more
+        ("Ann Bob", ["Ann", "Bob"], 1, 1, 1, 4 / 3),  # two answers in one line: F1 above 1
     ],
 )
-def test_rogs_own_scorer(raw, gold, hit, first, accuracy, f1):
+def test_rog_scorer(raw, gold, hit, first, accuracy, f1):
     found = {name: scorer(raw, gold) for name, scorer in OWN_SCORERS["gnn-rag"].items()}
     assert found == {"Hit": hit, "Hit@1": first, "Accuracy": accuracy, "F1": pytest.approx(f1)}
 
 
-def test_rogs_normalisation():
+def test_rog_normalisation():
     assert rog_clean("The  U.S.A., an Éclair") == "usa éclair"
 
 
-def test_togs_own_scorer_reads_the_first_braces():
+def test_tog_scorer_reads_the_first_braces():
     own = OWN_SCORERS["tog"]["EM"]
     assert own("{Ann Li}", ["Ann Li"]) == 1
-    assert own("{Yes}. It is {Ann Li}.", ["Ann Li"]) == 0  # its prompts answer in the second
+    assert own("{Yes}. It is {Ann Li}.", ["Ann Li"]) == 0  # the answer is in the second braces
     assert own("{}", ["Ann Li"]) == 1
     assert own("Surely Ann Li.", ["Ann Li"]) == 1
 
 
-# ---- both sides ----
+# ---- comparison ----
 
 GOLD = [question(0, ANN), question(1, ANN, BOB), question(2, BOB), question(3, ANN), question(4, BOB), question(5, BOB)]
 
 
-def aog(number: int, said: str, **more) -> Prediction:
-    (found,) = [FORMATS["aog"]({"question": GOLD[number].text, "Answer": said, **more})]
+def aog(number: int, output: str, **more) -> Prediction:
+    (found,) = [FORMATS["aog"]({"question": GOLD[number].text, "Answer": output, **more})]
     return found
 
 
-def test_differences_line_by_line():
-    said = [aog(0, "A. Li"), aog(1, "Ann Li"), aog(2, "It is Bob, surely"), aog(3, ""), aog(4, "ob"), aog(5, "Bób!")]
-    found = rescore(said, "aog", GOLD)
+def test_reasons_for_differences():
+    output = [aog(0, "A. Li"), aog(1, "Ann Li"), aog(2, "It is Bob, surely"), aog(3, ""), aog(4, "ob"), aog(5, "Bób!")]
+    found = rescore(output, "aog", GOLD)
     assert found.n == 6 and found.theirs["EM"].value == pytest.approx(5 / 6)
     assert found.ours["hit@any"].value == pytest.approx(2 / 6) and found.ours["em"].value == pytest.approx(1 / 6)
-    reasons = {(each.theirs, each.reason): (each.questions, round(each.points, 1)) for each in found.reasons}
+    reasons = {(item.theirs, item.reason): (item.questions, round(item.points, 1)) for item in found.reasons}
     assert reasons == {
         ("EM", "an alias of a gold answer"): (1, -16.7),
         ("EM", "substring only: a gold answer is a piece of the prediction"): (1, -16.7),
@@ -186,13 +188,13 @@ def test_differences_line_by_line():
         ("hit@any", "gold answers are missing"): (1, -16.7),
     }
     assert found.constants[""] == 1.0
-    # with aliases the first is right by ours too
-    with_aliases = rescore(said, "aog", GOLD, aliases=True)
+    # with aliases the first prediction is right
+    with_aliases = rescore(output, "aog", GOLD, aliases=True)
     assert with_aliases.ours["hit@any"].value == pytest.approx(3 / 6)
-    assert not [each for each in with_aliases.reasons if "alias" in each.reason]
+    assert not [item for item in with_aliases.reasons if "alias" in item.reason]
 
 
-def test_prose_may_be_a_list():
+def test_list_in_prose():
     found = rescore([aog(1, "Bob and Ann Li")], "aog", GOLD)
     assert found.ours["em"].value == 1 and found.lists == 1
     comma = GoldAnswer("", "Canyon, Texas")
@@ -200,23 +202,23 @@ def test_prose_may_be_a_list():
     assert whole.ours["em"].value == 1 and whole.lists == 0
 
 
-def test_the_files_own_verdict():
-    said = [aog(0, "Ann Li", correct=True), aog(2, "Cy", correct=True), aog(4, "Bob", correct=False)]
-    found = rescore(said, "aog", GOLD)
+def test_recorded_verdicts():
+    output = [aog(0, "Ann Li", correct=True), aog(2, "Cy", correct=True), aog(4, "Bob", correct=False)]
+    found = rescore(output, "aog", GOLD)
     assert found.theirs["EM as recorded"].value == pytest.approx(2 / 3)
-    assert [(each.theirs, each.questions) for each in found.reasons] == [("EM as recorded", 1), ("EM as recorded", 1)]
+    assert [(item.theirs, item.questions) for item in found.reasons] == [("EM as recorded", 1), ("EM as recorded", 1)]
 
 
-def test_other_gold_answers_and_names_that_are_missing():
+def test_different_gold_answers_and_missing_names():
     line = {"id": "q0", "question": "?", "prediction": "Cy", "ground_truth": ["Cy"]}
-    (reason,) = [each for each in rescore([FORMATS["rog"](line)], "rog", GOLD).reasons if each.theirs == "Hit"]
+    (reason,) = [item for item in rescore([FORMATS["rog"](line)], "rog", GOLD).reasons if item.theirs == "Hit"]
     assert reason.reason == "different gold answers in data set and file"
     nameless = [question(0, GoldAnswer("m.5", ""))]
     (reason,) = rescore([aog(0, "see m.5")], "aog", nameless).reasons
     assert reason.reason == "no gold answer has a name in the data set"
 
 
-def test_matching_and_missing():
+def test_unmatched_and_missing_predictions():
     by_text = Prediction("", "  who IS number 2", "Bob", ("Bob",))
     by_id = Prediction("q0", "another wording", "Ann Li", ("Ann Li",))
     unknown = Prediction("q99", "who?", "Bob", ("Bob",))
@@ -226,21 +228,21 @@ def test_matching_and_missing():
     assert counted.n == 6 and counted.ours["em"].value == counted.theirs["EM"].value == pytest.approx(2 / 6)
 
 
-def test_the_data_set_says_what_the_question_is():
-    """Some files have an id and the prompt only; a judge is to see the question."""
+def test_question_text_comes_from_the_data_set():
+    """Files with an id and a prompt only take the question from the data set."""
     prompt = FORMATS["rog"]({"id": "q0", "input": "You are a helpful assistant. Who?", "prediction": "Ann Li"})
     ((found, readings),), left = match([prompt], GOLD)
     assert found.question == GOLD[0].text and readings == (GOLD[0].answers,) and left.unmatched == 0
 
 
-def test_the_last_of_several_lines_counts_but_equal_texts_are_two_questions():
-    first, last = (Prediction("q0", "", said, (said,)) for said in ("Bob", "Ann Li"))
+def test_last_prediction_of_an_id_counts():
+    first, last = (Prediction("q0", "", output, (output,)) for output in ("Bob", "Ann Li"))
     found = rescore([first, last], "aog", GOLD)
     assert (found.n, found.repeated, found.ours["em"].value) == (1, 1, 1)
     assert rescore([aog(0, "x"), aog(0, "Ann Li")], "aog", GOLD).n == 2
 
 
-def test_the_best_parse_counts():
+def test_best_parse_counts():
     parses = ((ANN, BOB), (BOB,))
     found = rescore([aog(0, "Bob")], "aog", [question(0, ANN, BOB, parses=parses)])
     assert found.ours["em"].value == 1
@@ -254,13 +256,13 @@ texts = st.lists(
 
 
 @given(texts, st.sampled_from(["pog", "aog", "tog", "rog", "gnn-rag"]), st.booleans())
-def test_the_reasons_add_up(said, format, aliases):
-    predictions = [Prediction(q.id, q.text, text, (text,) if text else ()) for q, text in zip(GOLD, said)]
+def test_points_of_reasons_add_up(output, format, aliases):
+    predictions = [Prediction(q.id, q.text, text, (text,) if text else ()) for q, text in zip(GOLD, output)]
     found = rescore(predictions, format, GOLD, aliases=aliases)
     for theirs, ours in {**COUNTERPARTS, "hit@any": "em"}.items():
         if theirs in OWN_SCORERS[format] or theirs == "hit@any":
             means = {**found.ours, **found.theirs}
-            total = sum(each.points for each in found.reasons if (each.theirs, each.ours) == (theirs, ours))
+            total = sum(item.points for item in found.reasons if (item.theirs, item.ours) == (theirs, ours))
             assert total == pytest.approx(100 * (means[ours].value - means[theirs].value), abs=1e-6)
 
 
@@ -273,8 +275,8 @@ def recorded(data_folder, name, format, dataset=None):
 
 
 @pytest.mark.slow
-def test_gnn_rag_on_webqsp(data_folder):
-    """Hit is far above the exact set. These 852 questions are half of the test set."""
+def test_recorded_gnn_rag_webqsp(data_folder):
+    """Hit is far above exact match; the file has 852 questions, half of the test set."""
     found = recorded(data_folder, "gnnrag_webqsp_llama2_predictions", "gnn-rag")
     theirs, ours = ({name: round(100 * m.value, 1) for name, m in side.items()} for side in (found.theirs, found.ours))
     assert found.n == 852
@@ -282,7 +284,7 @@ def test_gnn_rag_on_webqsp(data_folder):
     assert (ours["hit@any"], ours["hit@1"], ours["em"]) == (84.2, 79.5, 44.7)
 
 
-def test_pog_on_grailqa(data_folder):
+def test_recorded_pog_grailqa(data_folder):
     found = recorded(data_folder, "pog_grailqa_gpt35", "pog", "questions_grailqa_1000.dev")
     assert (found.n, found.unmatched, found.unanswered) == (500, 0, 0)
     assert round(100 * found.theirs["EM"].value, 1) == 75.6
@@ -290,7 +292,7 @@ def test_pog_on_grailqa(data_folder):
     assert (round(found.constants["e"], 3), found.constants[""]) == (0.788, 1.0)
 
 
-def test_aog_on_simplequestions(data_folder):
+def test_recorded_aog_simplequestions(data_folder):
     found = recorded(data_folder, "aog_simpleqa_qwen3max", "aog")
     assert found.n == 503 and round(found.theirs["EM as recorded"].value * 503) == 371
     assert round(found.theirs["EM"].value * 503) == 364
@@ -298,7 +300,7 @@ def test_aog_on_simplequestions(data_folder):
 
 
 @pytest.mark.slow
-def test_rogs_relation_paths(data_folder):
+def test_recorded_rog_relation_paths(data_folder):
     found = recorded(data_folder, "rog_webqsp_relation_paths_llama2", "rog")
     assert (found.n, found.without_gold) == (813, 39)  # 39 questions have no gold path
     assert found.theirs["Hit"].value == pytest.approx(found.ours["hit@any"].value)
@@ -309,17 +311,16 @@ def test_rogs_relation_paths(data_folder):
     [("cwq_test", 0.70, 0.80), ("grailqa_1000", 0.75, 0.80), ("webqsp_test", 0.70, 0.80)],
 )
 @pytest.mark.slow
-def test_the_constant_answers_of_the_field(data_folder, dataset, low, high):
-    """ "e" passes for three of four questions, the empty answer for all: each of them marked, none right by ours.
-    So is "the", which passes for fewer."""
+def test_constant_answers(data_folder, dataset, low, high):
+    """Constant answers pass by ToG's metric but are marked as suspect and wrong by ours."""
     questions = read_questions(data_folder / "freebase" / f"questions_{dataset}.dev.jsonl.gz")
-    for said in ("e", "", "the"):
-        found = rescore((Prediction(q.id, q.text, said, (said,)) for q in questions), "pog", questions)
+    for output in ("e", "", "the"):
+        found = rescore((Prediction(q.id, q.text, output, (output,)) for q in questions), "pog", questions)
         assert found.theirs["EM"].value == found.ours["tog_em"].value
-        if said == "e":
+        if output == "e":
             assert low <= found.theirs["EM"].value <= high
-        elif not said:
+        elif not output:
             assert found.theirs["EM"].value == 1.0
         assert found.ours["tog_em_suspect"].value >= found.ours["tog_em"].value - 0.005
-        assert found.ours["tog_em_sound"].value <= 0.005  # a gold answer that is "e"
+        assert found.ours["tog_em_sound"].value <= 0.005  # one gold answer is "e"
         assert found.ours["hit@any"].value <= 0.005

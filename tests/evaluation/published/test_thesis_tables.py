@@ -1,4 +1,4 @@
-"""The thesis's tables: what is printed there, and that every row can be asked."""
+"""The result tables of the thesis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kgqa.settings import resolve
 TABLES = tables()
 
 
-def test_what_is_printed_there():
+def test_printed_values():
     rows = {(name, row.model, row.label): row.printed for name, table in TABLES.items() for row in table.rows}
     assert rows["5.2", "llama-3.3-70b", "System 1"] == (56.5, 79.0, 58.0, 64.0)
     # the two tables disagree on ToG with Qwen 3 on WebQSP, and order their columns differently
@@ -23,7 +23,7 @@ def test_what_is_printed_there():
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_row_can_be_asked(name, tmp_path):
+def test_settings_of_every_row_are_valid(name, tmp_path):
     table = TABLES[name]
     assert set(table.columns) <= set(READERS)
     assert len({row.folder for row in table.rows}) == len(table.rows)
@@ -33,7 +33,7 @@ def test_every_row_can_be_asked(name, tmp_path):
         assert all(settings[key] == value for key, value in row.settings.items())
 
 
-def test_both_readings_of_what_is_left_open():
+def test_ambiguous_rows_have_two_readings():
     rows = [row for row in TABLES["5.3"].rows if "tournament" in row.label or "prefilter" in row.label]
     assert [row.settings for row in rows] == [
         {"rank.tournament": "single"},
@@ -44,7 +44,7 @@ def test_both_readings_of_what_is_left_open():
     assert len({row.printed for row in rows}) == 2
 
 
-def test_a_cell_says_what_was_measured_or_that_nothing_was():
+def test_cell_shows_measured_values_or_not_run():
     metrics = {"n": 3, "scores": {name: {"value": place / 4} for place, name in enumerate(MEASURED, 1)}}
     assert cell_of(50.0, metrics) == TableCell(50.0, {"tog_em": 0.25, "hit@1": 0.5, "em": 0.75}, 3)
     assert cell_of(50.0, {}) == cell_of(50.0, {"n": 0}) == TableCell(50.0, None)
@@ -54,7 +54,7 @@ def test_a_cell_says_what_was_measured_or_that_nothing_was():
     assert "46.0 | 25.0 / 50.0 / 75.0 (n=3)" in text and "56.5 | not run" in text and "Gemma 4 E4B IT" in text
 
 
-def test_where_models_are(tmp_path):
+def test_read_models(tmp_path):
     file = tmp_path / "models.toml"
     file.write_text('[qwen3-32b]\ntitle = "Qwen"\nllm = "http://127.0.0.1:1/v1"\n[qwen3-14b]\n')
     found = read_models(file)
@@ -62,23 +62,23 @@ def test_where_models_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("[gpt-9]\n", "no table has a model 'gpt-9'"),
-        ("[qwen3-32b]\nkey = 'x'\n", "Known are title and llm"),
-        ("[qwen3-32b]\nllm = 1\n", "must be texts"),
-        ("qwen3-32b = 1\n", "must be texts"),
+        ("[gpt-9]\n", "'gpt-9' is not a model"),
+        ("[qwen3-32b]\nkey = 'x'\n", "Use only title and llm"),
+        ("[qwen3-32b]\nllm = 1\n", "must be strings"),
+        ("qwen3-32b = 1\n", "must be strings"),
         ("[", "cannot be read"),
         ("x" * 2_000_000, "larger than"),
     ],
 )
-def test_a_list_of_models_that_is_none(tmp_path, text, said):
+def test_invalid_models_file(tmp_path, text, message):
     (tmp_path / "models.toml").write_text(text)
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(SettingsError, match=message):
         read_models(tmp_path / "models.toml")
 
 
-def test_the_list_that_comes_with_the_project_names_all_of_them():
+def test_bundled_models_file_names_all_models():
     from tests.conftest import ROOT
 
     assert set(read_models(ROOT / "models.toml")) == {row.model for table in TABLES.values() for row in table.rows}

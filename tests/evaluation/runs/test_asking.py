@@ -1,4 +1,4 @@
-"""Questions of a file asked and scored, in the library and by benchmarks/accuracy.py, on the demo graph."""
+"""Questions of a file asked and scored by the library and by benchmarks/accuracy.py."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_demo_questions(resources):
     assert sum(outcome.score.em for outcome, _ in found) >= 3, "words alone rank some of these right"
 
 
-def test_gold_topics_are_given_and_linked_ones_found(resources):
+def test_gold_and_linked_topics(resources):
     (question,) = (q for q in read_questions(DEMO / "questions.jsonl") if q.id == "demo-002")
     for topics in ("gold", "linked"):
         ((_, answer),) = ask_all([question], resources, topics=topics)
@@ -56,11 +56,11 @@ def test_gold_topics_are_given_and_linked_ones_found(resources):
 def test_hops_of_a_gold_query(resources):
     for question in spread(read_questions(DEMO / "questions.jsonl"), 10):
         row = {name: value for name, value in question.row.items() if name not in ("hops", "path")}
-        silent = type(question)(question.text, question.id, "demo", 0, question.topics, question.answers, row=row)
-        assert hops_of(silent, resources.graph) == question.hops
+        without_hops = type(question)(question.text, question.id, "demo", 0, question.topics, question.answers, row=row)
+        assert hops_of(without_hops, resources.graph) == question.hops
 
 
-def accuracy(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
+def run_benchmark(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "accuracy.py", "--work", tmp_path / "work", *map(str, arguments)],
         capture_output=True, text=True, timeout=300, env={**os.environ, "KGQA_RANK_EMBEDDINGS": "off"},
@@ -68,9 +68,9 @@ def accuracy(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.slow
-def test_the_benchmark(tmp_path):
-    asked = ["--kg", DEMO / "graph.nt", "--questions", DEMO / "questions.jsonl", "--limit", "8", "--half", "second"]
-    done = accuracy(tmp_path, *asked, "--json", "--losses")
+def test_accuracy_benchmark(tmp_path):
+    options = ["--kg", DEMO / "graph.nt", "--questions", DEMO / "questions.jsonl", "--limit", "8", "--half", "second"]
+    done = run_benchmark(tmp_path, *options, "--json", "--losses")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["n"] == 8 == sum(part["n"] for part in found["by"].values())
@@ -81,12 +81,12 @@ def test_the_benchmark(tmp_path):
         totals.update(part["statuses"])
     assert totals == found["statuses"]
     assert "Loading" in done.stderr
-    table = accuracy(tmp_path, *asked)
+    table = run_benchmark(tmp_path, *options)
     assert "Loading" not in table.stderr and "hit@1" in table.stdout and table.stdout.count("%") >= 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--questions", "missing.jsonl", "--graph", "missing"], "missing.jsonl cannot be read"),
         (["--questions", DEMO / "questions.jsonl"], "give --questions and one of --kg and --graph"),
@@ -94,6 +94,6 @@ def test_the_benchmark(tmp_path):
     ],
 )
 @pytest.mark.slow
-def test_the_benchmark_refuses(tmp_path, arguments, said):
-    done = accuracy(tmp_path, *arguments)
-    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
+def test_accuracy_benchmark_errors(tmp_path, arguments, message):
+    done = run_benchmark(tmp_path, *arguments)
+    assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""Lines of a run's predictions: what is written is read again, and a field of another type is said, not worked with."""
+"""Records of predictions: round trip and validation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WHOLE = Record(
 )  # fmt: skip
 
 
-def test_what_is_written_is_read():
+def test_round_trip():
     for record in (WHOLE, Record("q", "d", "Who?", {}, ())):
         assert read_record(json.loads(json.dumps(record_object(record)))) == record
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"id": 3}, "id must not be 3"),
         ({"dataset": None}, "dataset must not be None"),
@@ -45,13 +45,13 @@ def test_what_is_written_is_read():
         ({"text": 10**60}, "…"),
     ],
 )
-def test_a_field_of_another_type_is_said(fields, said):
+def test_field_of_a_wrong_type_is_named(fields, message):
     with pytest.raises(ValueError, match="this is not a record of a run") as raised:
         read_record({**json.loads(json.dumps(record_object(WHOLE))), **fields})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("data", [None, [], {"id": "q"}])
-def test_what_is_no_record_at_all(data):
+def test_invalid_records(data):
     with pytest.raises(ValueError, match="this is not a record of a run"):
         read_record(data)

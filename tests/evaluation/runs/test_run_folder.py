@@ -1,4 +1,4 @@
-"""A run's folder: nothing that was written is lost, whatever the process dies of."""
+"""The folder of a run: reading, resuming and recovery."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgqa.evaluation.runs.records import Record, read_record, record_object, rec
 from kgqa.evaluation.runs.run_files import MANIFEST, PREDICTIONS, RunError, open_run, open_runs
 from kgqa.evaluation.runs.run_folder import create_run, resume_run
 
-MANIFEST_OF = {"format": 1, "method": "top"}
+MANIFEST_CONTENT = {"format": 1, "method": "top"}
 
 
 def record(ident: str, *, status: str = "answered", failure: str = "", text: str = "Who?") -> Record:
@@ -29,41 +29,48 @@ def record(ident: str, *, status: str = "answered", failure: str = "", text: str
 
 
 @pytest.fixture
-def place(tmp_path):
+def run_path(tmp_path):
     path = tmp_path / "runs" / "x"
-    with create_run(path, MANIFEST_OF) as folder:
+    with create_run(path, MANIFEST_CONTENT) as folder:
         folder.append([record("a"), record("b", status="failed", failure="StoreTimeout")])
         folder.append([record("c", text="Köln?\n\u2028😀")])
     return path
 
 
-def test_what_was_written_is_read(place):
-    run = open_run(place)
-    assert run.manifest == MANIFEST_OF and run.name == "top" and run.metrics() == {}
+def test_written_records_are_read(run_path):
+    run = open_run(run_path)
+    assert run.manifest == MANIFEST_CONTENT and run.name == "top" and run.metrics() == {}
     assert [each.id for each in run.records()] == ["a", "b", "c"]
     assert next(iter(run.records())) == record("a")
     assert list(run.records())[2].text == "Köln?\n\u2028😀"
-    assert [each.folder for each in open_runs(place)] == [place]
+    assert [each.folder for each in open_runs(run_path)] == [run_path]
 
 
-def test_a_record_is_itself_again():
-    one = record("a")
-    assert read_record(json.loads(json.dumps(record_object(one)))) == one
-    assert read_record({**record_object(one), "of a later version": 1}) == one
-    for wrong in ([], "x", {}, {"id": 1}, {**record_object(one), "answer": []}, {**record_object(one), "answers": [1]}):
+def test_record_round_trip():
+    original = record("a")
+    assert read_record(json.loads(json.dumps(record_object(original)))) == original
+    assert read_record({**record_object(original), "of a later version": 1}) == original
+    for wrong in (
+        [],
+        "x",
+        {},
+        {"id": 1},
+        {**record_object(original), "answer": []},
+        {**record_object(original), "answers": [1]},
+    ):
         with pytest.raises(ValueError, match="not a record"):
             read_record(wrong)
 
 
-def test_there_is_one_run_in_a_folder(place):
-    with pytest.raises(RunError, match="has a run already. Resume it: kgqa eval resume"), create_run(place, {}):
+def test_one_run_per_folder(run_path):
+    with pytest.raises(RunError, match="has a run already. Resume it: kgqa eval resume"), create_run(run_path, {}):
         pass
-    assert len(list(open_run(place).records())) == 3
+    assert len(list(open_run(run_path).records())) == 3
     with pytest.raises(RunError, match="There is no run"):
-        open_run(place.parent / "y")
+        open_run(run_path.parent / "y")
 
 
-def test_methods_have_folders_of_their_own(tmp_path):
+def test_one_folder_per_method(tmp_path):
     for name in ("top-2", "io"):
         with create_run(tmp_path / name, {"format": 1, "method": name}):
             pass
@@ -73,9 +80,9 @@ def test_methods_have_folders_of_their_own(tmp_path):
 
 
 @given(cut=st.integers(0, 10_000), tail=st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"")))
-def test_a_line_torn_anywhere_costs_only_itself(tmp_path_factory, cut, tail):
+def test_torn_line_is_dropped(tmp_path_factory, cut, tail):
     path = tmp_path_factory.mktemp("torn") / "x"
-    with create_run(path, MANIFEST_OF) as folder:
+    with create_run(path, MANIFEST_CONTENT) as folder:
         folder.append([record("a"), record("b")])
     file = path / PREDICTIONS
     data = file.read_bytes()
@@ -89,71 +96,71 @@ def test_a_line_torn_anywhere_costs_only_itself(tmp_path_factory, cut, tail):
     assert [each.id for each in open_run(path).records()] == [*"ab"[:whole], "z"]
 
 
-def test_a_line_that_is_no_record_is_named(place):
-    file = place / PREDICTIONS
+def test_invalid_line_is_named(run_path):
+    file = run_path / PREDICTIONS
     first, *rest = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(first + b'{"id": 1}\n' + b"".join(rest))
     with pytest.raises(RunError, match="line 2: .*Remove the line"):
-        list(open_run(place).records())
-    with pytest.raises(RunError, match="line 2"), resume_run(place):
+        list(open_run(run_path).records())
+    with pytest.raises(RunError, match="line 2"), resume_run(run_path):
         pass
 
 
-def test_predictions_are_forgotten_and_asked_again(place):
-    with resume_run(place) as (folder, _):
+def test_removed_predictions_are_asked_again(run_path):
+    with resume_run(run_path) as (folder, _):
         assert folder.done == {"a", "b", "c"}
         assert folder.remove(lambda each: each.failure == "StoreTimeout") == 1
         assert folder.done == {"a", "c"} and folder.remove(lambda each: False) == 0
         folder.append([record("b")])
-    assert [each.id for each in open_run(place).records()] == ["a", "c", "b"]
-    assert not list(place.glob(".*.new"))
+    assert [each.id for each in open_run(run_path).records()] == ["a", "c", "b"]
+    assert not list(run_path.glob(".*.new"))
 
 
-def _hold(path: str, ready, leave) -> None:
+def _hold_run(path: str, ready, leave) -> None:
     with resume_run(Path(path)):
         ready.set()
         leave.wait(30)
 
 
 @pytest.mark.slow
-def test_two_processes_do_not_write_to_one_run(place):
+def test_only_one_process_writes_to_a_run(run_path):
     context = multiprocessing.get_context("spawn")
     ready, leave = context.Event(), context.Event()
-    process = context.Process(target=_hold, args=(str(place), ready, leave))
+    process = context.Process(target=_hold_run, args=(str(run_path), ready, leave))
     process.start()
     try:
         assert ready.wait(30)
-        with pytest.raises(RunError, match="Another kgqa is running in .*kgqa eval status"), resume_run(place):
+        with pytest.raises(RunError, match="Another kgqa is running in .*kgqa eval status"), resume_run(run_path):
             pass
-        assert len(list(open_run(place).records())) == 3, "reading is for everybody"
+        assert len(list(open_run(run_path).records())) == 3, "reading is for everybody"
     finally:
         leave.set()
         process.join(30)
-    with resume_run(place) as (folder, _):
+    with resume_run(run_path) as (folder, _):
         assert len(folder.done) == 3
 
 
-def test_a_full_disk_is_said_and_what_is_there_stays(place):
-    with resume_run(place) as (folder, _):
+def test_full_disk_is_an_error_and_keeps_records(run_path):
+    with resume_run(run_path) as (folder, _):
         folder._file = os.open("/dev/full", os.O_WRONLY)
         with pytest.raises(RunError, match="No space left.*Its content is kept.*kgqa eval resume"):
             folder.append([record("d")])
         assert "d" not in folder.done
-    assert len(list(open_run(place).records())) == 3
+    assert len(list(open_run(run_path).records())) == 3
 
 
-def test_a_manifest_of_another_version_or_none_at_all(place):
-    (place / MANIFEST).write_text('{"format": 99}')
+def test_invalid_manifest(run_path):
+    (run_path / MANIFEST).write_text('{"format": 99}')
     with pytest.raises(RunError, match="has format 99"):
-        open_run(place)
+        open_run(run_path)
     for text in ("", "[1]", "{" * 100_000, "\xff"):
-        (place / MANIFEST).write_text(text, encoding="latin-1")
+        (run_path / MANIFEST).write_text(text, encoding="latin-1")
         with pytest.raises(RunError, match="run.json"):
-            open_run(place)
+            open_run(run_path)
 
 
-def test_half_a_character_in_a_data_set_costs_nothing(tmp_path):
-    with create_run(tmp_path / "odd", {**MANIFEST_OF, "dataset": {"source": "\ud800.jsonl"}}) as folder:
+def test_lone_surrogates_round_trip(tmp_path):
+    with create_run(tmp_path / "odd", {**MANIFEST_CONTENT, "dataset": {"source": "\ud800.jsonl"}}) as folder:
         folder.append([record("a", text="Who is \udc80?")])
         folder.write("metrics.json", {"groups": {"\ud800": 1}})
     run = open_run(tmp_path / "odd")
@@ -161,7 +168,7 @@ def test_half_a_character_in_a_data_set_costs_nothing(tmp_path):
     assert [each.text for each in run.records()] == ["Who is \udc80?"]
 
 
-def test_a_folder_that_cannot_be_looked_at(tmp_path):
+def test_unreadable_folder(tmp_path):
     for look in (open_run, open_runs):
         with pytest.raises(RunError, match="cannot be read"):
             look(tmp_path / ("x" * 300))

@@ -1,4 +1,4 @@
-"""Many questions at once: each has a record, whatever becomes of it, and a run ends as it was asked to."""
+"""Many questions at once: records, stops, budgets and outages."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def questions(count: int) -> list[GoldQuestion]:
 
 @pytest.fixture
 def answers(monkeypatch):
-    """Put a function in place of the method: it gets the question and its topics."""
+    """Replace the method by a function of the question and its topics."""
 
-    def put(function):
+    def set_method(function):
         def ask(question, *, topics, resources, trace):
             trace.spend("judge", cost=0.5)
             return function(question, topics)
 
         monkeypatch.setattr(runner, "ask", ask)
 
-    return put
+    return set_method
 
 
 @pytest.fixture
 def run(tmp_path):
-    def run(asked, **options):
-        progress = RunProgress(total=len(asked))
+    def run(asked_questions, **options):
+        progress = RunProgress(total=len(asked_questions))
         with create_run(tmp_path / "x", {"format": 1}) as folder:
-            stop = run_questions(asked, RESOURCES, folder, progress=progress, **options)
+            stop = run_questions(asked_questions, RESOURCES, folder, progress=progress, **options)
         return SimpleNamespace(records=list(open_run(tmp_path / "x").records()), progress=progress, stop=stop)
 
     return run
@@ -60,7 +60,7 @@ def right(question, topics):
     return Answer(question, "answered", answers=(RIGHT,), usage=Usage(cost=0.01))
 
 
-def test_every_question_has_one_record(answers, run):
+def test_one_record_per_question(answers, run):
     def some(question, topics):
         number = int(question.id[1:])
         if number % 5 == 1:
@@ -83,41 +83,41 @@ def test_every_question_has_one_record(answers, run):
     assert broken.answer["reason"] == "ZeroDivisionError: a mistake of ours" and broken.scores["em"] == 0.0
 
 
-def test_as_many_at_once_as_was_said(answers, run):
-    now, most, lock = 0, 0, threading.Lock()
+def test_concurrency_is_used(answers, run):
+    running, maximum, lock = 0, 0, threading.Lock()
 
     def slow(question, topics):
-        nonlocal now, most
+        nonlocal running, maximum
         with lock:
-            now += 1
-            most = max(most, now)
+            running += 1
+            maximum = max(maximum, running)
         time.sleep(0.02)
         with lock:
-            now -= 1
+            running -= 1
         return right(question, topics)
 
     answers(slow)
     assert len(run(questions(40), concurrency=6).records) == 40
-    assert most == 6
+    assert maximum == 6
 
 
-def test_what_is_done_is_not_asked_again(answers, run, tmp_path):
-    asked = []
+def test_done_questions_are_not_asked_again(answers, run, tmp_path):
+    asked_questions = []
 
-    def noted(question, topics):
-        asked.append((question.id, topics))
+    def record_call(question, topics):
+        asked_questions.append((question.id, topics))
         return right(question, topics)
 
-    answers(noted)
+    answers(record_call)
     with create_run(tmp_path / "y", {"format": 1}) as folder:
         progress = RunProgress(total=4)
         run_questions(questions(2), RESOURCES, folder, progress=progress)
         run_questions(questions(4), RESOURCES, folder, progress=progress, topics="linked")
-    assert sorted(asked) == [("q0", ("m.2",)), ("q1", ("m.2",)), ("q2", ()), ("q3", ())]
+    assert sorted(asked_questions) == [("q0", ("m.2",)), ("q1", ("m.2",)), ("q2", ()), ("q3", ())]
     assert progress.done == 4
 
 
-def test_a_stop_lets_those_in_flight_finish(answers, run):
+def test_first_stop_waits_for_questions_in_flight(answers, run):
     stop = StopSignal()
 
     def slow(question, topics):
@@ -132,7 +132,7 @@ def test_a_stop_lets_those_in_flight_finish(answers, run):
     assert "q5" in ids and 6 <= len(ids) <= 12 and not stop.now.is_set()
 
 
-def test_a_second_stop_does_not_wait(answers, run):
+def test_second_stop_does_not_wait(answers, run):
     stop, go = StopSignal(), threading.Event()
 
     def stuck(question, topics):
@@ -141,7 +141,7 @@ def test_a_second_stop_does_not_wait(answers, run):
         go.wait(30)
         return right(question, topics)
 
-    def on_progress(progress):  # q0 is written: now the other one is stuck
+    def on_progress(progress):  # q0 is written, the other question hangs
         threading.Timer(0.1, stop.request).start()
         threading.Timer(0.3, stop.request).start()
 
@@ -152,7 +152,7 @@ def test_a_second_stop_does_not_wait(answers, run):
     go.set()
 
 
-def test_no_question_is_begun_beyond_the_budget(answers, run):
+def test_no_question_starts_beyond_the_budget(answers, run):
     answers(right)
     found = run(questions(500), concurrency=2, budget=0.1)
     assert "0.1 USD" in found.stop.reason and found.stop.soon.is_set()
@@ -164,14 +164,14 @@ def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
 
 
 @pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "QueueTimeout"], ["ModelUnavailable"]])
-def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run, classes):
-    """Its failures are not kept: whoever goes on asks those questions again."""
+def test_outage_ends_the_run(answers, run, classes):
+    """Failures of an outage are not recorded, so resuming asks those questions again."""
 
-    def gone(question, topics):
+    def outage(question, topics):
         number = int(question.id[1:])
         return right(question, topics) if number < 3 else failed(question, classes[number % len(classes)])
 
-    answers(gone)
+    answers(outage)
     found = run(questions(500), concurrency=2)
     assert "Nothing answers" in found.stop.reason and "questions in a row failed since" in found.stop.reason
     assert {record.id for record in found.records} == {"q0", "q1", "q2"} and found.progress.done == 3
@@ -179,24 +179,23 @@ def test_a_server_that_is_gone_ends_the_run_and_not_every_question(answers, run,
     assert found.stop.lost_cost == 0.0 and not found.progress.complete
 
 
-def test_unless_it_is_to_go_on(answers, run):
+def test_keep_going_through_an_outage(answers, run):
     answers(lambda question, topics: failed(question, "StoreUnavailable"))
     found = run(questions(60), concurrency=2, keep_going=True)
     assert len(found.records) == 60 and not found.stop.reason and not found.progress.complete
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """An outage is one after half a second."""
+def quick_outages(monkeypatch):
+    """Outages are declared after half a second."""
     for name in ("OUTAGE_SECONDS", "QUIET_SECONDS", "PROBE_SECONDS"):
         monkeypatch.setattr(outages, name, 0.5)
     monkeypatch.setattr(outages, "PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(runner, "LAST_SECONDS", 0.3)
 
 
-def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
-    """Nothing fails, nothing comes: the servers are asked, and questions in flight are left behind. What ran out of
-    time on the way there is asked again, too."""
+def test_hanging_server_ends_the_run(answers, run, quick_outages, monkeypatch):
+    """Servers are probed, questions in flight are dropped, and timeouts on the way are asked again."""
     never = threading.Event()
 
     def hangs(question, topics):
@@ -215,7 +214,7 @@ def test_a_server_that_hangs_ends_the_run(answers, run, quick, monkeypatch):
     never.set()
 
 
-def test_a_slow_server_that_answers_is_waited_for(answers, run, quick):
+def test_slow_server_is_waited_for(answers, run, quick_outages):
     def slow(question, topics):
         time.sleep(1.5 if question.id == "q1" else 0)
         return right(question, topics)
@@ -225,21 +224,21 @@ def test_a_slow_server_that_answers_is_waited_for(answers, run, quick):
     assert len(found.records) == 3 and not found.stop.reason
 
 
-def test_few_failures_in_a_row_end_the_run_in_time(answers, run, quick):
-    """At concurrency 1 it takes long until many questions have failed."""
+def test_outage_at_concurrency_one_ends_the_run_in_time(answers, run, quick_outages):
+    """At concurrency 1 it takes long for many questions to fail."""
 
-    def gone(question, topics):
+    def outage(question, topics):
         time.sleep(0.15)
         return failed(question, "StoreUnavailable")
 
-    answers(gone)
+    answers(outage)
     found = run(questions(60), concurrency=1)
     assert found.records == [] and 5 <= found.progress.asked < 20
 
 
 @pytest.mark.parametrize(("lost", "whole"), [(1, True), (2, True), (3, False)])
-def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run, lost, whole):
-    """Spread over the run, an outage of seconds each: no row, and still no result."""
+def test_many_questions_lost_to_servers_make_the_run_incomplete(answers, run, lost, whole):
+    """Short outages spread over the run make it incomplete."""
 
     def flaky(question, topics):
         number = int(question.id[1:])
@@ -254,15 +253,15 @@ def test_more_than_a_few_questions_lost_to_servers_are_asked_again(answers, run,
     assert ("lost to servers (ConnectionLost 3)" in found.stop.reason) is not whole
 
 
-def test_an_answer_without_a_query_that_was_never_sent_is_lost(answers, run):
-    """The place that it waited for was taken by others: its path is missing, which says nothing of the path."""
+def test_answer_with_an_unsent_query_is_lost(answers, run):
+    """A query that was never sent because of a full queue leaves its path unknown."""
     event = Event("timeout", 0.0, {"error": "QueueTimeout"})
     answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
     found = run(questions(3), concurrency=1)
     assert found.records == [] and "QueueTimeout 3" in found.stop.reason
 
 
-def test_errors_of_the_house_are_said_as_they_are(answers, run):
+def test_kgqa_error_is_recorded_with_its_message(answers, run):
     def late(question, topics):
         raise StoreTimeout("Too late. Ask for less.")
 
@@ -271,19 +270,19 @@ def test_errors_of_the_house_are_said_as_they_are(answers, run):
     assert (record.failure, record.answer["reason"]) == ("StoreTimeout", "Too late. Ask for less.")
 
 
-def test_nothing_is_begun_where_the_budget_is_spent_already(answers, run):
+def test_spent_budget_asks_no_question(answers, run):
     answers(right)
     assert run(questions(5), budget=1.0, spent=1.0).records == []
 
 
-def test_questions_without_gold_are_in_no_mean(answers, run):
+def test_questions_without_gold_are_not_scored(answers, run):
     answers(right)
-    asked = [replace(each, answers=()) if each.number % 2 else each for each in questions(10)]
-    found = run(asked)
+    asked_questions = [replace(each, answers=()) if each.number % 2 else each for each in questions(10)]
+    found = run(asked_questions)
     assert found.progress.mean("em") == 1.0 and (found.progress.scored, found.progress.done) == (5, 10)
 
 
-def test_what_an_error_cost_is_counted(answers, run):
+def test_cost_of_an_error_is_counted(answers, run):
     def broken(question, topics):
         raise ZeroDivisionError
 
@@ -292,14 +291,14 @@ def test_what_an_error_cost_is_counted(answers, run):
     assert record.answer["usage"]["cost"] == 0.5
 
 
-@pytest.mark.parametrize("what", [object(), {1, 2}])
-def test_a_trace_that_cannot_be_written_is_one_failure(answers, run, what):
-    answers(lambda question, topics: replace(right(question, topics), trace=(Event("odd", 0.0, {"it": what}),)))
+@pytest.mark.parametrize("value", [object(), {1, 2}])
+def test_unserialisable_trace_fails_its_question(answers, run, value):
+    answers(lambda question, topics: replace(right(question, topics), trace=(Event("odd", 0.0, {"it": value}),)))
     found = run(questions(3))
     assert [record.failure for record in found.records] == ["TypeError"] * 3
 
 
-def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
+def test_loss_is_unknown_after_a_timeout(answers, run, monkeypatch):
     def late(*_, **__):
         raise StoreTimeout("Late.")
 
@@ -309,7 +308,7 @@ def test_a_loss_that_cannot_be_told_is_unknown(answers, run, monkeypatch):
     assert (record.status, record.loss) == ("answered", "unknown")
 
 
-def test_collections_are_as_before_when_a_batch_is_done(answers, run):
+def test_garbage_collection_settings_are_restored(answers, run):
     answers(right)
     before, during = gc.get_threshold(), []
     run(questions(2), on_progress=lambda progress: during.append(gc.get_freeze_count() > 0))

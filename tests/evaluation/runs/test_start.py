@@ -1,4 +1,4 @@
-"""Runs started and resumed by library functions, on the demo graph."""
+"""Runs started and resumed by library functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kgqa import evaluation
-from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_runs, resume, run, run_several
+from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_run, open_runs, resume, run, run_several
 from kgqa.evaluation.runs import remaining
 from kgqa.evaluation.runs.run_files import PREDICTIONS
 
@@ -39,7 +39,7 @@ class Recorder(RunObserver):
         self.results.append(result)
 
 
-def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
+def test_run_notifies_its_observer(tmp_path):
     observer = Recorder()
     result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
     assert observer.done[-1] == 7 and observer.results == [result]
@@ -51,7 +51,7 @@ def test_a_run_tells_its_observer_and_returns_its_result(tmp_path):
     assert again.complete and again.run.folder == tmp_path / "x"
 
 
-def test_an_interrupted_run_is_resumed(tmp_path):
+def test_interrupted_run_is_resumed(tmp_path):
     plan = RunPlan("demo", sample=12, concurrency=1)
     result = run(plan, tmp_path / "x", OFFLINE, observer=Recorder(stop_after=2))
     assert result.interrupted and not result.complete and 2 <= result.done < 12
@@ -59,7 +59,21 @@ def test_an_interrupted_run_is_resumed(tmp_path):
     assert resumed.complete and resumed.done == 12 and not resumed.interrupted
 
 
-def test_several_runs_are_created_before_the_first_question(tmp_path):
+def test_answers_are_kept_after_ctrl_c(tmp_path):
+    class Interrupted(RunObserver):
+        def progressed(self, progress):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(RunPlan("demo", sample=12, concurrency=2), tmp_path / "x", OFFLINE, observer=Interrupted())
+    kept = {record.id: record.at for record in open_run(tmp_path / "x").records()}
+    assert 0 < len(kept) < 12
+    (resumed,) = resume(tmp_path / "x")
+    found = {record.id: record.at for record in resumed.run.records()}
+    assert resumed.complete and len(found) == 12 and kept.items() <= found.items()
+
+
+def test_all_runs_are_created_before_the_first_question(tmp_path):
     settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
     observer = Recorder(stop_after=1)
     (first,) = run_several(PLAN, tmp_path / "x", settings, observer=observer)
@@ -69,32 +83,55 @@ def test_several_runs_are_created_before_the_first_question(tmp_path):
     assert all(result.complete for result in resume(tmp_path / "x"))
 
 
-def test_an_estimate_asks_a_few_questions(tmp_path):
+def test_estimate_asks_a_few_questions(tmp_path):
     result = run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     assert (result.done, result.complete, result.reason) == (5, False, "only an estimate was requested")
 
 
-def test_an_outage_before_the_first_question_ends_the_run(tmp_path, monkeypatch):
-    def fail(error):
-        def with_names(questions, graph):
-            raise error
+@pytest.mark.parametrize("error", [StoreUnavailable("Nothing answers."), StoreTimeout("Too late.")])
+def test_unreadable_gold_names_do_not_end_a_run(tmp_path, monkeypatch, error):
+    """An outage is detected over the questions, where --keep-going and exit code 3 apply."""
 
-        monkeypatch.setattr(remaining, "with_names", with_names)
+    def with_names(questions, graph):
+        raise error
 
-    fail(StoreUnavailable("Nothing answers."))
-    with pytest.raises(StoreUnavailable):
-        run(PLAN, tmp_path / "x", OFFLINE)
-    assert not (tmp_path / "x" / PREDICTIONS).exists()
-    fail(StoreTimeout("Too late."))
+    monkeypatch.setattr(remaining, "with_names", with_names)
     observer = Recorder()
-    (result,) = resume(tmp_path / "x", observer=observer)
-    assert result.complete and observer.notes == [
-        "Gold answers given by id alone are scored without their names: Too late."
-    ]
+    result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
+    assert result.complete
+    assert observer.notes == [f"Gold answers given by id alone are scored without their names: {error}"]
 
 
-def test_a_run_of_an_earlier_version_is_resumed(tmp_path):
-    """The keys of run.json as the version 0.1 wrote them; one that is not known is kept."""
+@pytest.mark.parametrize(("old", "new"), [("NoPlace", "QueueTimeout"), ("BrokenOff", "ConnectionLost")])
+def test_retry_by_old_and_new_names_of_failure_classes(tmp_path, old, new):
+    def fail_one(failure):
+        first, *others = map(json.loads, (tmp_path / "x" / PREDICTIONS).read_text().splitlines())
+        lines = [{**first, "failure": failure, "answer": {**first["answer"], "status": "failed"}}, *others]
+        (tmp_path / "x" / PREDICTIONS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    run(PLAN, tmp_path / "x", OFFLINE)
+    for written in (old, new):
+        for name in (old, new):
+            fail_one(written)
+            observer = Recorder()
+            (result,) = resume(tmp_path / "x", retry=[name], observer=observer)
+            assert result.complete and not result.lost
+            renamed = [f"The class {old} is now called {new}."] if name == old else []
+            assert observer.notes == [*renamed, "Asking 1 failed question again."]
+
+
+def test_invalid_plans_raise(tmp_path):
+    with pytest.raises(SettingsError, match="topics must be gold or linked"):
+        RunPlan("demo", topics="given")
+    with pytest.raises(SettingsError, match="concurrency must be at least 1"):
+        RunPlan("demo", concurrency=-1)
+    with pytest.raises(RunError, match="not the name of a folder"):
+        run_several(PLAN, tmp_path / "x", {"../a": OFFLINE, "b": OFFLINE})
+    assert not (tmp_path / "x").exists()
+
+
+def test_run_of_an_earlier_version_is_resumed(tmp_path):
+    """The keys of run.json are those of version 0.1; unknown keys are kept."""
     run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
     manifest = json.loads((tmp_path / "x/run.json").read_text())
     keys = "format id begun working_folder method dataset topics sample seed shard concurrency losses most_cost graph models"
