@@ -116,7 +116,7 @@ class TestAnswers:
     def test_web_address(self):
         with open_store("http://127.0.0.1:1/sparql") as store:
             assert isinstance(store, EndpointStore) and store.location == "http://127.0.0.1:1/sparql"
-        with pytest.raises(SettingsError, match="needs the IRI of the graph"):
+        with pytest.raises(SettingsError, match="name the graph to write to"):
             open_store("http://127.0.0.1:1/sparql", writable=True)
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
