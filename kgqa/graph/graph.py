@@ -271,17 +271,17 @@ class KnowledgeGraph:
         return known[relation]
 
     def leads_to_mediator(self, step: Step) -> bool:
-        """Tell whether all nodes that a step leads to are mediators."""
+        """Return whether all nodes that a step leads to are mediators."""
         return self.mediators.extent(step) == "all"
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
-        """Tell whether all ends of a path are mediators. Such a path must be extended to give answers."""
+        """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""
         return bool(path.steps) and self.leads_to_mediator(path.steps[-1])
 
     # --- single nodes
 
     def exists(self, entity: Entity) -> bool:
-        """Tell whether any triple has this entity as its subject or object."""
+        """Return whether any triple has this entity as its subject or object."""
         return self._queries.ask("exists", entity=entity)
 
     def degree(self, entity: Entity) -> int:
@@ -322,7 +322,7 @@ class KnowledgeGraph:
         return self.tables.notes
 
     def is_noise(self, relation: str) -> bool:
-        """Tell whether exploration skips a relation because the schema or the graph marks it as noise."""
+        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
         return self.tables.is_noise(relation)
 
     @property

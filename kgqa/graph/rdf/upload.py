@@ -189,7 +189,7 @@ def upload_problem(line: bytes) -> str | None:
 
 
 def _is_valid(lines: list[bytes]) -> bool:
-    """Tell whether the engine's parser accepts all these lines. The quick check tests only the form of a line."""
+    """Return whether the engine's parser accepts all these lines. The quick check tests only the form of a line."""
     try:
         for _ in ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS):
             pass

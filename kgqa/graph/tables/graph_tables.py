@@ -271,7 +271,7 @@ class GraphTables:
         self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
 
     def is_noise(self, relation: str) -> bool:
-        """Tell whether exploration skips a relation because the schema or the graph marks it as noise."""
+        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
         return self.schema.is_noise(relation) or relation in self.noise
 
     @property
