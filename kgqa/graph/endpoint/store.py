@@ -331,7 +331,7 @@ class EndpointStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.")
+            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.")
 
 
 def check_address(url: str) -> str:
@@ -357,7 +357,7 @@ def check_address(url: str) -> str:
         )
     if parts.query or parts.fragment:
         raise SettingsError(
-            "The address of a SPARQL endpoint must not contain ? or #. Remove them; graphs of names with --graph-iri."
+            "The address of a SPARQL endpoint must not contain ? or #. Remove them; name graphs with --graph-iri."
         )
     return url
 

@@ -282,7 +282,7 @@ def _stage(
             where = f", line {line}" if line else ""
             raise LoadError(
                 f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded. "
-                f"Fix the file: --on-error skip works only for N-Triples and N-Quads, not for {job.format}."
+                f"Fix the file (--on-error skip works only for N-Triples and N-Quads, not for {job.format})."
             ) from error
     unfinished.replace(staged)
 

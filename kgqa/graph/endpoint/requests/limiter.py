@@ -129,4 +129,4 @@ class RequestLimiter:
 
     def _check_open(self, closed: threading.Event) -> None:
         if closed.is_set():
-            raise StoreUnavailable(f"The connection to {self._url} has been closed.")
+            raise StoreUnavailable(f"The connection to {self._url} has been closed. Open it again.")

@@ -332,7 +332,7 @@ class Transport:
         from urllib3.exceptions import ReadTimeoutError
 
         if self._closed.is_set():
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.") from error
+            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
                 f"The server at {self.url} did not answer in time. Ask for less, or raise graph.timeout."
