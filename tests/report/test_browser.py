@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.report.site import write_site
-from tests.browser import Browser, need_a_browser, open_browser
+from tests.browser import Browser, needs_browser, open_browser
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    need_a_browser()
+    needs_browser()
     with open_browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
 
