@@ -75,7 +75,7 @@ class Schema:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the file's text (16 hex digits), part of the cache key of data derived under this schema."""
+        """A hash of the file's text, comments included (16 hex digits); part of the key of caches under this schema."""
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @cached_property

@@ -51,7 +51,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "preferred languages of names, such as de,en; then the schema's own, then any other",
     ),
-    Setting("graph.walks", str, None, "which nodes a walk may revisit; none: the schema's rule", choices=WALK_RULES),
+    Setting("graph.walks", str, None, "which nodes a walk may revisit; none: the graph's own rule", choices=WALK_RULES),
     Setting("graph.frontier_cap", int, 1000, "end nodes of a path that exploration continues from", minimum=1),
     Setting("graph.timeout", float, 60.0, "seconds per SPARQL query", minimum=0.001),
     Setting(

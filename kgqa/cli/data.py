@@ -1,4 +1,4 @@
-"""`kgqa data`: the known question sets, where they are published, and checks of local files."""
+"""`kgqa data`: lists published question sets and checks local question files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group("data")
 def command() -> None:
-    """List question sets and check their files. docs/datasets.md describes the formats."""
+    """List published question sets and check question files. See docs/datasets.md for the formats."""
 
 
 @command.command("list")
@@ -24,7 +24,8 @@ def command() -> None:
 def list_(names: tuple[str, ...], as_json: bool) -> None:
     """List published question sets with their graph, splits and sizes.
 
-    With NAMEs also their licence, files and where to get them. Files in the folder KGQA_DATASETS are marked.
+    With NAME also shows the licence, the download address and the file names. Files that are in the folder
+    KGQA_DATASETS are marked.
     """
     from kgqa.answer_json import json_text
     from kgqa.errors import SettingsError
@@ -33,7 +34,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
     known = published_datasets()
     if unknown := [name for name in names if name not in known]:
-        raise SettingsError(f"There is no question set {unknown[0]}. Choose from: {', '.join(known)}")
+        raise SettingsError(f"There is no question set {unknown[0]!r}. Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
@@ -43,13 +44,13 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
         _describe(each, here, whole=bool(names))
     if not names:
         print(
-            "\nDetails: kgqa data list NAME. To use one: --dataset NAME:FILE. `demo`, `demo-cwq`, `demo-webqsp` and "
-            "`demo-grailqa`\nare questions about the bundled demo graph and need no file."
+            "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
+            "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file."
         )
 
 
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
-    """Print a line about a set, or all that is known of it."""
+    """Print one line about a question set, or with `whole` all details."""
     if not whole:
         parts = ", ".join(f"{file.split} {file.questions:,}{_mark(each, file, here)}" for file in each.files)
         print(f"{each.name:<17}{each.graph:<20}{parts}")
@@ -81,10 +82,10 @@ def _as_data(each: PublishedDataset, here: dict[tuple[str, str], str]) -> dict[s
 @click.argument("sources", nargs=-1, metavar="[NAME:FILE]...")
 @JSON
 def check(sources: tuple[str, ...], as_json: bool) -> int:
-    """Check question files: readable, complete, of the expected version.
+    """Check whether question files are readable, complete and of the expected version.
 
-    NAME:FILE is a source as for --dataset, such as cwq:ComplexWebQuestions_dev.json. Without any, all files in the
-    folder KGQA_DATASETS are checked, and missing ones listed. Exit code 1: a file has a problem.
+    NAME:FILE is written as for --dataset, for example cwq:ComplexWebQuestions_dev.json. Without NAME:FILE, all files in
+    the folder KGQA_DATASETS are checked, and missing files are listed. Exit code 1: a file has a problem.
     """
     from dataclasses import asdict
 
@@ -100,8 +101,8 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
         missing = [(entry.dataset, entry.known.name) for entry in entries if not entry.file]
         if not sources:
             raise SettingsError(
-                f"No question file was found. Name one as NAME:FILE, or set {FOLDER_VARIABLE} to a folder with files "
-                "named as listed by: kgqa data list NAME"
+                "No question file was found. Give a question file as NAME:FILE, or set the environment variable "
+                f"{FOLDER_VARIABLE} to a folder with question files. See the file names with: kgqa data list NAME"
             )
     checks = []
     for source in sources:

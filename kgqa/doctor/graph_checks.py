@@ -263,7 +263,7 @@ def judge_tables(notes: Sequence[str], seconds: float) -> Check:
             name,
             "warning",
             " ".join(notes),
-            "This is expected for a graph of this size. See docs/schemas.md, Graphs too large to look at all of them.",
+            "This is expected for a graph of this size. See docs/schemas.md, section Very large graphs.",
         )
     return Check(name, "ok", f"The tables of the whole graph were derived in {seconds_words(seconds)}.")
 

@@ -266,7 +266,7 @@ def _ended_by_server(store: ProbeEndpoint, query: str) -> QueryEnd:
     transport = Transport(store.url, store.access, profile)
     started = time.monotonic()
     try:
-        with transport.query(query, asks=False, seconds=LISTEN_SECONDS) as reply:
+        with transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply:
             body = b"".join(reply.chunks)
             error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, store.url)
             took = time.monotonic() - started

@@ -251,8 +251,8 @@ def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
     relations = graph.relations
     known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:
-        telling = (relation for relation in relations if not graph.is_noise(relation))
-        names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in telling)
+        kept = (relation for relation in relations if not graph.is_noise(relation))
+        names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in kept)
         known = (relations, frozenset(term for name in names for term in terms(name)))
         _VOCABULARIES[graph.tables] = known
     return known[1]

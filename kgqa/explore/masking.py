@@ -265,8 +265,8 @@ def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
         while end < len(keys) and any(same_word(keys[end], part) for part in name):
             end += 1
         part = keys[start:end]
-        telling = [key for key in part if len(key) > 2 and key not in GENERIC and key not in STOPWORDS]
-        if telling and (best is None or end - start > best[1] - best[0]):
+        distinctive = [key for key in part if len(key) > 2 and key not in GENERIC and key not in STOPWORDS]
+        if distinctive and (best is None or end - start > best[1] - best[0]):
             best = (start, end)
     while best and keys[best[0]] in STOPWORDS:
         best = (best[0] + 1, best[1])

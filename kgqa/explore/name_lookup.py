@@ -24,7 +24,7 @@ from kgqa.words import normalise
 
 MAX_WORDS = 400
 MAX_MENTION_WORDS = 12
-MAX_TELLING = 24
+MAX_DISTINCTIVE_WORDS = 24
 MAX_HOLDING = 60
 MAX_FREQUENCY = 3000
 MIN_COVERAGE = 0.25
@@ -182,8 +182,8 @@ class NameLookup:
 
     def in_part(self) -> list[NameHit]:
         """Return names of which the question has some distinctive words, perhaps in another form or misspelt."""
-        telling = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
-        alike = {key: self._alike(key) for key in telling[:MAX_TELLING]}
+        distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
+        alike = {key: self._alike(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
         known = [word for words in alike.values() for word in words]
         frequencies = self.names.frequencies(known)

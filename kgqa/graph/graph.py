@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
@@ -125,7 +125,8 @@ class KnowledgeGraph:
     @property
     def concurrency(self) -> int:
         """How many queries one question may run concurrently."""
-        return self.store.concurrency if hasattr(self.store, "concurrency") else 1
+        concurrency: int = getattr(self.store, "concurrency", 1)
+        return concurrency
 
     def map(
         self,
@@ -215,10 +216,9 @@ class KnowledgeGraph:
             return []
         walk = self.pattern(path, joins, restricted)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
-        return [
-            (path.topic, *(node for node in row if node is not None))
-            for row in self._queries.rows(query, timeout=timeout)
-        ]
+        # the pattern binds every node, so no value of a row is None
+        rows = cast(Iterable[tuple[Value, ...]], self._queries.rows(query, timeout=timeout))
+        return [(path.topic, *row) for row in rows]
 
     def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
         """Return the pattern of a whole path, with filters against mediators at its ends and with its joins.

@@ -47,7 +47,7 @@ def load_into_folder(
         format=format,
         resume=resume,
         restart=restart,
-        schema=keep_schema(schema, folder) if schema else None,
+        schema=None if schema is None else keep_schema(schema, folder),
         settings=settings,
         memory=memory,
     )

@@ -96,7 +96,7 @@ class Replay:
                 # afterwards the replies in the file are used, and missing ones are asked here
                 if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
-        found_in_order = _in_order(keys, found)
+        found_in_order = _ordered(keys, found)
         if on_completion is not None:
             for index, completion in enumerate(found_in_order):
                 on_completion(index, completion)
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"sampling contains a {type(value).__name__}, which JSON cannot represent")
 
 
-def _in_order(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
+def _ordered(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
     """Return the completions in order.
 
     A repeated prompt counts as recorded, because only its first occurrence was asked.

@@ -182,11 +182,19 @@ class Ranking:
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
+    @property
+    def accepted_by(self) -> str:
+        """Who accepts paths; empty if their scores decide."""
+        if self.by_model:
+            return "the language model"
+        name = self._settings["rank.chooser"]
+        return "" if name in CHOOSERS else f"the chooser {name}"
+
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
         """Whether a path is accepted as an answer, by the language model or by its score.
 
         A joined path needs no minimum score: that the topics meet is better evidence than its words.
         """
-        if self._view is not None or self._settings["rank.chooser"] not in CHOOSERS:
+        if self.accepted_by:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
         return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random

@@ -175,8 +175,7 @@ def _first_answered(
                 break  # a better path may have had the answer
             if settings["ask.on_exhausted"] != "best":
                 first = candidate is ranked[0][0]
-                accept = None if ranking.by_model else settings["rank.accept"]
-                return _rejected(empty, candidate, score, accept=accept, first=first)
+                return _rejected(empty, candidate, score, settings, by=ranking.accepted_by, first=first)
             unaccepted = True
             notes += ("No path was accepted as an answer. This is the answer of the best path.",)
         try:
@@ -194,17 +193,20 @@ def _first_answered(
     return replace(empty, reason=reason, notes=notes)
 
 
-def _rejected(empty: Answer, candidate: Candidate, score: float | None, *, accept: float | None, first: bool) -> Answer:
+def _rejected(
+    empty: Answer, candidate: Candidate, score: float | None, settings: Settings, *, by: str, first: bool
+) -> Answer:
     """Return the answer of a question whose best remaining path was rejected.
 
     Args:
-        accept: minimum score; None if a language model decides.
+        by: who rejected it; empty for its score.
         first: whether the path is the best of all, and not only the best of those that have ends.
     """
     which = "No path" if first else "No other path"
-    if accept is None:
-        reason = f"{which} was accepted by the language model (best: {candidate.words})"
+    if by:
+        reason = f"{which} was accepted by {by} (best: {candidate.words})"
     else:
+        accept = settings["rank.accept"]
         reason = f"{which} scores above --accept {accept:g} (best: {score or 0.0:.3g}, {candidate.words})"
     if candidate.approximate:
         reason += "; the search was incomplete, so a better path may be missing"

@@ -159,11 +159,15 @@ def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: 
     cells, counts = np.unique(found[hits] * len(bags) + texts_of_words[hits], return_counts=True)
     term, text = np.divmod(cells, len(bags))
     holding = np.bincount(term, minlength=len(wanted))
-    lucene = np.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
-    weights = _okapi_idf(holding, bags) if idf == "okapi" else lucene
+    weights = _okapi_idf(holding, bags) if idf == "okapi" else _lucene_idf(holding, len(bags))
     norm = K1 * (1 - B + B * lengths / lengths.mean())
     parts = weights[term] * counts * (K1 + 1) / (counts + norm[text])
     return np.bincount(text, weights=parts, minlength=len(bags))
+
+
+def _lucene_idf(holding: np.ndarray, texts: int) -> np.ndarray:
+    weights: np.ndarray = np.log(1 + (texts - holding + 0.5) / (holding + 0.5))
+    return weights
 
 
 def _okapi_idf(holding: np.ndarray, bags: Sequence[Sequence[str]]) -> np.ndarray:

@@ -50,7 +50,20 @@ LABELS = {
     "token_f1": "Token F1",
     "rouge_l": "Rouge-L",
     "rouge_l_recall": "Rouge-L recall",
+    "queries that give exactly the answer": "queries that return exactly the answers",
+    "the same, with chosen entities": "queries restricted to chosen entities",
+    "queries that give more": "queries that return further results",
+    "model calls a question": "model calls per question",
+    "tokens a question": "tokens per question",
+    "USD a question": "USD per question",
+    "USD in all": "USD in total",
+    "SPARQL queries a question": "SPARQL queries per question",
+    "seconds a question (mean)": "seconds per question (mean)",
+    "seconds a question (p50)": "seconds per question (p50)",
+    "seconds a question (p95)": "seconds per question (p95)",
+    "On the questions that all have": "On the questions of all runs",
 }
+"""What people read, by the name in JSON and CSV. Scripts rely on the names, so they stay as kgqa 0.1 wrote them."""
 MAIN = "hit@1"
 """The metric that represents a run's accuracy in plots and groups."""
 COMPARED = ("hit@1", "f1", "em")
@@ -74,7 +87,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric with one figure per run, None if the run lacks it."""
+    """A metric with one figure per run, None if the run lacks it. `name` is for scripts, `label` for people."""
 
     name: str
     label: str
@@ -86,7 +99,7 @@ class Comparison:
     """The tables of a comparison.
 
     `columns`: labels of the runs. `facts`: properties of each run (data set, topics, graph). `rows`: the metrics.
-    `groups`: further tables (Hit@1 by type and by hop, differences).
+    `groups`: further tables (Hit@1 by type and by hop, differences) by name, which `LABELS` may word for people.
     """
 
     columns: tuple[str, ...]
@@ -118,7 +131,7 @@ def compare(runs: Sequence[ReportedRun]) -> Comparison:
         shared = set(scores[0]).intersection(*scores[1:])
         if shared and any(len(each) > len(shared) for each in scores):
             # a fictional graph has fewer questions, so scores are comparable only on the shared ones
-            groups.append(("On the questions of all runs", _on_shared(scores, shared)))
+            groups.append(("On the questions that all have", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
         if (twins := _twins(runs)) != [0] * len(runs):
             groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
@@ -263,39 +276,39 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
     found["failed questions"] = Figure(failed / of if failed is not None and of else None, n=of)
     grounding, reproduced = object_of(metrics.get("grounding")), object_of(metrics.get("reproduced"))
     for part, names in ((grounding, _GROUNDS), (reproduced, _CLASSES)):
-        for name, label in names.items():
-            found[label] = Figure(number_of(part.get(name)), n=count_of(part.get("n")))
+        for key, name in names.items():
+            found[name] = Figure(number_of(part.get(key)), n=count_of(part.get("n")))
     found["questions with a masked name shown"] = Figure(number_of(object_of(metrics.get("leaks")).get("share")), n=of)
     unparsed = object_of(metrics.get("unparsed"))
     if count_of(unparsed.get("calls")):
         found["replies that could not be parsed"] = Figure(number_of(unparsed.get("rate")), n=of)
     usage = object_of(metrics.get("usage"))
     asked = bool(number_of(object_of(usage.get("calls")).get("total")))
-    for name, label in _COSTS.items():
-        spread = object_of(usage.get(name))
-        if name == "cost" and not (asked and count_of(spread.get("n"))):
+    for cost, name in _COSTS.items():
+        spread = object_of(usage.get(cost))
+        if cost == "cost" and not (asked and count_of(spread.get("n"))):
             continue
-        for key in ("mean", "p50", "p95") if name == "seconds" else ("mean",):
-            shown = f"{label} ({key})" if name == "seconds" else label
-            found[shown] = Figure(number_of(spread.get(key)), n=count_of(spread.get("n")), share=False)
-        if name == "cost":
-            found["USD in total"] = Figure(number_of(spread.get("total")), n=count_of(spread.get("n")), share=False)
+        for key in ("mean", "p50", "p95") if cost == "seconds" else ("mean",):
+            row = f"{name} ({key})" if cost == "seconds" else name
+            found[row] = Figure(number_of(spread.get(key)), n=count_of(spread.get("n")), share=False)
+        if cost == "cost":
+            found["USD in all"] = Figure(number_of(spread.get("total")), n=count_of(spread.get("n")), share=False)
     return {name: figure for name, figure in found.items() if figure.value is not None}
 
 
 _GROUNDS = {"graph": "answers grounded in the graph", "model": "answers from the model's memory"}
 _CLASSES = {
-    "exact": "queries that return exactly the answers",
-    "restricted": "queries restricted to chosen entities",
-    "superset": "queries that return further results",
+    "exact": "queries that give exactly the answer",
+    "restricted": "the same, with chosen entities",
+    "superset": "queries that give more",
     "none": "answers without a query",
 }
 _COSTS = {
-    "calls": "model calls per question",
-    "tokens": "tokens per question",
-    "cost": "USD per question",
-    "queries": "SPARQL queries per question",
-    "seconds": "seconds per question",
+    "calls": "model calls a question",
+    "tokens": "tokens a question",
+    "cost": "USD a question",
+    "queries": "SPARQL queries a question",
+    "seconds": "seconds a question",
 }
 
 

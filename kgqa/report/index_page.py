@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.report.comparison import MAIN, Comparison, Figure
+from kgqa.report.comparison import LABELS, MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
 from kgqa.report.index_rows import IndexRow
 from kgqa.report.outcomes import STAGES, UNSCORED
@@ -37,8 +37,11 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
         facts=comparison.facts,
         rows=[(row.label, list(map(figure_text, row.figures)), questions_text(row)) for row in comparison.rows],
         groups=[
-            (title, [(row.label, list(map(figure_text, row.figures)), questions_text(row)) for row in rows])
-            for title, rows in comparison.groups
+            (
+                LABELS.get(name, name),
+                [(row.label, list(map(figure_text, row.figures)), questions_text(row)) for row in rows],
+            )
+            for name, rows in comparison.groups
         ],
         plot=plot_of(comparison, lines),
         lost=losses_of(lines),

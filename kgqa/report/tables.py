@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.report.comparison import Comparison, Figure, MetricRow
+from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
 from kgqa.words import clean
 
 _FORMULA = tuple("=+-@＝＋－＠")
@@ -161,7 +161,7 @@ def _tables(comparison: Comparison) -> list[list[list[str]]]:
     columns = list(comparison.columns)
     facts = [[name, *values, ""] for name, values in comparison.facts]
     tables = [[["", *columns, "n"], *facts, *map(_cells, comparison.rows)]]
-    return tables + [[[title, *columns, "n"], *map(_cells, rows)] for title, rows in comparison.groups]
+    return tables + [[[LABELS.get(name, name), *columns, "n"], *map(_cells, rows)] for name, rows in comparison.groups]
 
 
 def _cells(row: MetricRow) -> list[str]:

@@ -15,7 +15,7 @@ from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.embedded.folder import fingerprint
 from kgqa.graph.embedded.stored_hashes import stored_hashes
 from kgqa.graph.embedded.tsv import decode_tsv
-from kgqa.graph.embedded.worker import Server, error_payload
+from kgqa.graph.embedded.worker import RequestHandler, error_payload
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import DEFAULT_MAX_ROWS, LoadReport, Rows
@@ -34,7 +34,7 @@ class MemoryStore:
         self.identity = f"-memory{next(_numbers)}"
         self._updates = 0
         self._closed = False
-        self._server = Server()
+        self._server = RequestHandler()
         self._server._opened = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
 

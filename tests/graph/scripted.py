@@ -68,7 +68,7 @@ def to():
 
 def asked(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
     """Status and body of the reply to a query."""
-    with transport.query(query, asks=False, seconds=seconds) as reply:
+    with transport.query(query, is_ask=False, seconds=seconds) as reply:
         return reply.status, b"".join(reply.chunks)
 
 

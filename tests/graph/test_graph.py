@@ -7,8 +7,10 @@ from typing import ClassVar
 import pytest
 
 from kgqa.cache import Cache
+from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.store import Rows
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
@@ -60,6 +62,11 @@ class TestExploration:
         mixed = path("m.ann", "base.mixed.about")
         assert graph.walks_along(mixed, ends=[Literal("just text")]) == [(ent("m.ann"), Literal("just text"))]
         assert len(graph.walks_along(mixed, limit=1)) == 1
+
+    def test_walks_have_a_value_per_node_even_if_a_server_leaves_one_unbound(self, graph, monkeypatch):
+        which = path("m.ann", "film.actor.film", "film.performance.film")
+        monkeypatch.setattr(ChargedQueries, "rows", lambda *_, **__: Rows(("n1", "end"), [(None, ent("m.movie"))]))
+        assert graph.walks_along(which) == [(ent("m.ann"), None, ent("m.movie"))]
 
 
 class TestHub:

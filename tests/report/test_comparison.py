@@ -44,7 +44,8 @@ def test_rows_and_figures():
     hit = found.row("hit@1")
     assert [figure.value for figure in hit.figures] == [0.75, 0.25]
     assert all(figure.low <= figure.value <= figure.high and figure.n == 4 for figure in hit.figures)
-    assert [figure.value for figure in found.row("SPARQL queries per question").figures] == [4.0, 4.0]
+    assert [figure.value for figure in found.row("SPARQL queries a question").figures] == [4.0, 4.0]
+    assert found.row("SPARQL queries a question").label == "SPARQL queries per question"
     assert found.row("nothing of the sort") is None
 
 
@@ -76,9 +77,9 @@ def test_figures_of_a_summary():
     found = figures_of(summary_of([record(1, 1.0), record(2, 0.0)]))
     assert found["hit@1"].value == 0.5
     assert found["answers grounded in the graph"].value == 1.0
-    assert found["queries that return exactly the answers"].value == 1.0
-    assert found["model calls per question"].value == 2.0
-    assert "USD per question" not in found  # calls without a known price have no cost
+    assert found["queries that give exactly the answer"].value == 1.0
+    assert found["model calls a question"].value == 2.0
+    assert "USD a question" not in found  # calls without a known price have no cost
     assert groups_of(summary_of([record(1, 1.0, kind="a"), record(2, 0.0, kind="b")]))["type"]["b"].value == 0.0
 
 
@@ -143,7 +144,7 @@ def test_questions_of_all_runs():
     """Questions that are missing from one run are left out of the side-by-side groups."""
     true, fictional = run_of("true", 1, 1, 1, 0), run_of("fictional", 0, 1)
     (title, rows), (_, differences) = compare([true, fictional]).groups[-2:]
-    assert title == "On the questions of all runs"
+    assert title == "On the questions that all have"
     assert [(f.value, f.n) for f in next(row.figures for row in rows if row.name == "hit@1")] == [(1.0, 2), (0.5, 2)]
     assert next(row.figures for row in differences if row.name == "hit@1")[1].value == -0.5
     assert all(name != title for name, _ in compare([true, run_of("b", 1, 0, 0, 0)]).groups)

@@ -1,10 +1,11 @@
-"""How `kgqa eval` follows a run on the console: progress, estimates, Ctrl-C, and the exit code."""
+"""Console output of `kgqa eval` during a run: progress, estimates, Ctrl-C, and the exit code."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -22,7 +23,7 @@ EXIT_INTERRUPTED = 130
 
 
 def exit_code(results: Sequence[RunResult]) -> int:
-    """Return the exit code after runs, decided by the last one."""
+    """Return the exit code of the command, which depends on the last run."""
     last = results[-1]
     if last.interrupted:
         return EXIT_INTERRUPTED
@@ -30,10 +31,10 @@ def exit_code(results: Sequence[RunResult]) -> int:
 
 
 class ConsoleObserver(RunObserver):
-    """Prints what happens during runs to stderr, and lets Ctrl-C stop them.
+    """Prints the messages and the progress of runs to stderr; Ctrl-C stops the runs.
 
     Args:
-        estimate: only an estimate was requested, so it is printed even without prices.
+        estimate: print the estimate of the time even if the price of the language model is unknown.
     """
 
     def __init__(self, *, estimate: bool = False) -> None:
@@ -69,22 +70,22 @@ class ConsoleObserver(RunObserver):
             say(f"kgqa: Stopped at once; {result.done:,} of {result.total:,} answers are kept. Resume: {resume}")
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(EXIT_INTERRUPTED)  # threads still wait for servers; their questions are asked again
+            os._exit(EXIT_INTERRUPTED)  # threads still wait for servers; `resume` asks their questions again
         if result.done < result.total:
             why = f" because {result.reason.rstrip('.')}" if result.reason else ""
             text = f"kgqa: {result.label}{result.done:,} of {result.total:,} questions are done{why}. Resume: {resume}"
-            say(text, also_quiet=not result.interrupted)  # an exit code alone does not tell why
+            say(text, also_quiet=not result.interrupted)  # the exit code alone does not show the reason
         elif count := sum(result.lost.values()):
-            classes = ", ".join(f"{name} {number:,}" for name, number in result.lost.items() if number)
+            classes = ", ".join(f"{name} {number:,}" for name, number in Counter(result.lost).most_common() if number)
             questions = "1 question was" if count == 1 else f"{count:,} questions were"
             text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask them again: {resume}"
             say(text, also_quiet=True)
 
 
 class ProgressBar:
-    """Questions done, rate, time left, running scores, cost, failures by class.
+    """A progress bar with questions done, rate, time left, scores so far, cost, and failures by class.
 
-    A bar on a terminal; elsewhere a line per tenth of the questions.
+    Without a terminal, a line is printed after each tenth of the questions instead.
     """
 
     def __init__(self, progress: RunProgress, label: str = "") -> None:
@@ -108,7 +109,7 @@ class ProgressBar:
             self._bar.close()
 
     def show(self, progress: RunProgress) -> None:
-        """Show the present progress."""
+        """Update the bar."""
         if self._bar is None:
             return
         text = progress_text(progress)
@@ -146,7 +147,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def _interruptible(stop: StopSignal) -> Iterator[None]:
-    """Let Ctrl-C finish the questions in flight, and a second one stop at once."""
+    """On Ctrl-C start no further question; on a second Ctrl-C stop at once."""
 
     def interrupt(*_: object) -> None:
         if stop.request():
@@ -154,7 +155,7 @@ def _interruptible(stop: StopSignal) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # not the main thread, which alone receives signals
+    except ValueError:  # only the main thread receives signals
         yield
         return
     try:

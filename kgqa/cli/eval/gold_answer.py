@@ -1,4 +1,4 @@
-"""A question of a data set asked by `kgqa ask`, with its gold answer and scores."""
+"""Gold answers and scores for `kgqa ask` with a question of a data set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
-    """Find a question by id; raise UsageError if there is none."""
+    """Find the question with this id in a data set; raise UsageError if there is none."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.plan import distinct
     from kgqa.words import clean
@@ -26,12 +26,12 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
         return questions[ident]
     near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
     raise click.UsageError(
-        f"{source} has no question {ident!r}. Similar ids of its {len(questions):,} questions: {clean(', '.join(near))}"
+        f"{source} has no question with the id {ident!r}. Similar ids in it: {clean(', '.join(near))}"
     )
 
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
-    """Return gold answers and scores, to be added to an answer object."""
+    """Return the keys with gold answers and scores that are added to the JSON object of an answer."""
     from kgqa.answer_json import answer_object
     from kgqa.evaluation.metrics.scores import score_record
 
@@ -41,7 +41,7 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
 
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:
-    """Format gold answers and scores for people."""
+    """Format gold answers and scores as text."""
     from kgqa.words import clean
 
     found = gold_object(answer, question)

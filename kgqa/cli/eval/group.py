@@ -11,7 +11,10 @@ COMMANDS = {
     "resume": ("kgqa.cli.eval.resume:command", "Ask the remaining questions of a run."),
     "status": ("kgqa.cli.eval.status:command", "Show the progress and the scores of a run."),
     "merge": ("kgqa.cli.eval.merge:command", "Merge the shards of a run."),
-    "table": ("kgqa.cli.eval.table:command", "Print a table of the thesis beside its published figures."),
+    "table": (
+        "kgqa.cli.eval.table:command",
+        "Measure a table of the thesis and print it beside the published figures.",
+    ),
 }
 
 
@@ -20,8 +23,8 @@ def command() -> None:
     """Ask the questions of a data set and score the answers.
 
     \b
-    Every answer is on the disk before it counts. Ctrl-C finishes the questions in flight; whatever
-    ends a run, `kgqa eval resume` asks the remaining questions.
+    Ctrl-C waits for the questions in flight, then stops. However a run ended, `kgqa eval resume`
+    asks the remaining questions; answers on disk are kept.
 
     \b
     Examples:

@@ -11,10 +11,14 @@ from kgqa.cli.options import JSON, setting_option, verbosity_options
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 
 _OPTIONS = (
-    click.option("--concurrency", type=click.IntRange(1, 512), help=f"questions asked at once [{DEFAULT_CONCURRENCY}]"),
+    click.option(
+        "--concurrency", type=click.IntRange(1, 512), help=f"number of questions in flight [{DEFAULT_CONCURRENCY}]"
+    ),
     setting_option("llm.concurrency", "--model-concurrency"),
-    click.option("--budget", type=click.FloatRange(0), metavar="USD", help="limit for the cost of all runs together"),
-    click.option("--keep-going", is_flag=True, help="continue although the graph or the model no longer replies"),
+    click.option(
+        "--budget", type=click.FloatRange(0), metavar="USD", help="maximum cost of all runs of this command together"
+    ),
+    click.option("--keep-going", is_flag=True, help="continue if the graph or the language model stops replying"),
     JSON,
     verbosity_options,
 )

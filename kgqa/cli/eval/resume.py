@@ -20,9 +20,9 @@ from kgqa.evaluation.runs.resume import Changes, resume
     "--retry",
     multiple=True,
     metavar="CLASS",
-    help="also ask failed questions again: `failed` for all, or a class such as StoreTimeout; may be repeated",
+    help="also ask failed questions: `failed` for all, or a class of failure such as StoreTimeout; may be repeated",
 )
-@click.option("--trust", is_flag=True, help="use the settings of a run.json that you did not create")
+@click.option("--trust", is_flag=True, help="use the settings in run.json although another user created the run")
 @setting_option("llm.model", "--llm", metavar="MODEL")
 @run_options
 def command(
@@ -37,8 +37,8 @@ def command(
 ) -> int:
     """Resume a run: ask the remaining questions with the original settings.
 
-    Also asks questions that were lost to an outage, and with --retry those that failed. A model given with --llm is
-    recorded in run.json.
+    Questions that failed because of an outage are asked too; other failed questions only with --retry. A language
+    model given with --llm is recorded in run.json.
     """
     settings = {name.replace("__", "."): value for name, value in options.items()}
     changes = Changes(settings, concurrency=concurrency, budget=budget, keep_going=keep_going)

@@ -1,4 +1,4 @@
-"""`kgqa eval run`: ask the questions of a data set with one method or several."""
+"""`kgqa eval run`: ask the questions of a data set with one or several methods."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ from kgqa.evaluation.runs.start import run, run_several
     type=click.Choice(["gold", "linked"]),
     default="gold",
     show_default=True,
-    help="topic entities: those of the data set (gold), or found in the question (linked)",
+    help="topic entities: given by the data set (gold), or found in the text of the question (linked)",
 )
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="number of questions to draw, with --seed")
-@click.option("--shard", metavar="I/N", help="ask only part I of N; `kgqa eval merge` merges the parts")
-@click.option("--losses", is_flag=True, help="also find out where right answers were lost; takes longer")
-@click.option("--resume", "resume_existing", is_flag=True, help="resume the run if it exists with the same options")
-@click.option("--estimate", is_flag=True, help="ask a few questions only, and estimate time and cost of the others")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="number of questions to draw at random; see --seed")
+@click.option(
+    "--shard", metavar="I/N", help="ask only the I-th of N parts, such as 1/4; `kgqa eval merge` merges the parts"
+)
+@click.option("--losses", is_flag=True, help="also find out at which step right answers were lost; takes longer")
+@click.option(
+    "--resume", "resume_existing", is_flag=True, help="if FOLDER has a run with the same options, resume the run"
+)
+@click.option("--estimate", is_flag=True, help="ask only a few questions, and estimate time and cost of the others")
 @graph_options
 @asking_options
 @run_options
@@ -42,15 +46,15 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Ask the questions of a data set with one method or several.
+    """Ask the questions of a data set with one or several methods.
 
     \b
-    --method takes a list: top-1,top-2,tog. Each method then has a folder of its own in FOLDER.
-    Exit codes: 0 done (whatever the scores), 1 an error, 3 stopped early or cut short by an outage, 130 Ctrl-C.
+    --method accepts a list such as top-1,top-2,tog. Each method then gets its own subfolder of FOLDER.
+    Exit codes: 0 all questions asked, 1 error, 3 stopped early (budget, outage), 130 Ctrl-C.
     """
     methods = [name.strip() for name in (options.pop("ask__method", None) or "").split(",") if name.strip()]
     if len(set(methods)) != len(methods):
-        raise click.UsageError("--method names a method twice.")
+        raise click.UsageError("--method contains a method twice. Give each method once.")
     plan = RunPlan(
         dataset=dataset,
         topics=options["topics"],

@@ -1,4 +1,4 @@
-"""`kgqa score`: scores of published predictions by our metrics and by the project's own."""
+"""`kgqa score`: scores published predictions by kgqa's metrics and by those of the system that made them."""
 
 from __future__ import annotations
 
@@ -21,29 +21,33 @@ JUDGES = ("correct", "answer", "evidence", "generation")
 @click.option(
     "--dataset",
     metavar="NAME:FILE|FILE",
-    help="questions with gold answers; not needed if the predictions include them",
+    help="questions with gold answers; not needed if PREDICTIONS contains gold answers",
 )
 @click.option("--aliases", is_flag=True, help="accept aliases of gold answers")
-@click.option("--count-missing", is_flag=True, help="count questions of the data set without a prediction as wrong")
+@click.option("--count-missing", is_flag=True, help="count a question of the data set as wrong if it has no prediction")
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     type=click.Choice(JUDGES),
-    help="also ask a language model; may be repeated. evidence needs a data set with supporting passages",
+    help="let a language model rate the answers; may be repeated; `evidence` needs a data set with supporting passages",
 )
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
     metavar="PREDICTIONS",
-    help="other predictions of the same format, which a language model compares with these, in both orders",
+    help="second file of the same format; a language model compares its answers with the first file's, in both orders",
 )
 @setting_option("llm.model", "--llm", metavar="MODEL")
 @setting_option("llm.concurrency", "--concurrency")
 @setting_option("llm.replay", "--replay", metavar="FILE")
 @setting_option("llm.reask", "--reask")
-@click.option("--max-calls", type=click.IntRange(min=0), help="limit for calls of the judge [none]")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="limit for the cost of the judge in USD [none]")
+@click.option(
+    "--max-calls", type=click.IntRange(min=0), help="maximum number of calls to the judging language model [no limit]"
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), help="maximum cost of the judging language model in USD [no limit]"
+)
 @JSON
 @verbosity_options
 def command(
@@ -59,13 +63,14 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Score PREDICTIONS, a JSON object per line or one array, gzipped or not.
+    """Score PREDICTIONS: JSON with an object per line or one array, gzipped or not.
 
-    Our metrics compare whole answers after normalisation. The project's own metrics are computed by their definition,
-    and the differences are listed by reason. docs/metrics.md explains each number.
+    Prints two sets of scores, and the reasons for their differences. "our metrics" (those of kgqa) compare whole
+    answers after normalisation; "the project's own metrics" are defined by the system that made the predictions.
+    docs/metrics.md explains each number.
 
     \b
-    Fields that are read:
+    Fields read in each format:
       tog      question, results            the reply, with the answer in braces
       pog      question, results            a JSON text with A.Answer
       aog      question, ground_truth, Answer, correct
@@ -94,10 +99,13 @@ def command(
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
         raise PublishedError(
-            f"None of the {found.unmatched:,} questions of {file} is in {dataset}. Choose another --dataset"
+            f"None of the {found.unmatched:,} questions of {file} is in {dataset}. Give the data set of these "
+            "questions: --dataset NAME:FILE"
         )
     if not found.n:
-        raise PublishedError(f"{file} contains no gold answers; add --dataset NAME:FILE")
+        raise PublishedError(
+            f"{file} contains no gold answers. Give the questions with gold answers: --dataset NAME:FILE"
+        )
     judged: dict[str, Any] = {}
     compared: dict[str, Any] = {}
     if judges or against:
@@ -105,7 +113,7 @@ def command(
         there = match(read_published(against, format_), questions)[0] if against else None
         if "evidence" in judges and not any(each.evidence for each, _ in here):
             raise click.UsageError(
-                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE"
+                "--judge evidence needs supporting passages. Give a data set that has them: --dataset hotpotqa:FILE"
             )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}
         judged, compared = _judged(here, there, judges, options)
@@ -139,7 +147,7 @@ def _judged(
     settings = settings_from(options)
     models = open_models(settings)
     if models is None:
-        raise click.UsageError("A judge is a language model. Choose one: --llm MODEL")
+        raise click.UsageError("--judge and --against need a language model. Choose a language model: --llm MODEL")
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     budget = Budget(calls=settings["budget.calls"], cost=settings["budget.cost"])
     try:

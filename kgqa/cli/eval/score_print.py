@@ -24,14 +24,14 @@ def as_data(found: Any) -> dict[str, Any]:
 
 
 def as_lines(found: Any, *, aliases: bool) -> list[str]:
-    """Format the scores of a file and the reasons for differences."""
+    """Format the scores of a file, and the reasons why the metrics differ."""
     lines = []
     for count, text in (
         (found.unmatched, "predictions left out: question not in the data set"),
         (found.without_gold, "predictions left out: no gold answers"),
-        (found.unanswered, "questions of the data set without a prediction"),
-        (found.repeated, "predictions replaced by a later one of the same id"),
-        (found.lists, "predictions in prose read as a list, which scores better"),
+        (found.unanswered, "questions of the data set have no prediction"),
+        (found.repeated, "predictions replaced by a later prediction with the same id"),
+        (found.lists, "predictions in prose that were read as a list, because the list scores better"),
     ):
         if count:
             lines.append(f"  {count:,} {text}")
@@ -53,7 +53,7 @@ def as_lines(found: Any, *, aliases: bool) -> list[str]:
 
 
 def judged_lines(judged: Mapping[str, Any]) -> list[str]:
-    """Format the means of judges over readable verdicts, and the share of unreadable ones."""
+    """Format the mean of each judge over its readable verdicts, and the share of unreadable verdicts."""
     lines = []
     for name, part in judged.items():
         lines += ["", f"judge: {name}, {part['n']:,} judged, {_percent(part['unparsed'])} of the verdicts unreadable"]
@@ -63,7 +63,7 @@ def judged_lines(judged: Mapping[str, Any]) -> list[str]:
 
 
 def against_lines(found: Mapping[str, Any]) -> list[str]:
-    """Format win rates against another file."""
+    """Format the win rates against the second file of predictions."""
     lines = ["", f"against the other file: {found['judged']:,} of {found['pairs']:,} pairs, each in both orders"]
     for name, part in found["dimensions"].items():
         elo = "-" if part["elo"] is None else f"{part['elo']:.0f}"

@@ -1,4 +1,4 @@
-"""`kgqa eval status`: how far a run is."""
+"""`kgqa eval status`: progress of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kgqa.words import clean_line
 @JSON
 @verbosity_options
 def command(folder: Path, as_json: bool) -> int:
-    """Show how far a run is, which questions failed, and the scores so far."""
+    """Show the progress of a run, the failed questions, and the scores so far."""
     found = []
     runs = open_runs(folder)
     several = runs[0].folder != folder
@@ -70,4 +70,4 @@ def _print_status(status: dict[str, Any], progress: RunProgress) -> None:
         lines.append(f"  retry   {resume} --retry failed")
     if state == "stopped":
         lines.append(f"  resume  {resume}")
-    print("\n".join(map(clean_line, lines)))  # names and classes come from a folder that anybody may have written
+    print("\n".join(map(clean_line, lines)))  # the folder may come from an untrusted source

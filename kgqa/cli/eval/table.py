@@ -1,4 +1,4 @@
-"""`kgqa eval table`: the tables of the thesis, measured here, beside the printed figures."""
+"""`kgqa eval table`: measures a table of the thesis and prints it beside the published figures."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     "models_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="where the language models are; a file like models.toml of the project",
+    help="TOML file with the address of each language model; for an example see models.toml in the repository",
 )
 @click.option(
     "--dataset",
     "datasets",
     multiple=True,
     metavar="NAME=SOURCE",
-    help="questions of a column, such as cwq=cwq:test.json; may be repeated [found by name: docs/datasets.md]",
+    help="questions for one column, such as cwq=cwq:test.json; may be repeated [file in the folder KGQA_DATASETS]",
 )
 @click.option(
     "--out",
@@ -39,15 +39,17 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     metavar="FOLDER",
     help="folder for the runs",
 )
-@click.option("--sample", type=click.IntRange(1), help="questions per data set [as in the table]")
-@click.option("--seed", type=int, default=0, show_default=True, help="seed of the sample")
-@click.option("--ours", is_flag=True, help="with our changes to the published methods, instead of --as-published")
+@click.option("--sample", type=click.IntRange(1), help="number of questions per data set [number in the thesis]")
+@click.option("--seed", type=int, default=0, show_default=True, help="seed for drawing the sample")
+@click.option(
+    "--ours", is_flag=True, help="use the improved methods of kgqa; without it, the methods are exactly as published"
+)
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 512),
     default=DEFAULT_CONCURRENCY,
     show_default=True,
-    help="questions asked at once",
+    help="number of questions in flight",
 )
 @graph_options
 @setting_option("rank.embeddings", "--embeddings")
@@ -66,20 +68,20 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Fill a table of the thesis: every model and method on every data set, as published.
+    """Measure a table of the thesis: every language model and method on every data set.
 
-    A model or data set that is not available is printed as "not run". Existing runs are resumed, so a table may be
-    stopped and filled later.
+    Cells without an available language model or data set are printed as "not run". A stopped table can be continued
+    later, because existing runs are resumed.
 
     \b
-    Exit codes: 0 done, 1 a run with model and data set did not finish, 130 Ctrl-C.
+    Exit codes: 0 all available cells are measured, 1 a run did not finish, 130 Ctrl-C.
     """
     table = tables()[number]
     models = read_models(models_file) if models_file else {}
     named = dict(each.split("=", 1) for each in datasets if "=" in each)
     if wrong := [each for each in datasets if "=" not in each] or sorted(set(named) - set(table.columns)):
         raise click.UsageError(
-            f"--dataset takes NAME=SOURCE with NAME one of {', '.join(table.columns)}, not {wrong[0]}"
+            f"{wrong[0]!r} is not NAME=SOURCE with a NAME of this table. Choose from: {', '.join(table.columns)}"
         )
     settings = {name.replace("__", "."): value for name, value in options.items()}
     settings |= {"graph.path": graph_path} | ({} if ours else {"ask.preset": "as-published"})

@@ -1,4 +1,4 @@
-"""`kgqa graph fictionalise`: a graph whose facts contradict the world, and questions about it."""
+"""`kgqa graph fictionalise`: makes a graph whose facts contradict the real world, with questions about that graph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_opt
     "--questions",
     "source",
     metavar="FILE",
-    help="questions with gold queries or gold paths, as for kgqa eval run --dataset [those of the demo graph]",
+    help="questions with gold queries or gold paths, written as for kgqa eval run --dataset [demo]",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="folder for the new graph")
-@click.option("--seed", type=int, default=0, show_default=True, help="seed of the rewiring")
-@click.option("--invented", is_flag=True, help="use an invented world and its questions instead of a graph")
+@click.option("--seed", type=int, default=0, show_default=True, help="seed of the random rewiring")
+@click.option(
+    "--invented", is_flag=True, help="generate an invented world with questions; no GRAPH or --questions needed"
+)
 @setting_option("graph.schema", "--schema", metavar="NAME|FILE")
 @setting_option("graph.walks", "--walks")
 @JSON
@@ -36,13 +38,14 @@ def fictionalise(
     graph__walks: Any,
     as_json: bool,
 ) -> None:
-    """Rewire a graph so that its facts contradict the world, and run its gold queries on the result.
+    """Rewire a graph so that its facts contradict the real world, and run the gold queries on the new graph.
 
-    Schema, types, names, degrees, inverse relations and whole mediators are kept. A model that answers from memory
-    fails on the result; one that reads the graph does not. Without a graph the bundled demo graph is rewired.
+    Schema, types, names, degrees, inverse relations and whole mediators are kept. A language model that answers from
+    memory fails on the new graph; a language model that reads the graph does not. Without GRAPH the bundled demo graph
+    is rewired.
 
-    The folder is a graph folder with questions.jsonl, left_out.jsonl (questions without new answers, and why),
-    facts.nt.gz and fictional.json.
+    The new graph folder also contains questions.jsonl (questions with new answers), left_out.jsonl (questions without
+    new answers, and the reason), facts.nt.gz and fictional.json.
 
     \b
     Examples:
@@ -53,12 +56,14 @@ def fictionalise(
     from kgqa.evaluation.fictional.fictionalise import make_fiction
 
     if invented and (places or source):
-        raise click.UsageError("--invented brings its own graph and questions. Leave out the others.")
+        raise click.UsageError(
+            "--invented has its own graph and questions. Leave out GRAPH, RDF files and --questions."
+        )
     files = [place for place in places if Path(place).is_file()]
     if len(places) > 1 and not files:
-        raise click.UsageError("Name one graph, or RDF files.")
+        raise click.UsageError("Only one graph can be rewired. Give one GRAPH, or RDF files.")
     if files and len(files) < len(places):
-        raise click.UsageError("Name one graph, or RDF files, not both.")
+        raise click.UsageError("A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.")
     bar = _StageBar()
     try:
         found = make_fiction(
@@ -74,8 +79,8 @@ def fictionalise(
         )
     except KeyboardInterrupt:
         bar.close()
-        say(f"\nkgqa: Stopped. {out} was not made.")
-        raise KeyboardInterrupt("said") from None
+        say(f"\nkgqa: Stopped. {out} was not created.")
+        raise KeyboardInterrupt("reported") from None
     finally:
         bar.close()
     _print(found, out, as_json)
@@ -91,8 +96,8 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
         return
     share = 100 * found.rewired / max(1, found.facts)
     print(
-        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} movable facts "
-        f"({share:.0f}%) have changed; schema, types, names and parts of mediators are fixed."
+        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} facts that may "
+        f"change have changed ({share:.0f}%); schema, types, names and some edges of mediators stay."
     )
     for shape, counts in found.shapes.items():
         if counts["asked"]:
@@ -101,11 +106,12 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
     for reason, count in found.left_out.items():
         print(f"  left out       {count:>6,} {clean(reason)}")
     if found.questions:
-        print(f"Ask them: kgqa eval run --graph {clean(str(out))} --dataset {clean(str(out / 'questions.jsonl'))}")
+        source = clean(str(out / "questions.jsonl"))
+        print(f"Ask the new questions: kgqa eval run --graph {clean(str(out))} --dataset {source}")
 
 
 class _StageBar:
-    """A progress bar for each stage, on a terminal only."""
+    """Shows a progress bar for each stage if stderr is a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -1,1 +1,1 @@
-"""Analysis of runs: aggregates, comparisons, reachable answers, losses."""
+"""Analysis of runs: aggregated scores, comparisons of runs, reachable gold answers, and causes of wrong answers."""

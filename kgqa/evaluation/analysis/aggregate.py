@@ -1,6 +1,6 @@
-"""Aggregates of a run, the content of metrics.json: every metric with its interval, failures, costs, groups.
+"""The content of metrics.json: every metric of a run with its interval, and failures, costs and groups of questions.
 
-One pass over the records; a few hundred bytes are kept per question.
+The records are read once; a few hundred bytes of memory are used per question.
 """
 
 from __future__ import annotations
@@ -25,12 +25,18 @@ MOST_GROUPS = 50
 
 
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
-    """Summarise a run as plain JSON data; None stands for undefined values, never nan.
+    """Summarise a run as plain JSON data, with None for undefined values.
 
-    Keys: `n` questions, `scored` those with gold answers, `failed`; `scores` {metric: {value, low, high, n}} over
-    scored questions, failed ones as 0; `scores_without_failed`, and `lost_to_failures` {metric: difference of the
-    two}; `statuses`, `failures` and `losses` by frequency; `grounding` and `reproduced` as shares of the answered;
-    `leaks`, `unparsed`, `usage` {of COSTS: {n, mean, p50, p95, total}}; `groups` {grouping: {name: {n, metric...}}}.
+    Keys:
+        n, scored, failed: number of all questions, of questions with gold answers, and of failed questions.
+        scores: {metric: {value, low, high, n}} over the scored questions; a failed question scores 0.
+        scores_without_failed: the same without the failed questions.
+        lost_to_failures: {metric: difference between the two means}.
+        statuses, failures, losses: counts, the most frequent first.
+        grounding, reproduced: shares of the answered questions.
+        leaks, unparsed: counts.
+        usage: {each of COSTS: {n, mean, p50, p95, total}}.
+        groups: {grouping: {name of the group: {n, metric...}}}.
     """
     table = _Table()
     for record in records:
@@ -39,7 +45,7 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
 
 
 class _Table:
-    """Columns of numbers, a row per question."""
+    """Numbers in columns, with a row per question."""
 
     def __init__(self) -> None:
         self.n = self.failed = 0
@@ -102,7 +108,7 @@ class _Table:
         kept = np.array(self.did_not_fail, dtype=bool)
         columns = {name: np.array(values) for name, values in self.scores.items()}
         scores = {name: _mean(values, interval) for name, values in columns.items()}
-        # without failures both are equal, and one bootstrap is enough
+        # without failures both means are equal, and one bootstrap is enough
         others = scores if kept.all() else {name: _mean(v[kept], interval) for name, v in columns.items()}
         answered = self.statuses["answered"]
         unparsed = sum(counts["unparsed"] for counts in self.stages.values())
@@ -132,7 +138,7 @@ class _Table:
         }
 
     def _grouped(self, of: Sequence[str], columns: Mapping[str, np.ndarray], interval: Interval) -> dict[str, Any]:
-        """Return the groups in the order of their names; nothing if no question has a group."""
+        """Return the means of each group, sorted by the name of the group; empty if no question has a group."""
         counts = Counter(of)
         if set(counts) <= {""}:
             return {}
@@ -186,7 +192,7 @@ def _counted(counts: Counter[str]) -> dict[str, int]:
 
 
 def _number(value: Any) -> float:
-    """Return a finite number of a foreign file, or 0 for anything else."""
+    """Return a finite number, or 0 for any other value that a file may contain."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)

@@ -1,6 +1,6 @@
 """Paired tests for two runs over the same questions, and groupings of questions.
 
-Paired tests detect smaller differences than a comparison of two intervals.
+A paired test detects smaller differences than a comparison of the intervals of two means.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ MORE_TOPICS = 3
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Over n questions: right in the first run only, in the second only, and the exact two-sided p of that split."""
+    """The result of McNemar's test on n questions.
+
+    `only_first`, `only_second`: number of questions that only this run answers right; `p`: the exact two-sided p-value.
+    """
 
     n: int
     only_first: int
@@ -30,9 +33,9 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean of second - first over n questions, its 95% interval, and the two-sided bootstrap p of no difference.
+    """The mean difference (second run - first run) over n questions, with its 95% interval and two-sided bootstrap p.
 
-    All are nan for n = 0, interval and p for n = 1.
+    For n = 0 all values are nan; for n = 1 interval and p are nan.
     """
 
     value: float
@@ -43,13 +46,13 @@ class Difference:
 
 
 def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
-    """Apply the exact McNemar test to two runs, on the questions that both have (McNemar 1947, binomial form).
+    """Apply the exact McNemar test to the questions that two runs share (McNemar 1947, binomial form).
 
     Args:
-        first, second: 1 for right and 0 for wrong, by question.
+        first, second: map each question to 1 (right) or 0 (wrong).
 
     Raises:
-        ValueError: another value; use `difference` for metrics between 0 and 1.
+        ValueError: a value is neither 0 nor 1; for such metrics use `difference`.
     """
     shared = first.keys() & second.keys()
     if wrong := {value for run in (first, second) for value in (run[ident] for ident in shared)} - {0.0, 1.0}:
@@ -60,13 +63,13 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
 
 
 def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Difference:
-    """Apply the paired bootstrap to the difference of two runs, on the questions that both have.
+    """Apply the paired bootstrap to the difference of two runs, on the questions that they share.
 
-    Efron and Tibshirani 1993, chapters 13 and 16. Resamples of a few similar differences understate the uncertainty,
-    so p is at least 2 / 2**n, the smallest value of a sign-flip test on the n questions that differ.
+    See Efron and Tibshirani 1993, chapters 13 and 16. With few questions the bootstrap understates the uncertainty.
+    Therefore p is at least 2 / 2**n, the smallest p of a sign-flip test on the n questions whose scores differ.
 
     Args:
-        first, second: a metric from 0 to 1, by question.
+        first, second: map each question to a metric from 0 to 1.
     """
     data = np.sort(np.array([second[ident] - first[ident] for ident in first.keys() & second.keys()], dtype=float))
     if not data.size:
@@ -76,7 +79,7 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
         return Difference(value, 1, math.nan, math.nan, math.nan)
     means = resampled_means(data, np.random.default_rng(seed))
     low, high = np.quantile(means, (0.025, 0.975))
-    # share of resamples under the null hypothesis that differ as much, the data included
+    # share of resamples under the null hypothesis with at least this difference; the data count as one resample
     beyond = int(np.count_nonzero(np.abs(means - value) >= abs(value) - 1e-12))
     p = max((beyond + 1) / (means.size + 1), min(1.0, 2.0 ** (1 - int(np.count_nonzero(data)))))
     return Difference(value, data.size, float(min(low, value)), float(max(high, value)), p)
@@ -84,7 +87,10 @@ def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed:
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """A metric of two runs: means over the shared questions, the difference, and McNemar's test for 0/1 metrics."""
+    """A metric of two runs: both means over the shared questions, and their difference.
+
+    `mcnemar`: McNemar's test, None unless the metric is 0 or 1 for every question.
+    """
 
     metric: str
     first: float
@@ -96,10 +102,10 @@ class MetricComparison:
 def compare_runs(
     first: Mapping[str, Mapping[str, float]], second: Mapping[str, Mapping[str, float]], *, seed: int = 0
 ) -> list[MetricComparison]:
-    """Compare every metric that all shared questions have in both runs, in the order of the first run.
+    """Compare two runs in every metric that all shared questions have, in the order of the first run.
 
     Args:
-        first, second: scores by question, from `scores_by_question`.
+        first, second: results of `scores_by_question`.
     """
     shared = [ident for ident in first if ident in second and first[ident] and second[ident]]
     if not shared:
@@ -116,12 +122,12 @@ def compare_runs(
 
 
 def question_key(record: Record) -> str:
-    """Return a key of id and text, because ids are mere positions in many files."""
+    """Identify a question by its id and text, because in many files the id is only the position."""
     return f"{record.id}\n{normalise(record.text)}"
 
 
 def scores_by_question(records: Iterable[Record]) -> dict[str, Mapping[str, float]]:
-    """Map `question_key` to the scores of each scored question."""
+    """Map the `question_key` of each scored question to its scores."""
     return {question_key(record): dict(record.scores) for record in records if record.scores}
 
 
@@ -140,11 +146,11 @@ GROUPINGS: Mapping[str, Grouping] = {
     "level": lambda record: record.level,
     "topics": _topic_count,
 }
-"""Groupings of questions; the name of a group is empty if the data set does not give it."""
+"""Functions that name the group of a question; the name is empty if the data set does not give the property."""
 
 
 def _two_sided(one: int, other: int) -> float:
-    """Compute the chance that a fair coin tossed one + other times is at least as uneven."""
+    """Compute the probability that `one + other` tosses of a fair coin split at least as unevenly."""
     total, fewer = one + other, min(one, other)
     if not total:
         return 1.0
@@ -152,4 +158,4 @@ def _two_sided(one: int, other: int) -> float:
     for successes in range(1, fewer + 1):
         term = term * (total - successes + 1) // successes
         tail += term
-    return float(min(1.0, 2 * tail / 2**total))  # integers until here, because 2 ** -5000 is no float
+    return float(min(1.0, 2 * tail / 2**total))  # integers until here, because 2 ** -5000 underflows as a float

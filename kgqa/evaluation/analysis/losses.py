@@ -1,8 +1,10 @@
-"""Where right answers were lost: traces compared with the paths that lead to exactly the gold answers.
+"""Finds the step of a method at which the right answer was lost.
 
-The trace must name paths by their keys (`words.path_key`): events `pool`, `shortlist` ({hop, paths: [key]}), `kept`
-({hop, keys}), `ranked` ({keys}, best first), and `rejected` ({key} or {keys}). Joined paths are one candidate with
-the key `words.paths_key`.
+The trace is compared with the solutions: the paths that lead to exactly the gold answers.
+
+The trace must name paths by their keys (`words.path_key`) in the events `pool` and `shortlist` ({hop, paths: [key]}),
+`kept` ({hop, keys}), `ranked` ({keys}, best first) and `rejected` ({key} or {keys}). Joined paths are one candidate
+with the key `words.paths_key`.
 """
 
 from __future__ import annotations
@@ -36,26 +38,26 @@ Loss = OneOf[
 ]
 LOSSES: dict[Loss, str] = {
     "right": "the answers are the gold answers",
-    "unsupported": "declined before exploring",
-    "failed": "an error, or a topic that is not in the graph",
-    "budget": "the budget was spent first",
-    "linking": "explored from other topics than the gold ones",
-    "no path": "no path of the allowed depth, and no join of two, has exactly the gold answers",
-    "unknown": "none was found in an incomplete search, or the trace has no path keys",
-    "not expanded": "such a path exists, but its prefix was not kept",
-    "prefilter": "in the pool of a hop, removed by the prefilter",
-    "tournament": "in a tournament, not kept",
-    "joining": "a path of the join was kept, but the join was not formed or not chosen",
-    "depth": "kept, but a path of another length was ranked first",
-    "last comparison": "kept, but another path of the same length was ranked first",
-    "rejected": "ranked first, but not accepted",
-    "read": "ranked first, but its answers could not be read, or were not all selected",
+    "unsupported": "the method declined the question before exploring the graph",
+    "failed": "the question ended with an error, or a topic entity is not in the graph",
+    "budget": "the question's budget was spent before a solution was found",
+    "linking": "the graph was explored from other topic entities than those of the data set",
+    "no path": "no path of the allowed depth, and no join of two paths, leads to exactly the gold answers",
+    "unknown": "the search for a solution was incomplete, or the trace has no path keys",
+    "not expanded": "a solution exists, but the beginning of its path was not kept",
+    "prefilter": "the prefilter removed the solution",
+    "tournament": "the solution lost a tournament",
+    "joining": "one path of the solution was kept, but the join was not formed or not chosen",
+    "depth": "the solution was kept, but a path of another length was ranked first",
+    "last comparison": "the solution was kept, but another path of the same length was ranked first",
+    "rejected": "the solution was ranked first, but not accepted",
+    "read": "the solution was ranked first, but not all of its answers were read or selected",
 }
 Hops = Callable[[RelationPath], int]
 
 
 def paths_of(key: str, schema: Schema) -> list[RelationPath]:
-    """Read the paths of a key.
+    """Convert a key to the paths that it names.
 
     Raises:
         SchemaError: the key does not belong to graphs of this schema.
@@ -71,9 +73,9 @@ def paths_of(key: str, schema: Schema) -> list[RelationPath]:
 
 @dataclass(frozen=True, slots=True)
 class TraceKeys:
-    """The path keys in a trace.
+    """The path keys in a trace, by event.
 
-    `ranked`: those of the last comparison, best first; `complete`: False if the trace does not name paths by key.
+    `ranked`: the keys of the last comparison, best first; `complete`: False if the trace does not name paths by key.
     """
 
     pool: frozenset[str]
@@ -85,7 +87,7 @@ class TraceKeys:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> TraceKeys:
-        """Collect the keys in events."""
+        """Collect the path keys of a trace."""
         ranked = [event.detail["keys"] for event in events if event.kind == "ranked" and "keys" in event.detail]
         return cls(
             pool=frozenset(_strings(events, "pool", "paths")),
@@ -106,13 +108,15 @@ def lost_at(
     gold_topics: Sequence[Entity] = (),
     hops: Hops = len,
 ) -> Loss:
-    """Find out where the gold answers were lost; of several solutions the one that came furthest decides.
+    """Find out at which step the gold answers were lost.
+
+    If there are several solutions, the one that was lost last decides.
 
     Args:
         reach: result of `exact_paths` for the gold topics.
-        right: whether the answers are the gold answers.
-        gold_topics: empty to ignore losses by linking.
-        hops: computes the length of a path; by default its number of edges.
+        right: True if the answers are the gold answers.
+        gold_topics: topic entities of the data set; if empty, entity linking is not checked.
+        hops: computes the length of a path; by default the number of edges.
     """
     if right:
         return "right"
@@ -165,7 +169,7 @@ def _stage(solution: Solution, traced: TraceKeys, answer: Answer, schema: Schema
 
 
 def _other_length(whole: str, first: str | None, answer: Answer, schema: Schema, hops: Hops) -> bool:
-    """Whether the first path, or else the answered one, has another length than this solution."""
+    """Whether the path ranked first (without a ranking, the answered path) differs in length from this solution."""
     if first is None:
         if not answer.paths:
             return False

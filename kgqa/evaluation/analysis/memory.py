@@ -1,7 +1,7 @@
-"""How much of a score comes from a model's memory: runs on a true and on a fictional graph, compared.
+"""Compares runs on a true and on a fictional graph, to measure how much of a score comes from a model's memory.
 
-On a fictional graph (see `kgqa.evaluation.fictional`) no true answer is right, so what a method loses there came from
-the model's memory and not from the graph (Tournament on Path, section 6.2.2).
+On a fictional graph (see `kgqa.evaluation.fictional`) true answers count as wrong. The points that a method loses
+there came from the model's memory and not from the graph (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from kgqa.evaluation.runs.records import Record
 
 @dataclass(frozen=True, slots=True)
 class MemoryGap:
-    """A metric over the n questions that both runs have: means on the true and on the fictional graph.
+    """The means of a metric on the true and on the fictional graph, over the n questions that both runs share.
 
-    `difference`: true - fictional, with its 95% interval and the two-sided p of no difference (paired bootstrap).
+    `difference`: true - fictional; `low`, `high`: the 95% interval of the difference; `p`: the two-sided p of the
+    paired bootstrap.
     """
 
     true: float
@@ -30,12 +31,12 @@ class MemoryGap:
 
 
 def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int = 0) -> dict[str, MemoryGap]:
-    """Compare every metric on the questions that both runs have, by id and text; empty if there are none.
+    """Compare every metric on the questions with the same id and text in both runs; empty if there are none.
 
-    Questions without an answer in the fictional graph are in one run only and do not count.
+    A question without an answer in the fictional graph is in one run only and is left out.
 
     Args:
-        true, fictional: the records of a run on each graph.
+        true, fictional: the records of the run on the true graph and of the run on the fictional graph.
         seed: seed of the bootstrap.
     """
     found = {}

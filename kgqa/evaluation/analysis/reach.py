@@ -1,7 +1,7 @@
-"""Which paths of a graph, alone or joined, end in exactly the gold answers.
+"""Finds the solutions of a question: the paths, alone or joined, that end in exactly the gold answers.
 
-They are found by walking all paths up to a depth, without a beam. Joined paths start from two topics (from three if
-no two suffice): either their ends are intersected, or the second path ends on mediators of the first.
+All paths up to a depth are walked, without a beam. Joined paths start from two topics, or from three if two do not
+suffice: either the ends of the paths are intersected, or the second path ends on mediators of the first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Solution = tuple[RelationPath, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The solutions found, single paths first; in joins the main path is first. `capped`: there may be more."""
+    """The solutions found: single paths first, then joins, each with the main path first.
+
+    `capped`: True if a limit ended the search, and there may be more solutions.
+    """
 
     solutions: tuple[Solution, ...] = ()
     capped: bool = False
@@ -34,7 +37,10 @@ class Reach:
 
 @dataclass
 class _Search:
-    """The search for one question: its remaining limits, and the ends found."""
+    """The search for the solutions of one question.
+
+    `expansions`, `end_sets`: what is left of each limit; `ends`: the ends of each path read up to now.
+    """
 
     graph: KnowledgeGraph
     gold: frozenset[Key]
@@ -93,16 +99,16 @@ def exact_paths(
     expansions: int = EXPANSIONS,
     end_sets: int = END_SETS,
 ) -> Reach:
-    """Find all solutions up to a depth.
+    """Find all solutions up to the depth in the settings.
 
     Args:
-        settings: only depth and the cost of mediators are used.
-        join: also join paths of several topics.
-        expansions: limit of paths that are extended.
-        end_sets: limit of paths whose ends are read.
+        settings: only the depth and the cost of mediators are used.
+        join: also search for joins of paths from several topics.
+        expansions: maximum number of paths to extend.
+        end_sets: maximum number of paths whose ends are read.
 
     Raises:
-        StoreError: the graph failed; a timeout only sets `capped`.
+        StoreError: a query failed. A timeout raises nothing and sets `capped`.
     """
     search = _Search(graph, gold, settings, expansions, end_sets)
     arriving = _arriving(search)
@@ -121,7 +127,7 @@ def exact_paths(
                 if found == gold:
                     solutions.append((path,))
     if join and len(covering) > 1:
-        # a path that is a solution by itself needs no join
+        # a path that is already a solution is not joined
         alone = {path for (path,) in solutions}
         open_ = {topic: [path for path in paths if path not in alone] for topic, paths in covering.items()}
         solutions += _at_the_end(search, open_)
@@ -130,7 +136,7 @@ def exact_paths(
 
 
 def _arriving(search: _Search) -> set[Step] | None:
-    """Return the last steps that may reach a gold answer, None if unknown; other paths can be skipped."""
+    """Return the last steps by which a path can reach a gold answer; None if they are unknown."""
     entities = [ident for kind, ident in search.gold if kind == "id"]
     if not entities:
         return None
@@ -139,14 +145,14 @@ def _arriving(search: _Search) -> set[Step] | None:
     if len(edges) >= NEIGHBOURS:
         return None
     found = {step.reversed() for step, _ in edges}
-    # a step and its inverse relation in the other direction: exploration returns only one of them
+    # exploration returns only one of a step and its inverse relation in the other direction
     pairs = {*graph.inverses.items(), *((inverse, relation) for relation, inverse in graph.inverses.items())}
     twins = {Step(twin, step.direction).reversed() for step in found for name, twin in pairs if name == step.relation}
     return found | twins
 
 
 def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
-    """Yield all paths from a topic up to the depth, shorter ones first."""
+    """Yield all paths from a topic up to the depth, the shortest first."""
     graph, settings = search.graph, search.settings
     frontier = [RelationPath(topic)]
     while frontier:
@@ -165,7 +171,7 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
 
 
 def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> Iterator[Solution]:
-    """Yield paths of two topics, or of three, whose common ends are exactly the gold answers."""
+    """Yield paths from two or three topics whose common ends are exactly the gold answers."""
     for count in (2, 3):
         found = False
         for topics in combinations(covering, count):
@@ -180,7 +186,7 @@ def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> 
 def _on_mediators(
     search: _Search, covering: dict[Entity, list[RelationPath]], onto: dict[Entity, list[RelationPath]]
 ) -> Iterator[Solution]:
-    """Yield pairs of a path through mediators and a path of another topic that selects among them."""
+    """Yield pairs of a path through mediators and a path from another topic that selects some of these mediators."""
     for topic, paths in covering.items():
         others = [path for other, found in onto.items() if other != topic for path in found]
         for path in paths:

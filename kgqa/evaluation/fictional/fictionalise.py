@@ -247,7 +247,8 @@ def make_fiction(
         graph: folder or address; None for the demo graph.
         rdf_files: are loaded as the graph instead.
         invented: use an invented world and its questions instead.
-        questions: source as for `dataset_questions`; None for those of the demo graph or of the invented world.
+        questions: source as for `dataset_questions`; None for those of the demo graph or of the invented world, and
+            for no questions about another graph.
         schema, walks: as for `open_graph`.
         cache: place of tables and invented worlds; None for the user's own.
 

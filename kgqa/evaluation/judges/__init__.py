@@ -1,5 +1,5 @@
 """Language models as judges of answers.
 
-Replies that cannot be read are left out of every mean and reported as a rate. A judge does not measure truth: compare
-its verdicts with the metrics of docs/metrics.md.
+Unreadable replies are left out of every mean, and their share is reported. A judge's verdict may be wrong: compare the
+verdicts with the metrics of docs/metrics.md.
 """

@@ -16,7 +16,10 @@ from kgqa.llm.replies.json_values import Reading
 def judge_correct(
     responses: Sequence[JudgedResponse], *, models: QuestionModels, prompts: Prompts, reask: int = 1
 ) -> list[bool | None]:
-    """Judge whether each response is right; None if the reply cannot be read or there are no gold answers.
+    """Ask a language model whether each response is right.
+
+    Returns:
+        A verdict per response; None if the reply is unreadable or the response has no gold answers.
 
     Raises:
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.

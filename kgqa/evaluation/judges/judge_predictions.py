@@ -1,4 +1,4 @@
-"""Judging of published predictions by a language model, with results as plain JSON data."""
+"""Lets a language model judge published predictions, with results as plain JSON data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.trace import BudgetExhausted
 
 BATCH = 8
-"""Responses judged at once. If the budget ends within a batch, its verdicts are lost although they are paid."""
+"""Number of responses judged at once. If the budget is spent within a batch, all verdicts of the batch are lost."""
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -32,12 +32,14 @@ def judge_published(
     prompts: Prompts,
     reask: int = 1,
 ) -> dict[str, Any]:
-    """Judge predictions and return `{n, unparsed, stopped, ...}` by judge, means with intervals.
-
-    When the budget is spent the rest is not judged; `stopped` says so.
+    """Judge predictions until the budget is spent.
 
     Args:
         judges: `correct` (see `judge_correct`), or kinds of `ratings.DIMENSIONS`.
+
+    Returns:
+        For each judge `{n, unparsed, stopped, ...}`: number of judged predictions, share of unreadable replies, why
+        the judging ended early (else empty), and means with intervals.
 
     Raises:
         ModelUnavailable: the model cannot be reached.
@@ -69,9 +71,10 @@ def judge_against(
     prompts: Prompts,
     reask: int = 1,
 ) -> dict[str, Any]:
-    """Compute the win rates of the first file against the second, on the questions that both have.
+    """Let a language model compare two files of predictions on the questions that both share.
 
-    Includes the Elo rating of the first with the second as reference.
+    Returns:
+        Win rates of the first file in every dimension, and its Elo ratings with the second file as reference.
 
     Raises:
         ModelUnavailable: the model cannot be reached.

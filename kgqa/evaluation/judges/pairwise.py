@@ -1,7 +1,7 @@
 """Pairwise comparison of responses by a language model, in both orders, and Elo ratings.
 
-Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall; ratings
-follow from the win rates against a reference by a formula, so there is no K and no order of games.
+As in Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall. A
+formula converts win rates against a reference to Elo ratings, which therefore need no K factor and no order of games.
 """
 
 from __future__ import annotations
@@ -36,14 +36,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """Who won in the original order, and who won (of the original pair) in the swapped order; None if unreadable."""
+    """The winner of a pair with the responses shown in the original order and in swapped order.
+
+    `straight`, `swapped`: the winner by the original numbering of the pair, None if the reply was unreadable.
+    """
 
     straight: Winner | None
     swapped: Winner | None
 
     @property
     def winner(self) -> Winner | None:
-        """Who won in both orders; a tie if they disagree; None unless both replies were readable."""
+        """The winner in both orders; a tie if the orders disagree; None if a reply was unreadable."""
         if self.straight is None or self.swapped is None:
             return None
         return self.straight if self.straight == self.swapped else "tie"
@@ -51,11 +54,11 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """Results of the first response over n pairs that were judged in both orders.
+    """Wins, ties and losses of the first response over n pairs that were judged in both orders.
 
-    `rate`: wins plus half the ties, as a share; `unparsed`: share of pairs left out because a reply was unreadable;
-    `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: share of decided
-    replies won by the response shown first, 0.5 for an unbiased judge. Shares are None without pairs.
+    `rate`: (wins + ties / 2) / n; `unparsed`: share of pairs left out because a reply was unreadable;
+    `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: among the replies that
+    name a winner, the share won by the response shown first (0.5 for an unbiased judge). Without pairs a share is None.
     """
 
     n: int
@@ -76,7 +79,7 @@ def judge_pairs(
     dimensions: Sequence[str] = PAIR_DIMENSIONS,
     reask: int = 1,
 ) -> list[Mapping[str, PairVerdict]]:
-    """Judge each pair in each dimension, with two calls, one of them in swapped order.
+    """Judge each pair in each dimension with two calls, one for each order of the responses.
 
     Raises:
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
@@ -92,7 +95,7 @@ def judge_pairs(
 
 
 def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> WinRate:
-    """Compute how often the first response wins in a dimension; pairs without a verdict only count in `unparsed`."""
+    """Compute how often the first response wins in a dimension."""
     known = [each[dimension] for each in verdicts if dimension in each]
     judged = [each for each in known if each.winner is not None]
     wins, ties, losses = (sum(each.winner == name for each in judged) for name in ("first", "tie", "second"))
@@ -114,24 +117,28 @@ def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> W
 def elo_ratings(
     rates: Mapping[str, float | None], *, reference: str, at: float = REFERENCE_RATING
 ) -> dict[str, float | None]:
-    """Compute Elo ratings from win rates against one reference (ToG-3, appendix F.3): at - 400 log10(1 / rate - 1).
+    """Compute Elo ratings from win rates against a reference system: at - 400 log10(1 / rate - 1).
+
+    See ToG-3, appendix F.3.
 
     Args:
-        rates: win rate of each system against the reference, from 0 to 1.
+        rates: win rate of each system against the reference, from 0 to 1; None if the system was not judged.
+        reference: name of the reference system.
+        at: rating of the reference system.
 
     Returns:
-        Ratings, the reference first; None for a system that won or lost everything, or was not judged.
+        The rating of each system, the reference first. The rating is None if the win rate is 0, 1 or None.
     """
     found: dict[str, float | None] = {reference: at}
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
-            raise ValueError(f"a win rate must be from 0 to 1, not {rate}")
+            raise ValueError(f"A win rate must be from 0 to 1, not {rate}.")
         found[name] = at - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
     return found
 
 
 def win_probability(rating: float, other: float) -> float:
-    """Compute the chance that a system of one rating beats another (ToG-3, appendix F.3)."""
+    """Compute the probability that a system with `rating` beats a system with `other` (ToG-3, appendix F.3)."""
     return 1 / (1 + 10 ** ((other - rating) / 400))
 
 

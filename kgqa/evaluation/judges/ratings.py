@@ -30,7 +30,8 @@ DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
         "factuality",
     ),
 }
-"""Answer and evidence: GraphSearch, appendix F. Generation: EvoGraph-R1, supplement, section D."""
+"""Dimensions of each kind of rating. `answer` and `evidence` are from GraphSearch (appendix F), `generation` from
+EvoGraph-R1 (supplement, section D)."""
 HIGHEST = 10
 _RATINGS = tuple(map(str, range(HIGHEST + 1)))
 _NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"
@@ -39,15 +40,15 @@ _LABELLED = re.compile(rf"\b(?:score|rating)\b[*_`\"']* ?(?:is|of|:|=)? ?[*_`\"'
 
 
 Ratings = Mapping[str, int | None]
-"""Number from 0 to 10 by dimension, None if the reply cannot be read; empty if the model was not asked."""
+"""Rating from 0 to 10 by dimension, None if the reply was unreadable; empty if the response was not rated."""
 
 
 @dataclass(frozen=True)
 class RatingSummary:
-    """Means from 0 to 10 over n judged responses.
+    """Mean ratings from 0 to 10 over n rated responses.
 
-    `dimensions`: each over the responses that have it; `score`: over those that have all; `unparsed`: share of replies
-    that could not be read, None without any reply.
+    `dimensions`: mean rating of each dimension over its readable replies; `score`: mean over all dimensions, of the
+    responses with a readable reply in every dimension; `unparsed`: share of unreadable replies, None without replies.
     """
 
     n: int
@@ -62,10 +63,10 @@ def rate_responses(
     """Rate responses in every dimension of a kind, one call per dimension.
 
     Args:
-        kind: `answer` and `generation` show the gold answers, `evidence` the evidence; responses without them are not
-            rated.
-        models: the stage `judge` is asked, and the trace charged.
-        reask: how often a reply that cannot be read is requested again.
+        kind: `answer` and `generation` show the judge the gold answers, `evidence` the evidence. Responses without
+            gold answers, or without evidence, are not rated.
+        models: the language model of the stage `judge` is asked; its calls are added to the trace.
+        reask: how many times an unreadable reply is requested again.
 
     Raises:
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
@@ -99,7 +100,7 @@ def rate_responses(
 
 
 def summarise_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
-    """Compute means, and the share of replies that could not be read; those count in no mean."""
+    """Compute the mean ratings over readable replies, and the share of unreadable replies."""
     asked = [each for each in ratings if each]
     wanted = DIMENSIONS[kind]
     whole = [[each[name] for name in wanted] for each in asked if all(each.get(name) is not None for name in wanted)]
@@ -113,9 +114,10 @@ def summarise_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:
 
 
 def read_rating(text: str) -> Reading[int]:
-    """Read a whole number from 0 to 10: in JSON under `score` or `rating`, alone, or after such a label.
+    """Read a rating, a whole number from 0 to 10, from the reply of a language model.
 
-    There is no value if no number is found, or several that differ. Never raises.
+    The number may be the whole reply, follow the label `score` or `rating`, or be the value of such a key in JSON. The
+    result has no value if the reply contains no rating or several different ratings. Never raises.
     """
     given: list[Any] = []
     for each in json_values(last_part(text)):
@@ -135,13 +137,13 @@ def read_rating(text: str) -> Reading[int]:
 
 
 def _rating(given: Any) -> int | None:
-    """Return a rating; None for a number out of range, with a fraction, or out of another maximum."""
+    """Return the rating if it is a whole number in range; None for fractions and for another maximum (7/20)."""
     if isinstance(given, str):
         found = _ALONE.fullmatch(given[:40])
         given = found.groups() if found else None
     if isinstance(given, tuple):
-        number, most = given
-        given = None if most not in (None, str(HIGHEST)) else float(number)
+        number, maximum = given
+        given = None if maximum not in (None, str(HIGHEST)) else float(number)
     if (
         isinstance(given, bool)
         or not isinstance(given, int | float)

@@ -9,14 +9,14 @@ from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
 from kgqa.evaluation.runs.records import Record
 
 MOST_SHOWN = 50
-"""Gold answers or pieces of evidence that a judge is shown, at most."""
+"""Maximum number of gold answers, or of pieces of evidence, in a prompt."""
 NO_RESPONSE = "(nothing)"
-"""Shown to a judge in place of an empty response."""
+"""Text that stands for an empty response in a prompt."""
 
 
 @dataclass(frozen=True)
 class JudgedResponse:
-    """A response to a question, with gold answers, and evidence for the evidence score."""
+    """A response to a question, with gold answers and evidence where known."""
 
     question: str
     response: str
@@ -25,6 +25,6 @@ class JudgedResponse:
 
 
 def response_of(record: Record, evidence: Sequence[str] = ()) -> JudgedResponse:
-    """Build a response from the names of the answers in a record."""
+    """Build a response that consists of the names of the answers in a record."""
     gold = gold_texts(record.readings, aliases=False)
     return JudgedResponse(record.text, ", ".join(answer_texts(record.answer)), tuple(gold), tuple(evidence))

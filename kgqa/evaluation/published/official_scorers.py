@@ -1,7 +1,7 @@
 """The official metrics of WebQSP, CWQ and GrailQA, computed with our comparison of answers.
 
-Answers and gold answers are sets of anything that compares by equality: ids as in the files, or keys from
-`scores.reading_keys`. docs/metrics.md lists the differences to our metrics.
+Answers and gold answers are sets of ids from the files, or of keys from `scores.reading_keys`. docs/metrics.md lists
+the differences from kgqa's own metrics.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Answers = AbstractSet[Any]
 
 @dataclass(frozen=True, slots=True)
 class WebqspScores:
-    """Averages over n questions; all nan for n = 0.
+    """The official WebQSP metrics over n questions; all are nan for n = 0.
 
-    `f1`: average of F1; `f1_of_averages`: F1 of the average precision and recall; `accuracy`: share of questions with
-    F1 = 1.
+    `f1`: mean F1 of the questions; `f1_of_averages`: F1 of the mean precision and mean recall; `accuracy`: share of
+    questions with F1 = 1.
     """
 
     n: int
@@ -36,13 +36,14 @@ class WebqspScores:
 
 
 def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> WebqspScores:
-    """Compute the metrics of WebQSP (Yih et al. 2016, the scorer in its archive): the parse with the best F1 counts.
+    """Compute the official metrics of WebQSP (Yih et al. 2016, the scorer in its archive).
 
-    Without answers precision is 1, and recall 0 unless the parse has no answers either. With answers but a parse
-    without any, precision is 0 and recall 1. Questions without a parse are left out.
+    For each question the parse with the best F1 counts. If nothing was answered, precision is 1, and recall is 1 for a
+    parse without gold answers, else 0. If something was answered and the parse has no gold answers, precision is 0 and
+    recall is 1. Questions without a parse are left out.
 
     Args:
-        questions: answers of each question, and gold answers of each of its parses.
+        questions: for each question its answers, and the gold answers of each parse.
     """
     rows = [
         max((_webqsp_row(answers, gold) for gold in parses), key=lambda row: row[2])
@@ -64,15 +65,18 @@ def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> Web
 def cwq_precision_at_1(questions: Iterable[tuple[str, Iterable[GoldAnswer]]]) -> float:
     """Compute precision@1 of ComplexWebQuestions (Talmor and Berant 2018, section 5).
 
-    This is the share of questions whose first answer is a name or alias of a gold answer. The official script also
-    accepts similar spellings; here they must be equal.
+    This is the share of questions whose first answer equals a name or alias of a gold answer. The official script also
+    accepts similar spellings; this implementation does not.
     """
     return _average([float(_is_named(answer, gold)) for answer, gold in questions])
 
 
 @dataclass(frozen=True, slots=True)
 class GrailqaScores:
-    """Averages over the n questions of a level; `em`: the answers are the gold answers; `f1` of the sets."""
+    """Means over the n questions of a level.
+
+    `em`: share of questions whose answers equal the gold answers; `f1`: mean F1 of the two sets.
+    """
 
     n: int
     em: float
@@ -80,12 +84,12 @@ class GrailqaScores:
 
 
 def grailqa_scores(questions: Iterable[tuple[Answers, Answers, str]]) -> dict[str, GrailqaScores]:
-    """Compute the metrics of GrailQA (Gu et al. 2021, section 6), by level of generalisation and `overall`.
+    """Compute the metrics of GrailQA (Gu et al. 2021, section 6) for each level of generalisation and `overall`.
 
-    The official EM compares logical forms; for methods without them answers are compared, as here.
+    The official EM compares logical forms; this EM compares sets of answers.
 
     Args:
-        questions: answers, gold answers, and level (`i.i.d.`, `compositional`, `zero-shot`, or as in the file).
+        questions: for each question its answers, gold answers, and level (`i.i.d.`, `compositional`, `zero-shot`).
     """
     rows: dict[str, list[tuple[float, float]]] = {"overall": []}
     for answers, gold, level in questions:

@@ -1,4 +1,4 @@
-"""Reading of published predictions in the formats of other systems, and of our own predictions.jsonl.
+"""Reads published predictions in the formats of other systems, and predictions.jsonl of kgqa.
 
 tog      {question, results}: the reply as text, with the answer in braces (Think-on-Graph)
 pog      {question, results}: a JSON text with the answer under A, Answer (Plan-on-Graph)
@@ -31,17 +31,17 @@ Readings = tuple[tuple[GoldAnswer, ...], ...]
 
 
 class PublishedError(KgqaError):
-    """A file of predictions cannot be read or scored. The message names the line and what was expected."""
+    """A file of predictions cannot be read or scored. The message gives the line and the expected format."""
 
 
 @dataclass(frozen=True)
 class Prediction:
     """A published prediction for one question.
 
-    `raw`: what the official scorer reads; `texts`: the answers in it, best first if `ordered`; `parts`: the answers if
-    prose is read as a list; `readings`: gold answers in the file; `verdict`: right or wrong according to the file;
-    `answer`: our own answer object, for the format kgqa; `evidence`: passages that support the right answer, from the
-    data set.
+    `raw`: the text that the official scorer reads; `texts`: the answers in `raw`, the best first if `ordered`; `parts`:
+    the answers if a sentence is read as a list, such as "A, B and C"; `readings`: gold answers in the file, one list
+    per interpretation; `verdict`: right or wrong according to the file; `answer`: the answer object, in the format kgqa
+    only; `evidence`: passages of the data set that support the right answer.
     """
 
     id: str
@@ -56,14 +56,16 @@ class Prediction:
     evidence: tuple[str, ...] = ()
 
     def objects(self) -> list[Mapping[str, Any]]:
-        """Return the answer objects that the prediction may be read as: two where prose may be a list, else one."""
+        """Return the prediction as answer objects: one for `texts`, and one for `parts` if there are any."""
         if self.answer is not None:
             return [self.answer]
         return [_model_answer(texts) for texts in dict.fromkeys((self.texts, self.parts or self.texts))]
 
 
 def read_published(file: Path, format: str) -> Iterator[Prediction]:
-    """Yield the predictions of a file: a JSON object per line, or one array; gzipped if the name ends in .gz.
+    """Yield the predictions of a file with a JSON object per line, or with one array.
+
+    The file is gzipped if its name ends in .gz.
 
     Raises:
         PublishedError: a line does not have this format.
@@ -76,12 +78,13 @@ def read_published(file: Path, format: str) -> Iterator[Prediction]:
         try:
             yield read(data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
             raise PublishedError(
-                f"{place} is not a prediction of format {format}: {reason}. For the formats see: kgqa score --help"
+                f"{place} is not a prediction of format {format}: {reason}. Choose another --format; see: kgqa score "
+                "--help"
             ) from error
     if empty:
-        raise PublishedError(f"{file} contains no prediction.")
+        raise PublishedError(f"{file} contains no predictions. Check that it is the right file.")
 
 
 def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -174,7 +177,7 @@ def _kgqa(data: Mapping[str, Any]) -> Prediction:
         record = read_record(data)
         return Prediction(record.id, record.text, "", answer=_answered(record.answer), readings=record.readings)
     if not isinstance(data.get("answers"), list) or "status" not in data:
-        raise ValueError("it is neither a line of predictions.jsonl nor an answer of kgqa ask --json")
+        raise ValueError("the object is neither a line of predictions.jsonl nor an answer of kgqa ask --json")
     return Prediction(_ident(data), _question(data), "", answer=_answered(data))
 
 
@@ -197,13 +200,13 @@ FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Prediction]] = {
 
 
 def _model_answer(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Build an answer object from names given by a model."""
+    """Build an answer object from names that a language model wrote."""
     answers = [{"id": None, "name": text, "value": text, "datatype": ""} for text in texts]
     return {"status": "answered" if texts else "no_answer", "grounding": "model", "answers": answers}
 
 
 def _as_list(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Split a single text such as "A, B and C"; empty if it has one part."""
+    """Split a single text such as "A, B and C" into its parts; empty if there is only one part."""
     parts = tuple(part for part in _PARTS.split(texts[0]) if part.strip(" .")) if len(texts) == 1 else ()
     return parts if len(parts) > 1 else ()
 
@@ -218,7 +221,7 @@ def _gold(given: Any) -> Readings:
 
 def _path(relations: Any) -> str:
     if not isinstance(relations, list) or not all(isinstance(each, str) for each in relations):
-        raise ValueError("a path must be a list of relations")
+        raise ValueError("a path must be a list of relation names")
     return " -> ".join(relations)
 
 
@@ -234,5 +237,5 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"a text was expected, not {type(value).__name__}")
+        raise ValueError(f"a JSON string was expected, not {type(value).__name__}")
     return value

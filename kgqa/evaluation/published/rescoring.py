@@ -1,9 +1,12 @@
-"""Scores of published predictions by our metrics and by each project's own, with the reasons for the differences.
+"""Scores published predictions by our metrics and by the project's own, and explains the differences.
 
-The projects' own metrics, reimplemented from their definitions: EM of Think-on-Graph and its successors holds if
-prediction or gold answer is a substring of the other, ignoring blanks and case; Think-on-Graph reads the first braces
-of the reply. RoG and GNN-RAG: Hit holds if a gold answer is a substring of all lines together, Hit@1 of the first
-line; accuracy is the share of gold answers found so; F1 is taken over the lines and the gold answers.
+The projects' own metrics are reimplemented from their definitions.
+
+Think-on-Graph and its successors: EM is 1 if the prediction is a substring of a gold answer or the reverse, ignoring
+spaces and case; Think-on-Graph compares the text in the first braces of the reply.
+RoG and GNN-RAG: Hit is 1 if a gold answer is a substring of all lines together; Hit@1 is 1 if a gold answer is a
+substring of the first line; accuracy is the share of gold answers that are substrings of all lines together; F1
+compares the lines with the gold answers.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ def rog_clean(text: str) -> str:
 
 
 def _first_braces(reply: str) -> str:
-    """Return what Think-on-Graph's evaluation reads: the text in the first braces, else everything."""
+    """Return the text in the first braces, or the whole reply without braces, as Think-on-Graph's evaluation does."""
     return reply[reply.find("{") + 1 : reply.find("}")] if "{" in reply else reply
 
 
@@ -46,7 +49,7 @@ def _lines_f1(raw: str, gold: Sequence[str]) -> float:
     lines = raw.split("\n")
     found = _found(" ".join(lines), gold)
     precision, recall = found / len(lines), found / len(gold)
-    # a line with two gold answers counts twice, so this may exceed 1
+    # a line with two gold answers counts twice, therefore this may exceed 1
     return 2 * precision * recall / (precision + recall) if found else 0.0
 
 
@@ -66,12 +69,15 @@ OWN_SCORERS: Mapping[str, Mapping[str, OwnScorer]] = {
     "kgqa": {},
 }
 COUNTERPARTS = {"EM": "hit@any", "Hit": "hit@any", "Hit@1": "hit@1", "Accuracy": "recall", "F1": "f1"}
-"""Our metric, by equality, for each of their metrics by substrings."""
+"""For each metric of a project, which compares substrings, the metric of kgqa that compares whole answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason why two metrics differ: in how many questions, and by how many points of the mean."""
+    """A reason why two metrics differ.
+
+    `questions`: number of questions with this reason; `points`: the part of the difference due to them, in points.
+    """
 
     theirs: str
     ours: str
@@ -84,9 +90,10 @@ class Reason:
 class Rescoring:
     """The scores of a file by our metrics (`ours`) and by the project's own (`theirs`).
 
-    `unmatched`: predictions whose question is not in the data set; `unanswered`: questions of the data set without a
-    prediction; `repeated`: predictions replaced by a later one of the same id; `without_gold`: predictions without gold
-    answers; `lists`: predictions in prose that score better as a list; `constants`: tog_em of constant answers.
+    Counts: `unmatched`: predictions whose question is not in the data set; `unanswered`: questions of the data set
+    without a prediction; `repeated`: predictions replaced by a later prediction with the same id; `without_gold`:
+    predictions without gold answers; `lists`: predictions in prose that score better when read as a list.
+    `constants`: tog_em of a system that gives the same answer to every question, by that answer.
     """
 
     n: int
@@ -119,14 +126,15 @@ def rescore(
     aliases: bool = False,
     count_missing: bool = False,
 ) -> Rescoring:
-    """Score predictions against the gold answers of a data set, or those in the file of predictions.
+    """Score predictions against the gold answers of a data set, or against those in the file of predictions.
 
-    The projects' own metrics use the gold answers of the file if there are any, with aliases, as the originals do.
+    Like the original scorers, the projects' own metrics accept aliases, and use the gold answers in the file if there
+    are any.
 
     Args:
-        questions: matched by id, else by text.
-        aliases: accept aliases of gold answers.
-        count_missing: questions without a prediction count as wrong; otherwise they are left out, as the projects do.
+        questions: the data set; predictions are matched by id, or by text where there is no id.
+        aliases: accept aliases of gold answers in our metrics.
+        count_missing: count a question without a prediction as wrong; by default it is left out, as the projects do.
     """
     pairs, left = match(predictions, questions)
     rows: list[_Row] = []
@@ -159,7 +167,10 @@ def rescore(
 
 @dataclass(frozen=True)
 class Matching:
-    """What was left out when predictions were matched with questions; see Rescoring."""
+    """Predictions and questions that `match` left out.
+
+    `unmatched`, `repeated`: as in Rescoring; `missing`: the questions without a prediction.
+    """
 
     unmatched: int
     missing: Sequence[GoldQuestion]
@@ -169,9 +180,10 @@ class Matching:
 def match(
     predictions: Iterable[Prediction], questions: Sequence[GoldQuestion] | None
 ) -> tuple[list[tuple[Prediction, Readings]], Matching]:
-    """Pair each prediction with the gold answers of its question in the data set, or with its own without a data set.
+    """Pair each prediction with the gold answers of its question in the data set.
 
-    Question text and evidence are taken from the data set, too: some files have a whole prompt as question.
+    Without a data set (None) the gold answers in the file of predictions are used. Question text and evidence also
+    come from the data set, because some files of predictions contain a whole prompt as the question.
     """
     kept, repeated = _last_of_each(predictions)
     if questions is None:
@@ -187,7 +199,7 @@ def _readings(question: GoldQuestion) -> Readings:
 
 
 class _QuestionIndex:
-    """The questions of a data set by id and by text, and which of them were found."""
+    """Finds questions of a data set by id or by text, and records which were found."""
 
     def __init__(self, questions: Sequence[GoldQuestion]) -> None:
         self._all = questions
@@ -206,7 +218,7 @@ class _QuestionIndex:
 
 
 def _last_of_each(predictions: Iterable[Prediction]) -> tuple[list[Prediction], int]:
-    """Keep the last prediction of each id; without ids keep all, as two questions may have the same text."""
+    """Keep the last prediction of each id, and all predictions without an id; also count the dropped predictions."""
     found: dict[Any, Prediction] = {}
     count = 0
     for count, each in enumerate(predictions, 1):
@@ -215,12 +227,16 @@ def _last_of_each(predictions: Iterable[Prediction]) -> tuple[list[Prediction], 
 
 
 def _row(each: Prediction, readings: Readings, format: str, aliases: bool) -> tuple[_Row, bool] | None:
-    """Score one prediction; None without gold answers. The second value: whether prose scored better as a list."""
+    """Score one prediction; None without gold answers.
+
+    Returns:
+        The scores, and True if prose scored better when read as a list.
+    """
     scored = [score_record(found, readings, aliases=aliases, ordered=each.ordered) for found in each.objects()]
     if not scored[0]:
         return None
     best = max(scored, key=lambda found: found["f1"])
-    # text metrics always use the whole text
+    # text metrics always compare the whole text
     ours = {**best, **{name: scored[0][name] for name in TEXT_METRICS}}
     widest = [score_record(found, readings, aliases=True, ordered=each.ordered) for found in each.objects()]
     gold = gold_texts(each.readings or readings, aliases=True)
@@ -251,9 +267,9 @@ def _constant(text: str, rows: Sequence[_Row]) -> float:
 
 
 def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
-    """Explain the difference of each of their metrics to ours, and of hit@any to em.
+    """Explain why each metric of the project differs from ours, and why hit@any differs from em.
 
-    The points of all reasons for a pair of metrics add up to their difference.
+    For each pair of metrics, the points of all reasons add up to the difference.
     """
     found: list[Reason] = []
     for theirs, ours in COUNTERPARTS.items():
@@ -296,7 +312,7 @@ def _explainer(theirs: str, ours: str, format: str) -> Callable[[_Row, float, fl
 
 
 def _why(row: _Row, higher: bool, theirs: str, ours: str, format: str) -> str:
-    """Explain why their metric is higher, or lower, than ours for one question."""
+    """Explain why, for one question, the project's metric is higher or lower than ours."""
     prediction, gold = row.published.raw, gold_texts(row.readings, aliases=True)
     if not row.same_gold:
         return "different gold answers in data set and file"

@@ -1,4 +1,4 @@
-"""Runs that fill a table of the thesis: every model and method on every data set."""
+"""Runs that measure a table of the thesis: every language model and method on every data set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from kgqa.settings import resolve
 
 @dataclass(frozen=True)
 class FilledTable:
-    """The cells of a table by row and column; `failed`: a run with model and data set did not finish."""
+    """The cells of a table, by row and column.
+
+    `interrupted`: Ctrl-C stopped the runs; `failed`: a run whose model and data set are available did not finish.
+    """
 
     cells: list[list[TableCell]]
     interrupted: bool = False
@@ -27,10 +30,10 @@ class FilledTable:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is filled.
+    """Options of the runs that fill a table.
 
-    `datasets`: source of each column, found by its name if missing; `settings`: by key, for all runs; `sample`:
-    questions per data set, None for what the table says.
+    `datasets`: source of questions by column; the questions of other columns are found in the folder KGQA_DATASETS;
+    `settings`: settings of all runs, by key; `sample`: questions per data set, None for the number in the thesis.
     """
 
     datasets: Mapping[str, str]
@@ -43,14 +46,14 @@ class TableOptions:
 def fill_table(
     table: ThesisTable, models: Mapping[str, ModelPlace], out: Path, options: TableOptions, observer: RunObserver
 ) -> FilledTable:
-    """Run every row of a table on every column; runs that exist are resumed.
+    """Run every row of a table on every column, and resume existing runs.
 
-    What is not available, a model or a data set, is noted and not run.
+    Cells whose model or data set is not available are left empty, with a note to the observer.
 
     Raises:
-        QuestionFileError: a data set that was named cannot be read.
+        QuestionFileError: a data set given in `options` cannot be read.
         SettingsError: a setting is wrong.
-        RunError: a folder has a run with other settings.
+        RunError: a folder in `out` contains a run with other settings.
     """
     questions = _selections(table, options, observer)
     cells: list[list[TableCell]] = []
@@ -81,14 +84,14 @@ def fill_table(
                 continue
             if result.interrupted or result.complete:
                 line[-1] = cell_of(printed, result.run.metrics())
-            else:  # the model or the graph is gone; another row may have another
+            else:  # the model or the graph does not reply; other rows may use another model
                 failed = True
             interrupted = result.interrupted
         cells.append(line)
     for model in dict.fromkeys(row.model for row in table.rows):
         if model not in models or not models[model].llm:
             title = models[model].title if model in models else model
-            observer.note(f"{title} is not run: --models FILE does not say where it is.")
+            observer.note(f"{title} is not run: its address is unknown. Add it to the file given with --models.")
     return FilledTable(cells, interrupted, failed)
 
 

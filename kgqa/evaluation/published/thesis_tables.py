@@ -1,6 +1,7 @@
 """The tables of the thesis (Xiang & Wu 2026, tables 5.2 to 5.5): the runs that fill them, and the printed figures.
 
-The thesis does not define its EM, so a cell shows three readings of it: ToG's (`tog_em`), Hit@1 and set EM.
+The thesis does not define its EM. Therefore a cell shows our figure by three definitions: ToG's (`tog_em`), Hit@1 and
+set EM.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from kgqa.toml_text import read_toml
 
 MEASURED = ("tog_em", "hit@1", "em")
 SOUND = "tog_em_sound"
-"""`tog_em` without answers that pass it only for being empty or a piece of a word; shown if it is lower."""
+"""`tog_em` without answers that match only because they are empty or a piece of a word; shown if it is lower."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row: model, method, settings, and the printed figures in percent, in the order of the columns."""
+    """A row: model, label, method, published figures in percent (one per column), and settings of the method."""
 
     model: str
     label: str
@@ -35,13 +36,13 @@ class TableRow:
 
     @property
     def folder(self) -> str:
-        """Name of the folder of its runs."""
+        """Name of the folder that contains the runs of this row."""
         return f"{_plain(self.model)}-{_plain(self.label)}"
 
 
 @dataclass(frozen=True)
 class ThesisTable:
-    """A table; `sample`: questions per data set; `columns`: data sets."""
+    """A table of the thesis; `sample`: number of questions per data set; `columns`: names of the data sets."""
 
     name: str
     title: str
@@ -52,14 +53,14 @@ class ThesisTable:
 
 @dataclass(frozen=True)
 class ModelPlace:
-    """A model of the thesis; `llm`: where it is, as for --llm, empty if it is not available."""
+    """A language model of the thesis; `llm`: its name or address as for --llm, empty if it is not available."""
 
     title: str
     llm: str = ""
 
 
 def tables() -> dict[str, ThesisTable]:
-    """Read all tables, by number."""
+    """Read all tables of the thesis, by number such as 5.2."""
     data = tomllib.loads((files("kgqa.evaluation.published") / "thesis_tables.toml").read_text(encoding="utf-8"))
     found = {}
     for name, table in data.items():
@@ -74,27 +75,29 @@ def tables() -> dict[str, ThesisTable]:
 
 
 def read_models(file: Path) -> dict[str, ModelPlace]:
-    """Read where models are, by their names in the tables.
+    """Read the file with the addresses of the language models, such as models.toml.
 
     Raises:
-        SettingsError: the file cannot be read, or names a model that no table has.
+        SettingsError: the file cannot be read, or names a model that is in no table.
     """
     try:
         data = read_toml(file)
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f"{file} cannot be read: {error}. For an example see models.toml of the project."
+            f"{file} cannot be read: {error}. For an example see models.toml in the repository of kgqa."
         ) from error
     known = {row.model for table in tables().values() for row in table.rows}
     found = {}
     for name, entry in data.items():
         if name not in known:
-            raise SettingsError(f"{file}: no table has a model {name!r}. Choose from: {', '.join(sorted(known))}")
+            raise SettingsError(
+                f"{file}: {name!r} is not a model of the tables. Choose from: {', '.join(sorted(known))}"
+            )
         if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
-            raise SettingsError(f"{file}: title and llm of [{name}] must be texts.")
+            raise SettingsError(f"{file}: title and llm of [{name}] must be strings.")
         if wrong := set(entry) - {"title", "llm"}:
             raise SettingsError(
-                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}. Known are title and llm."
+                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}. Use only title and llm."
             )
         found[name] = ModelPlace(entry.get("title", name), entry.get("llm", ""))
     return found
@@ -102,7 +105,10 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A printed figure beside ours; `measured`: metrics from 0 to 1, None if not run; `n`: number of questions."""
+    """A published figure in percent (`printed`) and our metrics from 0 to 1 (`measured`, None if not run).
+
+    `n`: number of questions asked.
+    """
 
     printed: float
     measured: Mapping[str, float] | None
@@ -110,7 +116,7 @@ class TableCell:
 
 
 def cell_of(printed: float, metrics: Mapping[str, Any]) -> TableCell:
-    """Build a cell from metrics.json; not run if that has no question."""
+    """Build a cell from the content of metrics.json; without questions it counts as not run."""
     number = int(metrics.get("n", 0) or 0)
     if not number:
         return TableCell(printed, None)
@@ -121,10 +127,10 @@ def cell_of(printed: float, metrics: Mapping[str, Any]) -> TableCell:
 
 
 def as_text(table: ThesisTable, titles: Mapping[str, str], cells: Sequence[Sequence[TableCell]]) -> str:
-    """Format a table: in every cell the printed figure, then ours by each reading of EM."""
-    lines = [f"Table {table.name}: {table.title}. Cells: printed | measured {' / '.join(MEASURED)}, in percent"]
+    """Format a table, with the published figure and ours by each definition of EM in every cell."""
+    lines = [f"Table {table.name}: {table.title}. Cells: published | measured {' / '.join(MEASURED)}, in percent"]
     if any(" sound)" in _shown(cell) for line in cells for cell in line):
-        lines.append("sound: without answers that pass tog_em only for being empty or a piece of a word")
+        lines.append("sound: tog_em without answers that match only because they are empty or a piece of a word")
     header = ["model", "method", *table.columns]
     body = [
         [titles.get(row.model, row.model), row.label, *(_shown(cell) for cell in line)]

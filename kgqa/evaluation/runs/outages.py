@@ -9,15 +9,13 @@ from typing import Any
 
 from kgqa.evaluation.runs.records import Record
 
+OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
+"""Classes of failure as kgqa 0.1 called them in run folders, and their names now."""
 QUEUE_TIMEOUTS = frozenset({"QueueTimeout", "NoPlace"})
-"""The class of a query that was never sent, and its name in run folders of kgqa 0.1."""
-OUTAGE_CLASSES = QUEUE_TIMEOUTS | {
-    "StoreUnavailable",
-    "LoginRefused",
-    "ConnectionLost",
-    "BrokenOff",
-    "ModelUnavailable",
-}
+"""The class of a query that was never sent, now and in kgqa 0.1."""
+OUTAGE_CLASSES = frozenset(
+    {"QueueTimeout", "StoreUnavailable", "LoginRefused", "ConnectionLost", "ModelUnavailable", *OLD_CLASSES}
+)
 """Classes of failure caused by a server, not by the question."""
 REFUSED = "ModelRefused"
 """A failure that repeats for the same question. If every question fails so, the settings are wrong."""

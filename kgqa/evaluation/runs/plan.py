@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
+from typing import get_args
 
+from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_questions, iter_dataset
 from kgqa.evaluation.datasets.sampling import QuestionIds, sample_of, shard
@@ -26,6 +28,9 @@ class RunPlan:
     `linked` finds them in the question; `sample`: number of questions drawn with `seed`; `shard`: `1/4` for the first
     of four parts; `concurrency`: questions in flight, 8 by default; `losses`: also find out where right answers were
     lost; `budget`: USD for all runs started together; `keep_going`: continue although graph or model no longer reply.
+
+    Raises:
+        SettingsError: a value is not one of these.
     """
 
     dataset: str
@@ -37,6 +42,12 @@ class RunPlan:
     losses: bool = False
     budget: float | None = None
     keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        if self.topics not in get_args(Topics):
+            raise SettingsError(f"topics must be {' or '.join(get_args(Topics))}, not {self.topics!r}.")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise SettingsError(f"concurrency must be at least 1, not {self.concurrency}.")
 
     @property
     def in_flight(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kgqa.errors import StoreError, StoreUnavailable
+from kgqa.errors import StoreError
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.datasets.gold_names import with_names
 from kgqa.evaluation.datasets.questions import GoldQuestion, spread
@@ -45,7 +45,7 @@ def ask_remaining(
         label: prefix of messages where several runs belong together.
 
     Raises:
-        StoreUnavailable: the graph does not reply before the first question.
+        StoreError: topics have to be linked, and the names of the graph cannot be read.
         RunError: a prediction cannot be written.
     """
     progress = RunProgress(total=len(questions), concurrency=plan.in_flight)
@@ -56,8 +56,6 @@ def ask_remaining(
         open_name_index(resources, required=plan.topics == "linked", note=observer.note)
     try:
         left = with_names(left, resources.graph)
-    except StoreUnavailable:
-        raise
     except StoreError as error:
         observer.note(f"Gold answers given by id alone are scored without their names: {error}")
     stop = StopSignal()

@@ -16,7 +16,7 @@ from kgqa.evaluation.runs.manifest import (
     resumed_manifest,
     settings_of,
 )
-from kgqa.evaluation.runs.outages import outage_class
+from kgqa.evaluation.runs.outages import OLD_CLASSES, outage_class
 from kgqa.evaluation.runs.plan import select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.records import Record
@@ -68,6 +68,9 @@ def resume(
     folder, changes, observer = Path(folder), changes or Changes(), observer or RunObserver()
     create_pending(folder, trust=trust)
     runs = open_runs(folder)
+    for name in set(retry) & set(OLD_CLASSES):
+        observer.note(f"The class {name} is now called {OLD_CLASSES[name]}.")
+    retry = [OLD_CLASSES.get(name, name) for name in retry]
     if retry:
         there = Counter(name for run in runs for record in run.records() for name in failure_classes(record))
         for name in retry:
@@ -162,8 +165,10 @@ def create_pending(group: Path, *, trust: bool = False) -> None:
 
 
 def failure_classes(record: Record) -> set[str]:
-    """Return the names by which `retry` selects a record."""
-    failed = {"failed", record.failure} - {""} if record.status == "failed" else set()
+    """Return the names by which `retry` selects a record, with present names for classes of kgqa 0.1."""
+    failed: set[str] = set()
+    if record.status == "failed":
+        failed = {"failed", OLD_CLASSES.get(record.failure, record.failure)} - {""}
     return failed | ({record.status} - {"answered"})
 
 

@@ -133,13 +133,13 @@ def pending_runs(folder: Path) -> list[Run]:
         raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
     data = _object(path)
     runs = data.get("runs")
-    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(_is_name, runs)):
+    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(is_name, runs)):
         raise RunError(f"{path} was not written by kgqa. Remove it.")
     found = [(folder / name, manifest) for name, manifest in runs.items()]
     return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
     """Whether a text is a plain folder name."""
     return bool(_NAME.fullmatch(name)) and name not in (".", "..")
 

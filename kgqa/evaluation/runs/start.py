@@ -13,7 +13,7 @@ from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.remaining import ask_remaining, in_turn, locked_group, record_own_run, with_model_concurrency
 from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
-from kgqa.evaluation.runs.run_files import MANIFEST, RunError, open_run
+from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
 from kgqa.evaluation.runs.run_folder import create_run, create_runs
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
@@ -62,6 +62,9 @@ def run_several(
     Args:
         settings: by name of the folder. Other arguments and errors as for `run`.
     """
+    for name in settings:
+        if not is_name(name):
+            raise RunError(f"{name!r} is not the name of a folder. Choose another name for this run")
     runs = [(_resolved(each), Path(out) / name) for name, each in settings.items()]
     return _start(plan, runs, resume_existing, estimate, observer)
 

@@ -62,7 +62,7 @@ class _CappedWriter(io.RawIOBase):
         return len(data)
 
 
-class Server:
+class RequestHandler:
     """Runs requests on one open store."""
 
     def __init__(self) -> None:
@@ -198,11 +198,11 @@ def main() -> None:
     _OUT = os.dup(1)
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    server = Server()
+    handler = RequestHandler()
     while True:
         request = _read_request()
         try:
-            send(b"R", server.handle(request))
+            send(b"R", handler.handle(request))
         except BaseException as error:  # noqa: BLE001 - reported to the parent
             try:
                 send(b"E", error_payload(error))

@@ -40,12 +40,12 @@ class EndpointOptions:
                 the server.
         """
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
-        place = settings["graph.path"] or ""
-        if (user or password) and is_address(place) and "graph.path" in settings.local:
-            place = check_address(place)
+        location = settings["graph.path"] or ""
+        if (user or password) and is_address(location) and "graph.path" in settings.local:
+            location = check_address(location)
             raise SettingsError(
-                f"Your login is not sent to {clean(place)[:200]}, as only {FILE_NAME} in the working folder names it. "
-                "To log in there, name the server yourself: --graph URL, or KGQA_GRAPH_PATH."
+                f"Your login is not sent to {clean(location)[:200]}, as only {FILE_NAME} in the working folder names "
+                "it. To log in there, name the server yourself: --graph URL, or KGQA_GRAPH_PATH."
             )
         return cls(
             profile=settings["endpoint.profile"],

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
 
-FIXED_ORDER_MARK = "# join order: as written\n"
+FIXED_ORDER_MARK = "# from the first line to the last\n"
 """The first line of a template in queries/ whose patterns begin at few nodes and continue from there."""
 
 

@@ -29,13 +29,13 @@ from kgqa.graph.query.update_guard import check_update
 from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
 
 T = TypeVar("T")
-Reader = Callable[[Iterable[bytes], Mapping[str, str]], T]
+ResultReader = Callable[[Iterable[bytes], Mapping[str, str]], T]
 PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 MAX_RESULT_BYTES = 2 << 30
 MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
-RETRY_FACTOR = 1.5
+MIN_RETRY_FACTOR = 1.5
 """How many times its former limit a query that timed out must be given to be sent again."""
 
 
@@ -129,13 +129,13 @@ class EndpointStore:
             check_complete(rows, query, self._transport.profile, self._caps, headers)
             return rows
 
-        return self._run(query, read, asks=False, timeout=timeout, fresh=fresh)
+        return self._run(query, read, is_ask=False, timeout=timeout, fresh=fresh)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         def read(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bool:
             return decode_boolean(b"".join(_bounded(chunks)))
 
-        return self._run(query, read, asks=True, timeout=timeout, fresh=fresh)
+        return self._run(query, read, is_ask=True, timeout=timeout, fresh=fresh)
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
         """Run a SPARQL update that writes only to the writable graph. Raises as `select` does."""
@@ -244,18 +244,18 @@ class EndpointStore:
 
     def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
         """Return the headers of the reply to a query, of any status; for diagnosis of the server."""
-        with self._transport.query(query, asks=False, seconds=timeout or self.timeout) as reply:
+        with self._transport.query(query, is_ask=False, seconds=timeout or self.timeout) as reply:
             for _ in _bounded(reply.chunks):
                 pass
             return reply.headers
 
     # --- inside
 
-    def _run(self, query: str, read: Reader[T], *, asks: bool, timeout: float | None, fresh: bool) -> T:
+    def _run(self, query: str, read: ResultReader[T], *, is_ask: bool, timeout: float | None, fresh: bool) -> T:
         self._check_open()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
-        query = prepare_for_server(query, reads="ASK" if asks else "SELECT")
+        query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # counting the fingerprint, once, is not part of the query's own time
         cached, version = None if fresh else self._cached_results(limit), self._version
@@ -263,7 +263,7 @@ class EndpointStore:
             return read([body], {})
         at = time.monotonic() + limit
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
-        if limit < RETRY_FACTOR * self._slow_queries.get(key, 0.0):
+        if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
                 f"This query timed out before, after {self._slow_queries[key]:.1f} s, and is not sent again. Raise "
                 "graph.timeout."
@@ -271,7 +271,7 @@ class EndpointStore:
         self._transport.detect(limit)
         with self._transport.slot(at) as deadline:
             try:
-                result, body = self._send(query, read, asks=asks, deadline=deadline, record=cached is not None)
+                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline, record=cached is not None)
             except QueueTimeout:
                 raise
             except StoreTimeout:
@@ -282,7 +282,7 @@ class EndpointStore:
         return result
 
     def _send(
-        self, query: str, read: Reader[T], *, asks: bool, deadline: RequestDeadline, record: bool
+        self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline, record: bool
     ) -> tuple[T, bytes | None]:
         """Send a query, once more if the connection breaks or the reply is damaged.
 
@@ -290,7 +290,7 @@ class EndpointStore:
             The result, and its body if it is to be cached.
         """
         while True:
-            with self._transport.reply(query, asks=asks, deadline=deadline) as reply:
+            with self._transport.reply(query, is_ask=is_ask, deadline=deadline) as reply:
                 profile = self._transport.profile
                 text = "" if reply.status == 200 else b"".join(reply.chunks).decode("utf-8", "replace")
                 error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)

@@ -1,1 +1,1 @@
-"""The index of entity names: built, opened and searched."""
+"""Building, opening and searching the index of entity names."""

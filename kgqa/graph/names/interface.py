@@ -1,4 +1,4 @@
-"""The interface of name indexes: finding entities by name, and the matches it returns."""
+"""The interface of name indexes, which find entities by name, and the matches that they return."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import Protocol
 from kgqa.graph.names.name_reader import Limit
 from kgqa.model import Entity
 
-MAX_QUERY_CHARS = 1000
+MAX_SEARCH_CHARS = 1000
+MAX_SEARCH_WORDS = 32
 MAX_NAMESAKES = 200
-"""The most entities returned for one text: in Freebase hundreds of thousands share some initials."""
+"""The most entities returned for one text. In Freebase hundreds of thousands of entities share some initials."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """An entity found by name. `kind` is `label` or `alias`; `exact`: the text is the whole name."""
+    """An entity found by name.
+
+    Attributes:
+        kind: `label` or `alias`.
+        exact: whether the text searched for equals the whole name.
+    """
 
     entity: Entity
     name: str
@@ -28,8 +34,9 @@ class NameMatch:
 class LooseMatch:
     """A name that nearly equals a text.
 
-    `how` is `article` (Bible for The Bible), `bracket` (Alien for Alien (film)), `comma` (Stockholm for Stockholm,
-    Sweden), `squeezed` (superbowl for Super Bowl) or `initials` (uk for United Kingdom).
+    `how` names the difference: `article` (the text Bible finds The Bible), `bracket` (Alien finds Alien (film)),
+    `comma` (Stockholm finds Stockholm, Sweden), `squeezed` (superbowl finds Super Bowl) or `initials` (uk finds United
+    Kingdom).
     """
 
     match: NameMatch
@@ -39,11 +46,11 @@ class LooseMatch:
 class Names(Protocol):
     """Finds entities by name. Thread-safe.
 
-    Among equally good matches labels come before aliases, then entities are ordered by IRI.
+    Equally good matches are sorted: labels before aliases, then by the IRI of the entity.
 
     Attributes:
         count: the number of names. labelled: the number of entities with a label.
-        longest: the most words in a name.
+        longest: the number of words in the longest name.
     """
 
     @property
@@ -56,27 +63,30 @@ class Names(Protocol):
     def longest(self) -> int: ...
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
-        """Find the first MAX_NAMESAKES entities with a name or alias that, normalised, equals each normalised text."""
+        """Find, for each normalised text, the entities with a label or alias that equals the text when normalised.
+
+        At most MAX_NAMESAKES entities are returned per text.
+        """
         ...
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
-        """Find the first MAX_NAMESAKES entities with a near-identical name for each normalised text."""
+        """Find, for each normalised text, at most MAX_NAMESAKES entities with a near-identical name."""
         ...
 
     def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
-        """Find names whose initials begin with a text, shortest first: `us` for United States of America."""
+        """Find names whose initials begin with `prefix`, shortest first: `us` finds United States of America."""
         ...
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """Count the names that contain each of these normalised words; words in no name are omitted."""
+        """Return the number of names that contain each of these normalised words; leave out words in no name."""
         ...
 
     def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:
-        """Return the most frequent words of names with this prefix, and the number of names that contain each."""
+        """Return the most frequent words that begin with `prefix`, each with the number of names that contain it."""
         ...
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
-        """Find names that contain any of these normalised words, best first by BM25; entities may repeat."""
+        """Find names that contain any of these normalised words, best BM25 score first; entities may repeat."""
         ...
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
@@ -84,14 +94,15 @@ class Names(Protocol):
         ...
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        """Find entities whose name contains all words of a text, the last one as a prefix; else any of the words.
+        """Find entities whose name contains all words of a text; the last word may be the beginning of a longer one.
 
-        Whole names come first, then the order is by BM25.
+        If there are none, find entities whose name contains any of the words. Names that equal the whole text come
+        first; the other names are sorted by BM25 score.
         """
         ...
 
     def within(self, limit: Limit) -> Names:
-        """Return the same index for one question, with each query to a server within `limit`."""
+        """Return this index for one question, with `limit` as the time limit of each query to a server."""
         ...
 
     def close(self) -> None:

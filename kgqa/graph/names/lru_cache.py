@@ -1,4 +1,4 @@
-"""A cache of the most recently used values, so that questions that share words query a server once."""
+"""A cache of the most recently used values, such as the results of looking up words on a server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class LRUCache(Generic[K, V]):
     """Keeps the most recently used values. Thread-safe.
 
     Args:
-        max_size: the size of all values together.
-        size: returns the size of a value; None counts each value as 1.
+        max_size: the largest total size of all values.
+        size: function that returns the size of a value; None if each value has size 1.
     """
 
     def __init__(self, max_size: int, *, size: Callable[[V], int] | None = None) -> None:
@@ -37,7 +37,7 @@ class LRUCache(Generic[K, V]):
         return found
 
     def put_many(self, values: dict[K, V]) -> None:
-        """Add values, and drop the least recently used ones that exceed the size."""
+        """Add values, and drop the least recently used values until the total size is at most `max_size`."""
         with self._lock:
             for key, value in values.items():
                 if key in self._values:
@@ -54,7 +54,11 @@ class LRUCache(Generic[K, V]):
             self._total = 0
 
     def get_or_find(self, keys: Iterable[K], find: Callable[[list[K]], dict[K, V]]) -> dict[K, V]:
-        """Return the values of all keys; `find` gets the keys that are not cached, and its values are added."""
+        """Return the values of all keys.
+
+        Args:
+            find: function that receives the keys that are not cached, and returns their values, which are then cached.
+        """
         wanted = list(dict.fromkeys(keys))
         found = self.get_many(wanted)
         if missing := [key for key in wanted if key not in found]:

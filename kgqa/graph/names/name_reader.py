@@ -1,4 +1,4 @@
-"""Reads all names of a graph, from a server page by page."""
+"""Reads all names of a graph; if the graph is on a server, page by page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from kgqa.schema import Schema
 from kgqa.words import local_words
 
 Name = tuple[str, str, str]
-"""The IRI of an entity, one of its names, and its kind: `label`, `alias`, or `iri` for the readable end of an IRI."""
+"""The IRI of an entity, a name of it, and the kind of name: `label`, `alias`, or `iri` for words of the IRI itself."""
 PAGE_ROWS = 200_000
 MIN_PAGE_ROWS = 500
 DEFAULT_SECONDS = 600.0
 MAX_ROWS = 50_000_000
 Limit = Callable[[], float | None]
-"""Returns the seconds the next query may take; raises BudgetExhausted when a question has no time left."""
+"""Function that returns the seconds that the next query may take; None for the store's default limit.
+
+The function raises BudgetExhausted when the question has no time left.
+"""
 
 
 class IndexedGraph(Protocol):
@@ -43,19 +46,23 @@ class IndexedGraph(Protocol):
         ...
 
 
-def no_question() -> float:
-    """Return the limit of a query that belongs to no question, in seconds."""
+def background_limit() -> float:
+    """Return the time limit, in seconds, of a query that is not part of answering a question."""
     return DEFAULT_SECONDS
 
 
-def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> Iterator[Name]:
-    """Read all names of a graph, kind by kind; of a graph without names, the readable ends of its IRIs.
+def read_names(
+    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit
+) -> Iterator[Name]:
+    """Read all names of a graph, labels before aliases.
+
+    If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`.
 
     Args:
-        limit: of each query.
+        limit: time limit of each query.
 
     Raises:
-        PartialResult: a server cuts even small pages, or its pages are incomplete together.
+        PartialResult: a server truncates even small pages, or all pages together have fewer names than the graph.
         StoreTimeout, StoreUnavailable.
     """
     found = False
@@ -72,12 +79,19 @@ def read_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: L
 
 
 def name_predicates(schema: Schema) -> list[tuple[str, str]]:
-    """Return the kind and the IRI of each predicate of names."""
+    """Return all predicates that lead from an entity to its names, each as its kind of name and its IRI."""
     return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
 
 
-def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = no_question) -> int:
-    """Count the triples that give names. `limit`: of each query. Raises as `Store.select` does."""
+def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> int:
+    """Count the triples that give names to entities.
+
+    Args:
+        limit: time limit of each query.
+
+    Raises:
+        StoreError: see `Store.select`.
+    """
     return sum(_count(store, view, Entity(predicate), limit) for _, predicate in name_predicates(schema))
 
 
@@ -90,10 +104,10 @@ def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
 
 
 def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
-    """Read all pairs in pages, unsorted, as sorting them is too much for a server.
+    """Read all pairs in pages, unsorted, because servers cannot sort so many rows.
 
-    The order may differ between pages, so distinct rows are counted: the pages are complete if they have as many as the
-    graph.
+    A server may order the rows differently for each page. The pages are therefore complete only if all of them together
+    have as many distinct rows as the graph.
     """
     total = _count(store, view, predicate, limit)
     size, offset = PAGE_ROWS, 0
@@ -114,8 +128,8 @@ def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
         yield from rows
     if _count_distinct(seen) != total:
         raise PartialResult(
-            f"The server sent {_count_distinct(seen):,} of {total:,} names. If the graph is being changed, try again "
-            "when that is done."
+            f"The server sent only {_count_distinct(seen):,} of {total:,} names. If somebody is changing the graph, "
+            "try again when the change is complete."
         )
 
 

@@ -7,7 +7,7 @@ import json
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, count_names, no_question
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, background_limit, count_names
 from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
 from kgqa.graph.names.server.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
@@ -16,27 +16,30 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 
 MAX_LOCAL_NAMES = 3_000_000
-"""The most names read from a server into a local index: some minutes, and about a gigabyte."""
+"""The most names that are read from a server into a local index: they take some minutes and about a gigabyte."""
 COUNT_MAX_AGE = 86_400.0
 CHECK_SECONDS = 20.0
 CHECK_SHARE = 0.25
-"""The limits, in seconds and as a share of a query's time, of checking whether a graph of names is current."""
+"""Time limits for checking whether a graph of names is up to date: in seconds, and as a share of a query's limit."""
 TOO_SLOW_MAX_AGE = 3_600.0
 """Seconds until a check that took too long is repeated."""
 
 
-def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Names, str]:
+def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple[Names, str]:
     """Open the index of names of a graph.
 
-    A graph in a folder has an index in SQLite. A graph on a server uses the first of these: a graph of names with as
-    many names as the data; an index in SQLite, if they are not too many; an outdated graph of names; `UnindexedNames`,
-    which finds nothing and says what to do.
+    A graph in a folder has an index in SQLite. A graph on a server uses the first of these that is possible:
+
+    1. a graph of names on the server with as many names as the data;
+    2. an index in SQLite, if the data has at most MAX_LOCAL_NAMES names;
+    3. an outdated graph of names on the server;
+    4. `UnindexedNames`, whose error messages tell the user how to build an index.
 
     Args:
-        limit: of each query.
+        limit: time limit of each query.
 
     Returns:
-        The index, and a note for the user, empty for none.
+        The index, and a note to show to the user, which is empty if there is nothing to note.
 
     Raises:
         StoreError: the names cannot be counted or read. BudgetExhausted: the question has no time left.
@@ -57,8 +60,8 @@ def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Name
                 ""
                 if current
                 else (
-                    f"The index of names is outdated: it has {facts.triples:,} names, the graph {count:,}. Rebuild it: "
-                    "kgqa virtuoso index"
+                    f"The index of names is outdated: the index has {facts.triples:,} names, the graph has {count:,}. "
+                    "Rebuild the index: kgqa virtuoso index"
                 )
             )
             return ServerNames(store, graph.schema, graph.view, graph=iri, facts=facts, current=current), note
@@ -73,13 +76,13 @@ def open_names(graph: IndexedGraph, *, limit: Limit = no_question) -> tuple[Name
         except (StoreTimeout, PartialResult):
             if count:
                 raise
-            # no names: the readable ends of all IRIs would be read instead, however many
+            # a graph without names: the index would contain all its IRIs, however many there are
     return UnindexedNames(store, graph.schema, graph.view, count=count, outdated=outdated), note
 
 
 OUTDATED = (
-    "The index of names on the server is of an older version of kgqa and is not used; its triples mix with the data. "
-    "Rebuild it: kgqa virtuoso index. Or remove it: kgqa virtuoso drop-names"
+    "The index of names on the server was built by an older version of kgqa and is not used, but queries find its "
+    "triples among the data. Rebuild the index: kgqa virtuoso index. Or remove it: kgqa virtuoso drop-names"
 )
 
 
@@ -100,10 +103,12 @@ def _is_outdated(graph: IndexedGraph, limit: Limit) -> bool:
 
 
 def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional: bool = False) -> int | None:
-    """Count the names, None where that takes too long; the count is kept as long as the fingerprint stays the same.
+    """Count the names; return None if counting takes too long.
+
+    The count is saved, and counted again when the graph's fingerprint changes.
 
     Args:
-        optional: whether a graph of names can be used without the count.
+        optional: whether the caller can use a graph of names without knowing the count.
 
     Raises:
         StoreError: the server sent no complete result.
@@ -120,7 +125,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
         if optional and fingerprint:
             store.save_fact("names too slow", json.dumps([fingerprint, 0]))
         return None
-    except PartialResult as error:  # of a result with one row
+    except PartialResult as error:  # the message does not tell that names were counted
         raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
         store.save_fact("names", json.dumps([fingerprint, count]))
@@ -128,9 +133,9 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
 
 
 def _load_number(store: EndpointStore, name: str, max_age: float) -> tuple[str, int] | None:
-    """Load a fingerprint and a number stored about this view of a server."""
+    """Load the fingerprint and the number that were saved under `name` for this view of a server."""
     try:
         fingerprint, number = json.loads(store.load_fact(name, max_age=max_age) or "null")
         return str(fingerprint), int(number)
     except (TypeError, ValueError):
-        return None  # none, or in the format of another version
+        return None  # nothing is saved, or another version of kgqa saved it in another format

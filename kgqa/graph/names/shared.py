@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kgqa.graph.endpoint.store import MIN_RETRY_FACTOR
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import IndexedGraph, Limit
 from kgqa.graph.names.selection import open_names
@@ -15,29 +16,27 @@ from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.tables.versioned_values import VersionedValues
 
 LONGEST_WAIT = 600.0
-RETRY_FACTOR = 1.5
-"""How much more time than the failed count a question must have for the names to be counted again."""
 UNCOUNTED_SECONDS = 600.0
-"""How long a failed count of names is remembered, for questions that have no more time than the one that failed."""
+"""Seconds after a failed count of names in which only a question with MIN_RETRY_FACTOR of its time repeats it."""
 
 
 class SharedNames:
     """Opens the index of names on first use. Thread-safe.
 
     Args:
-        values: where the index is kept for the current version of the store.
-        notes: returns the notes of the graph, by sentence; one on the index is added.
+        values: holds the open index for the current version of the store.
+        notes: function that returns the graph's notes to the user; a note about the index is added to them.
     """
 
     def __init__(self, graph: IndexedGraph, values: VersionedValues, *, notes: Callable[[], dict[str, str]]) -> None:
         self._graph = graph
         self._values = values
         self._notes = notes
-        # of its own: opening may take minutes, and other questions need the other tables meanwhile
+        # a separate lock: opening may take minutes, during which other questions need the other tables
         self._opening = threading.Lock()
 
     def within(self, limit: Limit) -> Names:
-        """Return the index, for a question that waits for it no longer than `limit` allows.
+        """Return the index of names, and open it if necessary, within the time that `limit` allows.
 
         Raises:
             BudgetExhausted: the question has no more time.
@@ -45,11 +44,11 @@ class SharedNames:
         """
         if (names := self._known(limit)) is not None:
             return names
-        with _held(self._opening, limit):  # another question may be opening it
+        with _held(self._opening, limit):  # another question may be opening the index
             if (names := self._known(limit)) is not None:
                 return names
             with _held(self._values.lock, limit):
-                values, notes = self._values.current(), self._notes()
+                notes, values = self._notes(), self._values.current()
             seconds = limit() or LONGEST_WAIT
             names, note = open_names(self._graph, limit=limit)
             if note:
@@ -61,18 +60,21 @@ class SharedNames:
             return names
 
     def _known(self, limit: Limit) -> Names | None:
-        """Return the open index; for a while also one without a count, to questions with little time."""
+        """Return the index if it is open, else None.
+
+        For some time after a failed count of names, questions with little time get an index without a count.
+        """
         names: Names | None = self._values.get("names")
         if names is None and (uncounted := self._values.get("uncounted")):
             since, seconds, unindexed = uncounted
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            return unindexed if recent and (limit() or LONGEST_WAIT) < RETRY_FACTOR * seconds else None
+            return unindexed if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
         return names
 
 
 @contextmanager
 def _held(lock: Any, limit: Limit) -> Iterator[None]:
-    """Hold a lock, waiting for it no longer than `limit` allows."""
+    """Hold a lock during the block; wait for the lock no longer than `limit` allows."""
     while not lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
         pass
     try:

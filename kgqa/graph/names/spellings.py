@@ -1,4 +1,4 @@
-"""Other spellings of a name: without article, bracket or addition, as one word, as initials."""
+"""Other spellings of a name: without its article, bracket or part after a comma, as one word, as initials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from kgqa.words import normalise
 
 MIN_SQUEEZED = 5
-"""The longest name, in characters, that is not looked up without its blanks."""
+"""Names of more than this many characters are looked up without their spaces too."""
 MAX_INITIALS = 5
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _SMALL_WORDS = frozenset(
@@ -16,7 +16,7 @@ _SMALL_WORDS = frozenset(
 
 
 def spellings(name: str) -> dict[str, str]:
-    """Return other normalised spellings of a name, each with its kind, see `LooseMatch`."""
+    """Return the other normalised spellings of a name, each with its kind, see `LooseMatch.how`."""
     norm = normalise(name)
     found: dict[str, str] = {}
     without_article = re.sub(r"^(?:the|an?) (?=.)", "", norm)
@@ -34,9 +34,9 @@ def spellings(name: str) -> dict[str, str]:
 
 
 def initials_of(norm: str) -> str:
-    """Return the initials of a normalised name, without its small words.
+    """Return the initials of a normalised name, leaving out small words such as `of`.
 
-    Empty for one word, and for more than MAX_INITIALS.
+    The result is empty if there is only one other word, or more than MAX_INITIALS.
     """
     words = [word for word in norm.split() if word not in _SMALL_WORDS]
     return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""

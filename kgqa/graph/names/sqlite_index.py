@@ -1,7 +1,8 @@
 """An index of names in SQLite, with its full-text search (FTS5).
 
-It is built from the label and alias predicates of the schema, and cached by the fingerprint of the graph. A graph on a
-server may have its index there, see `server_names`; both return the same matches in the same order.
+The index is built from the triples with the schema's label and alias predicates, and cached under the fingerprint of
+the graph. The index of a graph on a server may be on that server instead, see `server_names`; both kinds of index
+return the same matches in the same order.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, no_question, read_names
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, background_limit, read_names
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.trace import BudgetExhausted
@@ -24,17 +25,16 @@ from kgqa.words import clean, normalise
 VERSION = 3
 ATTEMPTS = 2
 BATCH = 500
-MAX_SEARCH_WORDS = 32
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
-"""Instructions of SQLite, some dozens of microseconds, between two checks of the time limit."""
+"""The time limit is checked whenever SQLite has run this many instructions, which take some dozens of microseconds."""
 
 
 class SqliteNames:
-    """An index of names in a SQLite file or in memory, see `Names`.
+    """An index of names (see `Names`) in a SQLite file or in memory.
 
     Attributes:
-        note: why the index could not be cached, and what to do; empty if it was.
+        note: a message to the user if the index could not be cached, with the reason and what to do; else empty.
     """
 
     note = ""
@@ -49,11 +49,11 @@ class SqliteNames:
         self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
 
     @classmethod
-    def open(cls, graph: IndexedGraph, *, limit: Limit = no_question) -> SqliteNames:
-        """Open the index of a graph from the cache, or build it; in memory if the cache cannot be written.
+    def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
+        """Open the index of a graph from the cache, or build the index; in memory if the cache is not writable.
 
         Args:
-            limit: of each query, and of building the index.
+            limit: time limit of each query, and of building the index.
 
         Raises:
             StoreError: the names cannot be read. BudgetExhausted: the question that needs the index has no time left.
@@ -66,7 +66,7 @@ class SqliteNames:
             except sqlite3.Error:
                 _remove(file)  # damaged
         problem: Exception | None = None
-        # the second time if another process has cleared the cache
+        # a second attempt helps if another process cleared the cache during the first
         for _ in range(ATTEMPTS):
             if file is None or not _can_write(file):
                 break
@@ -79,8 +79,8 @@ class SqliteNames:
         index = cls._build(graph, limit, None)
         if problem:
             index.note = (
-                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so it "
-                "is rebuilt each time. Free space there, or set cache.folder to another folder."
+                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
+                "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
             )
         return index
 
@@ -98,7 +98,7 @@ class SqliteNames:
             with _time_limit(connection, limit, graph.store.location):
                 _fill_tables(connection, names)
             if file is not None:
-                # where the cache was cleared meanwhile, the open file stays readable
+                # if another process cleared the cache, the file is gone but can be read while it is open
                 with suppress(FileNotFoundError):
                     os.replace(temporary, file)
             return cls(connection)
@@ -201,7 +201,7 @@ class SqliteNames:
         return found
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
         if not words:
             return []
         quoted = [f'"{word}"' for word in words]
@@ -239,8 +239,8 @@ def _remove(file: Path) -> None:
 
 
 @contextmanager
-def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Iterator[None]:
-    """Interrupt the building of an index when the question that waits for it has no time left."""
+def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> Iterator[None]:
+    """Stop building an index when the question that needs the index has no time left."""
     exhausted: list[BudgetExhausted] = []
 
     def check() -> int:
@@ -250,7 +250,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Ite
             exhausted.append(error)
         return len(exhausted)
 
-    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(place)}"
+    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(location)}"
     connection.set_progress_handler(check, CHECK_STEPS)
     try:
         yield
@@ -260,13 +260,13 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, place: str) -> Ite
         reason = exhausted[0] if exhausted else error
         raise BudgetExhausted(f"{reason}, while the index of names was being built. {advice}") from error
     except StoreTimeout as error:
-        raise StoreTimeout(f"The names of {place} could not be read in time. {error} {advice}") from error
+        raise StoreTimeout(f"The names of {location} could not be read in time. {error} {advice}") from error
     finally:
         connection.set_progress_handler(None, 0)
 
 
 def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
-    # split only at blanks, whatever characters the normalised words have
+    # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
     connection.executescript(
         "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
         "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"

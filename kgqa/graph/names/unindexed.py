@@ -1,4 +1,4 @@
-"""Names on a server that has too many to read and no index of them."""
+"""Names of a graph on a server that has no index of names and too many names to read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kgqa.schema import Schema
 
 
 class UnindexedNames:
-    """Looks up the names of entities, but cannot find entities by name, see `Names`.
+    """Implements `Names` without an index: returns the names of an entity, but cannot find entities by name.
 
     Args:
-        count: the number of names, None where counting took too long.
-        outdated: whether there is an index by an older version of kgqa, which is not used.
+        count: the number of names; None if counting took too long.
+        outdated: whether the server has an index built by an older version of kgqa, which cannot be used.
 
     Raises:
-        NamesNotIndexed: by every method that finds entities.
+        NamesNotIndexed: raised by all methods that find entities by name.
     """
 
     longest = 0
@@ -34,14 +34,14 @@ class UnindexedNames:
         self.counted = count is not None
         self._reader = EntityNameReader(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
-        index = "only an index by an older version of kgqa" if outdated else "no index of them"
-        problem = f"{store.location} has {many} and {index}. Build one: kgqa virtuoso index."
+        index = "only an index built by an older version of kgqa" if outdated else "no index of names"
+        problem = f"{store.location} has {many} but {index}. Build an index: kgqa virtuoso index."
         if count == 0:
             problem = (
-                f"{store.location} has no names by the schema {schema.name}. Use a schema that lists the predicates of "
-                "names under [names] label: kgqa ask --schema FILE."
+                f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
+                "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
             )
-        self._message = f"{problem} Until then name topics by their ids: kgqa ask --topic ID"
+        self._message = f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID"
 
     def within(self, limit: Limit) -> UnindexedNames:
         bound = copy.copy(self)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from kgqa.cache import Cache
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import Limit, no_question
+from kgqa.graph.names.name_reader import Limit, background_limit
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value
@@ -274,7 +274,7 @@ class GraphTables:
     @property
     def names(self) -> Names:
         """The index of names and aliases."""
-        return self.names_within(no_question)
+        return self.names_within(background_limit)
 
     def names_within(self, limit: Limit) -> Names:
         """Return the index of names, for a question with this limit. See `SharedNames.within`."""

@@ -26,8 +26,8 @@ class VersionedValues:
 
     def get(self, name: str) -> Any:
         """Return a value if it is known for the current version, else None. Never waits for another thread."""
-        values = self._values
-        return values.get(name) if self._version == self._current() else None
+        # the version first: values taken before the check may be outdated when it succeeds
+        return self._values.get(name) if self._version == self._current() else None
 
     def current(self) -> dict[str, Any]:
         """Return all values of the current version, for changing them. Waits while another thread computes one."""

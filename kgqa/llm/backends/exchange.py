@@ -56,7 +56,7 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
     try:
         response = send().http_response
     except APIStatusError as error:
-        return _of_status(error)
+        return _status_failure(error)
     except APITimeoutError as error:
         limit, missing = ("connect", "connection") if "Connect" in type(error.__cause__).__name__ else ("read", "reply")
         seconds = error.request.extensions.get("timeout", {}).get(limit)
@@ -74,7 +74,7 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
         return RequestFailure("temporary", f"the reply is not JSON: {error}")
 
 
-def _of_status(error: Any) -> RequestFailure:
+def _status_failure(error: Any) -> RequestFailure:
     """Classify an `openai.APIStatusError`."""
     status = error.status_code
     response = error.response

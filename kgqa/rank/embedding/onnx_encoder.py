@@ -171,7 +171,7 @@ def _can_be_exported(model: Any) -> bool:
         return False
     transformer, pooling = model[0], model[1]
     return (
-        pooling.get_config_dict().get("pooling_mode", _mode_of_old(pooling)) == "mean"
+        pooling.get_config_dict().get("pooling_mode", _old_pooling_mode(pooling)) == "mean"
         and pooling.get_config_dict().get("include_prompt", True)
         and not getattr(transformer, "do_lower_case", False)
         and _bert(model).config.model_type in MODEL_TYPES
@@ -181,7 +181,7 @@ def _can_be_exported(model: Any) -> bool:
     )
 
 
-def _mode_of_old(pooling: Any) -> str | None:
+def _old_pooling_mode(pooling: Any) -> str | None:
     """Return the pooling mode of sentence-transformers 5, which has one switch per mode."""
     switches = {name: on for name, on in pooling.get_config_dict().items() if name.startswith("pooling_mode_")}
     return "mean" if [name for name, on in switches.items() if on] == ["pooling_mode_mean_tokens"] else None

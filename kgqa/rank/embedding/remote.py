@@ -18,7 +18,7 @@ from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.words import clean
 
-KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
+EMBEDDINGS_KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
 BATCH_SIZE = 64
 SECONDS = 120.0
 RETRIES = 2
@@ -46,11 +46,11 @@ class RemoteEncoder:
         """
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
-        self.url = base_url(url, of="embeddings", key=KEY_VARIABLE)
+        self.url = base_url(url, of="embeddings", key=EMBEDDINGS_KEY_VARIABLE)
         self.model = model
         self.size = size
         self.name = remote_key(self.url, model)
-        self._key = usable_key(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)
+        self._key = usable_key(os.environ.get(EMBEDDINGS_KEY_VARIABLE, ""), EMBEDDINGS_KEY_VARIABLE)
         self._client = open_client(
             self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
         )
@@ -128,7 +128,7 @@ class RemoteEncoder:
             cause = cause.replace(self._key, "***")
         return ModelUnavailable(
             f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL, the "
-            f"model's name and, if the server needs a key, the environment variable {KEY_VARIABLE}."
+            f"model's name and, if the server needs a key, the environment variable {EMBEDDINGS_KEY_VARIABLE}."
         )
 
 

@@ -35,7 +35,7 @@ def chunked(
         candidates: In prefilter order, which breaks ties and replaces unusable replies.
         chooser: Picks the best of each chunk.
         k: How many winners to return.
-        chunk_size: Candidates compared at once; raised to 2 k - 2 so that half of a chunk is never fewer than `k`.
+        chunk_size: Candidates compared at once; at least 2 k - 2, so that no round leaves fewer than `k`.
         record: Called with "match" and the decision, once per chunk.
 
     Returns:

@@ -64,10 +64,10 @@ def test_read_models(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[gpt-9]\n", "no table has a model 'gpt-9'"),
-        ("[qwen3-32b]\nkey = 'x'\n", "Known are title and llm"),
-        ("[qwen3-32b]\nllm = 1\n", "must be texts"),
-        ("qwen3-32b = 1\n", "must be texts"),
+        ("[gpt-9]\n", "'gpt-9' is not a model"),
+        ("[qwen3-32b]\nkey = 'x'\n", "Use only title and llm"),
+        ("[qwen3-32b]\nllm = 1\n", "must be strings"),
+        ("qwen3-32b = 1\n", "must be strings"),
         ("[", "cannot be read"),
         ("x" * 2_000_000, "larger than"),
     ],

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kgqa import evaluation
-from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_runs, resume, run, run_several
+from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_run, open_runs, resume, run, run_several
 from kgqa.evaluation.runs import remaining
 from kgqa.evaluation.runs.run_files import PREDICTIONS
 
@@ -59,6 +59,20 @@ def test_interrupted_run_is_resumed(tmp_path):
     assert resumed.complete and resumed.done == 12 and not resumed.interrupted
 
 
+def test_answers_are_kept_after_ctrl_c(tmp_path):
+    class Interrupted(RunObserver):
+        def progressed(self, progress):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(RunPlan("demo", sample=12, concurrency=2), tmp_path / "x", OFFLINE, observer=Interrupted())
+    kept = {record.id: record.at for record in open_run(tmp_path / "x").records()}
+    assert 0 < len(kept) < 12
+    (resumed,) = resume(tmp_path / "x")
+    found = {record.id: record.at for record in resumed.run.records()}
+    assert resumed.complete and len(found) == 12 and kept.items() <= found.items()
+
+
 def test_all_runs_are_created_before_the_first_question(tmp_path):
     settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
     observer = Recorder(stop_after=1)
@@ -74,23 +88,46 @@ def test_estimate_asks_a_few_questions(tmp_path):
     assert (result.done, result.complete, result.reason) == (5, False, "only an estimate was requested")
 
 
-def test_outage_before_the_first_question(tmp_path, monkeypatch):
-    def fail(error):
-        def with_names(questions, graph):
-            raise error
+@pytest.mark.parametrize("error", [StoreUnavailable("Nothing answers."), StoreTimeout("Too late.")])
+def test_unreadable_gold_names_do_not_end_a_run(tmp_path, monkeypatch, error):
+    """An outage is detected over the questions, where --keep-going and exit code 3 apply."""
 
-        monkeypatch.setattr(remaining, "with_names", with_names)
+    def with_names(questions, graph):
+        raise error
 
-    fail(StoreUnavailable("Nothing answers."))
-    with pytest.raises(StoreUnavailable):
-        run(PLAN, tmp_path / "x", OFFLINE)
-    assert not (tmp_path / "x" / PREDICTIONS).exists()
-    fail(StoreTimeout("Too late."))
+    monkeypatch.setattr(remaining, "with_names", with_names)
     observer = Recorder()
-    (result,) = resume(tmp_path / "x", observer=observer)
-    assert result.complete and observer.notes == [
-        "Gold answers given by id alone are scored without their names: Too late."
-    ]
+    result = run(PLAN, tmp_path / "x", OFFLINE, observer=observer)
+    assert result.complete
+    assert observer.notes == [f"Gold answers given by id alone are scored without their names: {error}"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("NoPlace", "QueueTimeout"), ("BrokenOff", "ConnectionLost")])
+def test_retry_by_old_and_new_names_of_failure_classes(tmp_path, old, new):
+    def fail_one(failure):
+        first, *others = map(json.loads, (tmp_path / "x" / PREDICTIONS).read_text().splitlines())
+        lines = [{**first, "failure": failure, "answer": {**first["answer"], "status": "failed"}}, *others]
+        (tmp_path / "x" / PREDICTIONS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    run(PLAN, tmp_path / "x", OFFLINE)
+    for written in (old, new):
+        for name in (old, new):
+            fail_one(written)
+            observer = Recorder()
+            (result,) = resume(tmp_path / "x", retry=[name], observer=observer)
+            assert result.complete and not result.lost
+            renamed = [f"The class {old} is now called {new}."] if name == old else []
+            assert observer.notes == [*renamed, "Asking 1 failed question again."]
+
+
+def test_invalid_plans_raise(tmp_path):
+    with pytest.raises(SettingsError, match="topics must be gold or linked"):
+        RunPlan("demo", topics="given")
+    with pytest.raises(SettingsError, match="concurrency must be at least 1"):
+        RunPlan("demo", concurrency=-1)
+    with pytest.raises(RunError, match="not the name of a folder"):
+        run_several(PLAN, tmp_path / "x", {"../a": OFFLINE, "b": OFFLINE})
+    assert not (tmp_path / "x").exists()
 
 
 def test_run_of_an_earlier_version_is_resumed(tmp_path):

@@ -16,10 +16,11 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from kgqa.errors import LoadError, StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.errors import LoadError, SchemaError, StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -341,6 +342,10 @@ class TestReport:
         after = meta(folder)
         assert after.schema == "rdfs" and after.settings == {"walks": "free", "a": 2}
         assert [Path(f["path"]).name for f in after.files] == ["numbers.nt", "data.ttl"]
+
+    def test_an_empty_schema_name_is_an_error(self, tmp_path, numbers):
+        with pytest.raises(SchemaError):
+            load_into_folder([numbers], tmp_path / "g", schema="")
 
     def test_progress_is_monotone(self, tmp_path):
         file = tmp_path / "big.nt"

@@ -99,7 +99,7 @@ class TestWhichIndex:
         graph = opened()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 1
         (note,) = graph.notes
-        assert f"has {COUNT} names, the graph {COUNT + 1}" in note and "kgqa virtuoso index" in note
+        assert f"has {COUNT} names, the graph has {COUNT + 1}" in note and "kgqa virtuoso index" in note
         index_graph(server, opened().store, SCHEMA, IRI)
         graph = opened()
         assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 2 and graph.notes == ()

@@ -161,7 +161,7 @@ class TestCache:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         (note,) = full.notes
-        assert "rebuilt each time" in note and str(tmp_path) in note and "cache.folder" in note
+        assert "rebuilds it at each start" in note and str(tmp_path) in note and "cache.folder" in note
         assert not list(tmp_path.rglob("*names*")), "half an index is none"
 
     def test_another_process_clears_the_cache_while_the_index_is_made(self, graph, tmp_path, monkeypatch):

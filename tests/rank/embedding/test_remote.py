@@ -13,7 +13,7 @@ import pytest
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.rank.embedding.remote import BATCH_SIZE, KEY_VARIABLE, RemoteEncoder, remote_key
+from kgqa.rank.embedding.remote import BATCH_SIZE, EMBEDDINGS_KEY_VARIABLE, RemoteEncoder, remote_key
 from kgqa.testing import faults
 from kgqa.testing.loopback import LoopbackServer, Response
 
@@ -113,7 +113,7 @@ def test_empty_texts_are_not_sent_empty(server):
 
 
 def test_the_key_comes_from_the_environment(server, monkeypatch):
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv(EMBEDDINGS_KEY_VARIABLE, KEY)
     monkeypatch.setenv("OPENAI_API_KEY", "another")
     monkeypatch.setenv("OPENAI_ORG_ID", "an organisation")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "a project")
@@ -172,7 +172,7 @@ def test_a_reply_that_cannot_be_used(server, content):
 
 @pytest.mark.parametrize(("status", "times"), [(400, 1), (401, 1), (404, 1), (500, 3)])
 def test_a_failure_of_the_server(server, monkeypatch, status, times):
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv(EMBEDDINGS_KEY_VARIABLE, KEY)
     server.reply = lambda body: (status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     with pytest.raises(ModelUnavailable, match=str(status)) as caught:
         RemoteEncoder(server.url, "m").encode(["a"])
@@ -190,7 +190,7 @@ def test_a_failure_that_passes(server):
 
 def test_no_server(server):
     server.close()
-    with pytest.raises(ModelUnavailable, match=KEY_VARIABLE):
+    with pytest.raises(ModelUnavailable, match=EMBEDDINGS_KEY_VARIABLE):
         RemoteEncoder(server.url, "m").encode(["a"])
 
 

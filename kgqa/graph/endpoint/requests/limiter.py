@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
 
-MAX_PAUSE_SECONDS = 3600.0
+MAX_REQUESTED_PAUSE_SECONDS = 3600.0
 """The longest pause a server is granted; one that asks for more has a wrong clock."""
 
 
@@ -119,7 +119,7 @@ class RequestLimiter:
     def pause(self, seconds: float) -> None:
         """Send nothing to this address for so many seconds."""
         with self._changed:
-            self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_PAUSE_SECONDS))
+            self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_REQUESTED_PAUSE_SECONDS))
 
     def wake_waiting(self) -> None:
         """Wake all threads that wait for a slot, to check whether they were closed."""

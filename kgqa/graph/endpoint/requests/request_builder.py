@@ -40,16 +40,16 @@ class RequestBuilder:
         self._compressed = compressed
         self._local = threading.local()  # SPARQLWrapper holds the query as state
 
-    def query(self, text: str, *, asks: bool, profile: Profile, limit: float | None) -> Request:
+    def query(self, text: str, *, is_ask: bool, profile: Profile, limit: float | None) -> Request:
         """Build a SELECT or ASK: by GET if short, else as a form by POST (Virtuoso hangs on a body of bare SPARQL).
 
         Args:
-            asks: whether it is an ASK.
+            is_ask: whether it is an ASK.
             limit: the time limit to send, in seconds; None to send none.
         """
         wrapper = self._wrapper()
         text = profile.prepared(text)
-        wrapper.queryString, wrapper.queryType = text, "ASK" if asks else "SELECT"
+        wrapper.queryString, wrapper.queryType = text, "ASK" if is_ask else "SELECT"
         wrapper.setMethod("GET" if len(text) <= MAX_GET_CHARS and text.isascii() else "POST")
         value = None if limit is None else profile.time_limit(limit)
         wrapper.parameters = {profile.timeout_parameter: [value]} if value and profile.timeout_parameter else {}

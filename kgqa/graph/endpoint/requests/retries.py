@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
-"""Statuses of an update that was not begun; after a 502 it may have been carried out."""
+"""Statuses that mean an update was not started; after a 502 it may have been carried out."""
 GATEWAY_STATUSES = (502, 503, 504)
 """Statuses sent by a proxy whose server is not there."""
 MAX_FAILURES = 2

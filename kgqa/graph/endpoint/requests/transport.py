@@ -120,12 +120,12 @@ class Transport:
         at = time.monotonic() + seconds
         try:
             if not self._detected and self._detects:
-                with self._reply_by(render("any_triple", view=()), asks=True, at=at) as reply:
+                with self._reply_by(render("any_triple", view=()), is_ask=True, at=at) as reply:
                     profile = profile_of(self.url, reply.headers.get("server", ""))
                     if profile.name != "generic" or (reply.status < 500 and reply.status not in FOREIGN_STATUSES):
                         self.profile, self._detects = profile, False
             if not self._detected and self.profile.limits_query:
-                with self._reply_by(render(self.profile.limits_query), asks=False, at=at) as reply:
+                with self._reply_by(render(self.profile.limits_query), is_ask=False, at=at) as reply:
                     if reply.status == 200:  # some servers refuse to tell
                         self.limits = read_limits(reply.chunks)
             self._detected = not self._detects
@@ -133,11 +133,11 @@ class Transport:
             self._detecting.release()
 
     @contextmanager
-    def query(self, text: str, *, asks: bool, seconds: float) -> Iterator[Reply]:
+    def query(self, text: str, *, is_ask: bool, seconds: float) -> Iterator[Reply]:
         """Send a SELECT or ASK query and yield the reply, of any status; read it inside the block.
 
         Args:
-            asks: whether it is an ASK.
+            is_ask: whether it is an ASK.
             seconds: for everything: queueing, connecting, retries, reading.
 
         Raises:
@@ -145,12 +145,12 @@ class Transport:
         """
         at = time.monotonic() + seconds
         self.detect(seconds)
-        with self._reply_by(text, asks=asks, at=at) as reply:
+        with self._reply_by(text, is_ask=is_ask, at=at) as reply:
             yield reply
 
     @contextmanager
-    def _reply_by(self, text: str, *, asks: bool, at: float) -> Iterator[Reply]:
-        with self.slot(at) as deadline, self.reply(text, asks=asks, deadline=deadline) as reply:
+    def _reply_by(self, text: str, *, is_ask: bool, at: float) -> Iterator[Reply]:
+        with self.slot(at) as deadline, self.reply(text, is_ask=is_ask, deadline=deadline) as reply:
             yield reply
 
     @contextmanager
@@ -168,13 +168,13 @@ class Transport:
                 self._deadlines.discard(deadline)
 
     @contextmanager
-    def reply(self, text: str, *, asks: bool, deadline: RequestDeadline) -> Iterator[Reply]:
+    def reply(self, text: str, *, is_ask: bool, deadline: RequestDeadline) -> Iterator[Reply]:
         """Send a query from a slot. Raises as `query` does."""
 
         def build() -> Request:
             left = deadline.at - time.monotonic()
             limit = left if self.limits.permit(left, self.profile) else None
-            return self._builder.query(text, asks=asks, profile=self.profile, limit=limit)
+            return self._builder.query(text, is_ask=is_ask, profile=self.profile, limit=limit)
 
         response, body = self._send_with_retries(build, deadline, text)
         try:
@@ -220,7 +220,7 @@ class Transport:
         if self._last_reply > started - seconds:
             return True
         with enforced_deadline(started + seconds) as deadline:
-            request = self._builder.query(render("any_triple", view=()), asks=True, profile=self.profile, limit=None)
+            request = self._builder.query(render("any_triple", view=()), is_ask=True, profile=self.profile, limit=None)
             try:
                 response = self._send(request, deadline)
             except (HTTPError, HTTPException, OSError):

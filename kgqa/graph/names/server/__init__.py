@@ -1,1 +1,1 @@
-"""Names in a server's full-text index."""
+"""The index of names in a server's full-text index."""

@@ -1,7 +1,7 @@
 """BM25 as SQLite's FTS5 computes it, so that the indexes in SQLite and on a server rank names equally.
 
-Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with the constants of FTS5 and
-its lower bound for the weight of words that are in more than half of all names.
+Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009). The constants are those of FTS5,
+and so is the smallest weight, which is given to words that occur in more than half of all names.
 """
 
 from __future__ import annotations
@@ -17,26 +17,32 @@ MIN_WEIGHT = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class NameBM25:
-    """The BM25 scores of an index with `names` names, which have `tokens` words in all, repeated ones included."""
+    """The BM25 scores of one index of names.
+
+    Attributes:
+        names: the number of names.
+        tokens: the number of words in all names, repeated words included.
+    """
 
     names: int
     tokens: int
 
     def weight(self, frequency: int) -> float:
-        """Return the weight of a word that is in `frequency` names: its inverse document frequency."""
+        """Return the inverse document frequency of a word that occurs in `frequency` names."""
         weight = math.log((self.names - frequency + 0.5) / (frequency + 0.5))
         return weight if weight > 0.0 else MIN_WEIGHT
 
     def score(self, weights: Sequence[float], counts: Sequence[int], length: int) -> float:
-        """Score a name; lowest is best.
+        """Return the score of a name; the lowest score is best.
 
         Args:
-            weights, counts: of each query word, its weight and how often it is in the name.
-            length: of the name, in words.
+            weights: the weight of each query word.
+            counts: how often each query word occurs in the name.
+            length: the number of words in the name.
         """
         average = self.tokens / self.names
         total = 0.0
-        # in the order of operations of FTS5, for equal floating point results
+        # operations in the same order as in FTS5, so that floating-point results are equal
         for weight, count in zip(weights, counts, strict=True):
             total += weight * ((count * (K1 + 1.0)) / (count + K1 * (1 - B + B * length / average)))
         return -1.0 * total

@@ -61,16 +61,17 @@ def build_names_graph(
     progress: Callable[[int], None] | None = None,
     lines_per_file: int = LINES_PER_FILE,
 ) -> BuiltNames:
-    """Build the graph of names of a view. An interrupted build leaves a graph that is never used.
+    """Build the graph of names for the graphs in a view. If the build is interrupted, the result is never used.
 
     Args:
-        folder: a folder of files that the server can read; each is removed after it is loaded.
-        clear: empties the graph with this IRI.
-        load: loads an N-Triples file into the graph with this IRI, or raises.
-        index: adds the objects of these predicates in the graph with this IRI to the full-text index.
-        names: all names, None to read them from the store.
-        progress: called now and then with the number of names read.
-        lines_per_file: the most lines of one file.
+        folder: a folder whose files the server can read; files are written there, loaded and removed.
+        clear: function that empties the graph with the given IRI.
+        load: function that loads an N-Triples file into the graph with the given IRI, or raises an error.
+        index: function that adds to the full-text index the objects of the given predicates in the graph with the
+            given IRI.
+        names: all names; None to read them from the store.
+        progress: function called after every PROGRESS_EVERY names with the number of names read.
+        lines_per_file: the largest number of lines in a file.
 
     Raises:
         StoreUnavailable: the graph has no names.
@@ -89,8 +90,8 @@ def build_names_graph(
                     progress(writer.names)
             if not writer.names:
                 raise StoreUnavailable(
-                    "This graph has no names to index. List the predicates of labels and aliases in its schema, under "
-                    "[names] label and alias."
+                    "This graph has no names to index. In its schema file, list the predicates of labels and aliases "
+                    "under [names] label and alias."
                 )
             files.write(writer.word_lines())
     index(graph, tuple(TEXTS.values()))
@@ -123,7 +124,7 @@ class _LineWriter:
         try:
             render_term(Entity(iri))
         except InvalidTerm:
-            return  # a blank node, counted as in the other index, though no query can name it
+            return  # a blank node: the index in SQLite counts it too, but no query can name it
         subject = render_term(Entity(name_node(iri)))
         yield f'{subject} <{TEXTS[kind]}> "{self._tokens.text(norm)}" .'
         for spelling, how in spellings(name).items():
@@ -145,7 +146,7 @@ def _prefix_line(item: tuple[str, list[tuple[str, int]]]) -> str:
 
 
 class _Files:
-    """Writes lines to one file at a time, which is loaded and removed when it is full."""
+    """Writes lines to one file at a time; a full file is loaded and removed."""
 
     def __init__(self, folder: Path, graph: str, load: Callable[[Path, str], object], max_lines: int) -> None:
         self._folder = folder
@@ -159,9 +160,9 @@ class _Files:
     def write(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self._file is None:
-                # a new name each time: Virtuoso does not load a file name twice
+                # each file gets a new name, because Virtuoso does not load two files of the same name
                 descriptor, path = tempfile.mkstemp(prefix="names-", suffix=".nt", dir=self._folder)
-                os.fchmod(descriptor, 0o644)  # the server may be another user
+                os.fchmod(descriptor, 0o644)  # the server may run as another user
                 self._file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed by _load_file
                 os.close(descriptor)
             self._file.write(line + "\n")
@@ -172,7 +173,7 @@ class _Files:
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """Load the last file at the end of the block; after an error, remove it."""
+        """Load the last file at the end of the block; after an error, remove that file."""
         try:
             yield
             self._load_file()

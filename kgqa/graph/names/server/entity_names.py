@@ -1,4 +1,4 @@
-"""Lookup of names by entity on a server."""
+"""Looks up the names of entities on a server."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class EntityNameReader:
         self._limit: Limit | None = None
 
     def within(self, limit: Limit) -> EntityNameReader:
-        """Return a reader with the same cache, each query within `limit`."""
+        """Return a reader that shares the cache and has `limit` as the time limit of each query."""
         bound = copy.copy(self)
         bound._limit = limit
         return bound
 
     def select(self, template: str, *, fresh: bool = False, **values: object) -> list[Row]:
-        """Run the query template names_TEMPLATE.rq."""
+        """Run the query template `names_{template}.rq` and return the rows of its result."""
         timeout = self._limit() if self._limit else None
         return self._store.select(render(f"names_{template}", **values), timeout=timeout, fresh=fresh).rows
 
@@ -63,7 +63,7 @@ class EntityNameReader:
         return single_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
-        """Return the names of each of these entities that have letters or digits: labels first, then alphabetically."""
+        """Return the names of each entity that contain letters or digits, labels first, then alphabetically."""
         return self._known.get_or_find(iris, self._find)
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:

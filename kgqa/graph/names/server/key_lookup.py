@@ -1,4 +1,4 @@
-"""Lookup of entities by whole name or other spelling in a graph of names."""
+"""Finds entities by their whole name or another spelling in a graph of names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kgqa.graph.names.interface import MAX_NAMESAKES
 from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.server.name_hits import MAX_HITS, NameHits, Select
+from kgqa.graph.names.server.name_hits import MAX_HITS, NameHits, NamesSelect
 from kgqa.graph.names.server.name_tokens import NameTokens, key_number
 from kgqa.graph.names.server.names_graph import KEY, TEXTS, entity_of
 from kgqa.graph.names.server.vocabulary import Vocabulary
@@ -24,7 +24,13 @@ MAX_LOOSE = 2 * MAX_NAMESAKES
 
 @dataclass(frozen=True, slots=True)
 class TextEntities:
-    """IRIs of the entities for which a text is a name, another spelling, or initials."""
+    """The IRIs of the entities found for a text.
+
+    Attributes:
+        exact: entities that have the text as a name.
+        loose: entities that have the text as another spelling of a name.
+        initials: entities that have the text as the initials of a name.
+    """
 
     exact: tuple[str, ...] = ()
     loose: tuple[str, ...] = ()
@@ -35,7 +41,7 @@ class KeyLookup:
     """Finds entities by text in one graph of names. Thread-safe."""
 
     def __init__(
-        self, select: Select, graph: Entity, tokens: NameTokens, hits: NameHits, vocabulary: Vocabulary
+        self, select: NamesSelect, graph: Entity, tokens: NameTokens, hits: NameHits, vocabulary: Vocabulary
     ) -> None:
         self._select = select
         self._graph = graph
@@ -45,7 +51,7 @@ class KeyLookup:
         self._kinds = [Entity(iri) for iri in (*TEXTS.values(), KEY)]
         self._cache: LRUCache[str, TextEntities] = LRUCache(MAX_TEXTS)
 
-    def with_select(self, select: Select, hits: NameHits, vocabulary: Vocabulary) -> KeyLookup:
+    def with_select(self, select: NamesSelect, hits: NameHits, vocabulary: Vocabulary) -> KeyLookup:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select, bound._hits, bound._vocabulary = select, hits, vocabulary
@@ -56,7 +62,7 @@ class KeyLookup:
         self._cache.clear()
 
     def of(self, texts: Sequence[str]) -> dict[str, TextEntities]:
-        """Find the entities of each of these normalised texts."""
+        """Find the entities for each of these normalised texts."""
         return self._cache.get_or_find(texts, self._find)
 
     def _find(self, texts: list[str]) -> dict[str, TextEntities]:
@@ -74,18 +80,23 @@ class KeyLookup:
         return {text: found.get(text, TextEntities()) for text in texts}
 
     def _without_unknown_words(self, texts: list[str]) -> list[str]:
-        """Omit texts of several words that contain a word of no name: they can be neither name nor spelling."""
-        # a text with other blanks is not normalised and no name, but would have the tokens of one
+        """Leave out texts of several words of which one is in no name: no name or spelling equals such a text."""
+        # a text with extra spaces equals no normalised name, although it would have the tokens of a name
         normalised = {text: words for text in texts if (words := text.split()) and text == " ".join(words)}
         counts = self._vocabulary.frequencies(word for words in normalised.values() if len(words) > 1 for word in words)
         return [text for text, words in normalised.items() if len(words) == 1 or all(counts[word] for word in words)]
 
     def _look_up(self, texts: list[str]) -> dict[str, tuple[list[tuple[str, str]], list[str]]]:
-        """Return, for each text, kind and IRI of entities with that name, and IRIs of entities with that spelling."""
+        """Look up texts in the graph of names.
+
+        Returns:
+            For each text two lists: the kind and IRI of each entity with the text as a name, and the IRI of each entity
+            with the text as another spelling of a name.
+        """
         names = {self._tokens.text(text): text for text in texts}
         keys = {str(key_number(text)): text for text in texts}
         rows = self._rows(names, keys)
-        if len(rows) >= MAX_HITS and len(texts) > 1:  # one text may crowd out the others
+        if len(rows) >= MAX_HITS and len(texts) > 1:  # one frequent text may fill the result and hide the others
             half = len(texts) // 2
             return self._look_up(texts[:half]) | self._look_up(texts[half:])
         found: dict[str, tuple[list[tuple[str, str]], list[str]]] = {text: ([], []) for text in texts}

@@ -1,4 +1,4 @@
-"""Full-text search in a graph of names: all names that match, or the shortest of very many."""
+"""Full-text search in a graph of names. If very many names match, only the shortest are found."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from kgqa.graph.store import Row, single_count
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
-"""The most names of one search. Of more only the shortest are used, which BM25 ranks first."""
+"""The most names that one search returns. If more names match, only the shortest are used: BM25 ranks them first."""
 ENOUGH_HITS = 1_000
 MAX_CACHED_HITS = 200_000
 WORD_BATCH = 40
-Select = Callable[..., list[Row]]
+NamesSelect = Callable[..., list[Row]]
+"""Runs a template of queries/names_*.rq."""
 
 
 class Hit(NamedTuple):
-    """A name in the graph of names: the IRI of its entity, its kind, and its tokens, see `NameTokens.text`."""
+    """A name in the graph of names: the IRI of the entity, the kind of name, and its tokens, see `NameTokens.text`."""
 
     iri: str
     kind: str
@@ -33,17 +34,17 @@ class NameHits:
     """Searches one graph of names by tokens. Thread-safe.
 
     Args:
-        select: runs a query template, see `EntityNameReader.select`.
-        kinds: the kind of name by predicate of the graph of names.
+        select: function that runs a query template, see `EntityNameReader.select`.
+        kinds: the kind of name, `label` or `alias`, for each predicate of the graph of names.
     """
 
-    def __init__(self, select: Select, tokens: NameTokens, kinds: dict[str, str]) -> None:
+    def __init__(self, select: NamesSelect, tokens: NameTokens, kinds: dict[str, str]) -> None:
         self._select = select
         self._tokens = tokens
         self._kinds = kinds
         self._cache: LRUCache[str, list[Hit]] = LRUCache(MAX_CACHED_HITS, size=lambda hits: 1 + len(hits))
 
-    def with_select(self, select: Select) -> NameHits:
+    def with_select(self, select: NamesSelect) -> NameHits:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select = select
@@ -54,17 +55,21 @@ class NameHits:
         self._cache.clear()
 
     def matching(self, *groups: Sequence[str], at_least: int = 0) -> list[Hit]:
-        """Find names with at least one token of each group, unordered.
+        """Find the names that have at least one token of each group. The result is not sorted.
 
         Args:
-            at_least: a known lower bound of their number.
+            at_least: a known lower bound on the number of these names.
         """
         if at_least < MAX_HITS and len(found := self._select_hits(groups, MAX_HITS)) < MAX_HITS:
             return found
         return self._shortest(groups)
 
     def with_words(self, frequencies: dict[str, int]) -> dict[str, list[Hit]]:
-        """Find the names that contain each word. `frequencies`: the number of names by word."""
+        """Find the names that contain each word.
+
+        Args:
+            frequencies: the words to find, each with the number of names that contain the word.
+        """
         return self._cache.get_or_find(frequencies, lambda words: self._find(words, frequencies))
 
     def count(self, tokens: Sequence[str]) -> int:
@@ -72,7 +77,7 @@ class NameHits:
         return single_count(self._select("matching_count", pattern=pattern(tokens)))
 
     def with_tokens(self, tokens: Sequence[str]) -> dict[str, list[Hit]]:
-        """Find the names with each token; only ENOUGH_HITS for a very frequent one."""
+        """Find the names that have each token; at most ENOUGH_HITS names for a very frequent token."""
         found: dict[str, list[Hit]] = {}
         for start in range(0, len(tokens), WORD_BATCH):
             batch = tokens[start : start + WORD_BATCH]
@@ -84,7 +89,7 @@ class NameHits:
         return found
 
     def first(self, tokens: Sequence[str], *, limit: int) -> list[Hit] | None:
-        """Find up to `limit` names with one of these tokens; None if a wildcard among them matches too many words."""
+        """Find up to `limit` names with one of these tokens; return None if a wildcard matches too many words."""
         try:
             return self._select_hits([tokens], limit)
         except QueryRejected:

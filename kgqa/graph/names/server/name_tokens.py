@@ -1,9 +1,10 @@
-"""The tokens under which names stand in a server's full-text index.
+"""The tokens that represent names in a server's full-text index.
 
-They make the server's own rules for splitting words, accents, stop words and wildcards irrelevant. A normalised name
-becomes a line of tokens of a-z and 0-9: one per word, one for its initials, one for its length. Each begins with a mark
-of its graph of names: a server has one index for all graphs, which it searches first only if the query leaves the graph
-open. Other spellings are compared as a whole, so they become numbers, which are smaller than texts.
+A token contains only a-z and 0-9, so the server's rules for splitting words, accents, stop words and wildcards have no
+effect on it. A normalised name is indexed as a line of tokens: one token per word, one for the initials of the name,
+and one for its number of words. Every token begins with the mark of one graph of names, because a server has a single
+full-text index for all graphs, and searches this index first only if the query does not name a graph. Other spellings
+of a name are only compared as whole texts, so the index stores a 60-bit hash of each spelling, which needs less space.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kgqa.model import Literal
 PLAIN = frozenset("abcdefghijklmnoprstuvwxyz0123456789")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_CODE_LENGTH = 55
-"""Longer codes are shortened: Virtuoso neither indexes words of more than 65 letters nor searches for them."""
+"""The code of a word is shortened if longer: Virtuoso neither indexes nor finds words of more than 65 letters."""
 SHORTENED_LENGTH = 39
 MAX_LENGTH = 9
 """Names with this many words or more have the same length token."""
@@ -31,13 +32,13 @@ _TOKEN = re.compile(r"k[a-z0-9]{7,64}\*?\Z")
 
 @dataclass(frozen=True, slots=True)
 class NameTokens:
-    """Creates the tokens of one graph of names, which begin with its mark of seven letters or digits."""
+    """Creates the tokens of one graph of names. Each token begins with `mark`, which has seven letters or digits."""
 
     mark: str
 
     @classmethod
     def of(cls, graph: str) -> NameTokens:
-        """Return the tokens of the graph of names with this IRI."""
+        """Create the tokens of the graph of names with this IRI."""
         number = int.from_bytes(hashlib.blake2b(graph.encode(), digest_size=8).digest(), "big")
         return cls("k" + _in_digits(number % 36**MARK_LETTERS, MARK_LETTERS))
 
@@ -46,7 +47,7 @@ class NameTokens:
         return f"{self.mark}w{_shortened(encode(word))}"
 
     def word_prefix(self, prefix: str) -> str:
-        """Return the wildcard for words with this prefix, of which SHORTENED_LENGTH coded letters count."""
+        """Return the wildcard for words with this prefix, whose code is cut to SHORTENED_LENGTH letters."""
         return f"{self.mark}w{encode(prefix)[:SHORTENED_LENGTH]}*"
 
     def initials(self, initials: str) -> str:
@@ -67,7 +68,7 @@ class NameTokens:
         return f"{self.mark}l{min(words, MAX_LENGTH)}"
 
     def text(self, norm: str) -> str:
-        """Return the tokens of a normalised name as one text, which differs for different names."""
+        """Return the tokens of a normalised name, separated by spaces; different names have different texts."""
         words = norm.split()
         tokens = [self.word(word) for word in words]
         if initials := initials_of(norm):
@@ -80,12 +81,12 @@ class NameTokens:
 
 
 def encode(text: str) -> str:
-    """Encode a text in a-z and 0-9, letter by letter, so that prefixes stay prefixes."""
+    """Encode a text in a-z and 0-9, letter by letter: the code of a prefix is a prefix of the code."""
     return "".join(char if char in PLAIN else _code(char) for char in text)
 
 
 def _code(char: str) -> str:
-    # q and two digits for most alphabets, qy and three for Chinese and Japanese, qz and four for the rest
+    # most alphabets: q and two digits; Chinese and Japanese: qy and three digits; other letters: qz and four digits
     number = ord(char)
     if number < 34 * 36:
         return "q" + _in_digits(number, 2)
@@ -107,7 +108,7 @@ def _shortened(code: str) -> str:
 
 
 def key_number(key: str) -> int:
-    """Hash a word or spelling to a number of 60 bits. Matches are checked against the names, as hashes may collide."""
+    """Hash a word or spelling to 60 bits. Hashes may collide, so entities found by hash are checked by name."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") >> 4
 
 

@@ -1,14 +1,15 @@
 """The graph of names: the index that kgqa stores beside a graph on a Virtuoso server.
 
     <name:ENTITY>  #label / #alias  "k4x7abcwadolf k4x7abcwhitler k4x7abci2ah k4x7abcl2"   a name, full-text indexed
-    <name:ENTITY>  #key        98234...         another spelling of a name, see `spellings`, as a number
-    <...in:17>  #word          48239...         a word, as a number, that is in 17 names
-    <...begins:hit>  #words    "hitler 2 hinton 1"   the most frequent words with a prefix, and their numbers of names
-    <the graph>  #facts        "{...}"          counts, as JSON; written last, so a graph that has them is complete
+    <name:ENTITY>  #key        98234...         hash of another spelling of a name, see `spellings`
+    <...in:17>  #word          48239...         hash of a word that is in 17 names
+    <...begins:hit>  #words    "hitler 2 hinton 1"   frequent words with a prefix, each with its number of names
+    <the graph>  #facts        "{...}"          counts, as JSON; written last, so a graph without them is incomplete
 
-No triple has a node of the data as its subject or object: a client that names no graph gets results from all graphs of
-the server, and would take the predicates here for relations of the entity. `name_node` makes the IRI that stands for an
-entity. The names themselves are read from their own graph, by entity.
+No triple has an entity of the data as its subject or object. Otherwise a client that names no graph, and so gets
+results from all graphs of the server, would mistake the predicates above for relations of the entity. Instead,
+`name_node` makes an IRI that stands for the entity. The texts of the names are read from the graph of the data, by
+entity.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ WORDS = f"{_VOCABULARY}words"
 _FACTS = f"{_VOCABULARY}facts"
 _COUNT = "urn:kgqa:names:in:"
 LISTED_WORDS = {1: 20_000, 2: 5_000, 3: 1_000, 4: 1_000}
-"""The number of words listed for a prefix, by its length."""
+"""The largest number of words listed for a prefix, by the length of the prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,10 @@ class NamesFacts:
     """The counts stored in a graph of names.
 
     Attributes:
-        triples: of the data that gave names when it was built. names: those that are not empty.
-        tokens: words of all names together. longest: the most words of one name.
-        graphs: IRIs of the graphs that have these names.
+        triples: number of triples of the data that gave names to entities when the graph of names was built.
+        names: number of names that are not empty. tokens: number of words in all names.
+        longest: number of words in the longest name.
+        graphs: IRIs of the data's graphs.
     """
 
     triples: int
@@ -57,13 +59,16 @@ class NamesFacts:
 
 
 def names_graph_iri(schema: Schema, view: Sequence[Entity], *, version: int = VERSION) -> str:
-    """Return the IRI of the graph of names of a view, which depends on its graphs and the predicates of names."""
+    """Return the IRI of the graph of names for a view.
+
+    The IRI depends on the graphs in the view and on the label and alias predicates of the schema.
+    """
     facts = [version, sorted(entity.iri for entity in view), schema.label, schema.alias]
     return f"{_GRAPHS}{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]}"
 
 
 def outdated_graphs(schema: Schema, view: Sequence[Entity]) -> list[str]:
-    """Return the IRIs that the graph of names of a view had in earlier versions."""
+    """Return the IRIs of the graphs of names that earlier versions of kgqa built for a view."""
     return [names_graph_iri(schema, view, version=version) for version in range(1, VERSION)]
 
 
@@ -80,7 +85,7 @@ def names_facts(store: Store, graph: str, *, timeout: float | None = None) -> Na
 
 
 def read_facts(text: str) -> NamesFacts | None:
-    """Parse the text written by `facts_lines`; None if it is another text."""
+    """Parse the text written by `facts_lines`; return None for any other text."""
     try:
         found = json.loads(text)
         counts = {name: int(found[name]) for name in ("triples", "names", "tokens", "longest")}
@@ -100,7 +105,7 @@ def facts_lines(graph: str, facts: NamesFacts) -> list[str]:
 
 
 def name_node(entity: str) -> str:
-    """Return the IRI that stands for an entity; it ends like the entity's own, so a server stores it as compactly."""
+    """Return the IRI that stands for an entity. Its end is the entity's IRI, so that servers store it compactly."""
     return f"{_NODES}{entity}"
 
 

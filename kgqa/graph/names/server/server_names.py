@@ -1,7 +1,8 @@
 """An index of names on a Virtuoso server: its full-text index over the graph of names, see `names_graph`.
 
-It returns the same matches as `SqliteNames`, in the same order, as long as at most MAX_HITS names match. Matches are
-ranked here, from the tokens of names and from counts, because the server's own scores differ.
+`ServerNames` returns the same matches as `SqliteNames`, in the same order, as long as at most MAX_HITS names match.
+This module computes the scores itself, from the tokens of names and the counts of words, because the server's own
+scores differ from those of SQLite.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_QUERY_CHARS, LooseMatch, NameMatch
+from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
 from kgqa.graph.names.server.bm25 import NameBM25
 from kgqa.graph.names.server.entity_names import ENTITY_BATCH, EntityName, EntityNameReader, spellings_of
@@ -28,7 +29,6 @@ from kgqa.model import Entity
 from kgqa.schema import Schema
 from kgqa.words import normalise
 
-MAX_SEARCH_WORDS = 32
 MAX_EXACT_COUNT = 20_000
 """The most names with a prefix that are counted exactly."""
 Rank = tuple[Any, ...]
@@ -48,14 +48,14 @@ class _Term:
 
 
 class ServerNames:
-    """An index of names in a graph of names, see `Names`. Thread-safe.
+    """An index of names (see `Names`) in a graph of names on a server. Thread-safe.
 
-    Only the most frequent words of each prefix are listed, see LISTED_WORDS.
+    Of the words with a prefix, only the most frequent are known, see LISTED_WORDS.
 
     Args:
         graph: the IRI of the graph of names.
-        facts: its counts.
-        current: whether it was built from the current names.
+        facts: the counts stored in the graph of names.
+        current: whether the index matches the names now in the graph.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class ServerNames:
                 if len(hits) >= limit:
                     break
         ranked = {hit: (self._tokens.initials_length(hit.text), hit.iri, hit.kind == "alias") for hit in hits}
-        # not where the initials are another kind of spelling as well
+        # initials that equal another spelling of the name have the kind of that spelling, as in SQLite
         matches = (match for match in self._matches(ranked) if "initials" in spellings_of(match.name).values())
         return list(islice(matches, limit))
 
@@ -155,7 +155,7 @@ class ServerNames:
         return list(islice(self._matches(self._any_of(words[:MAX_SEARCH_WORDS])), limit))
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        words = normalise(text[:MAX_QUERY_CHARS]).split()[:MAX_SEARCH_WORDS]
+        words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
         if not words:
             return []
         whole = self._tokens.text(" ".join(words))
@@ -169,11 +169,11 @@ class ServerNames:
     # --- inside
 
     def _select(self, template: str, **values: object) -> list[Row]:
-        # results are cached by the fingerprint of the data; an outdated index is not covered by it
+        # cached results are found by the fingerprint of the data, which tells nothing about an outdated index
         return self._reader.select(template, fresh=not self._current, **values)
 
     def _with_names(self, texts: Sequence[str]) -> tuple[dict[str, TextEntities], dict[str, tuple[EntityName, ...]]]:
-        """Look up texts, and the names of all entities found: callers need exact and loose matches."""
+        """Look up the entities for each text, and the names of all these entities."""
         keyed = self._keyed.of(texts)
         iris = [iri for item in keyed.values() for iri in (*item.exact, *item.loose, *item.initials)]
         return keyed, self._reader.of(iris)
@@ -186,14 +186,18 @@ class ServerNames:
         return self._ranked({hit for hits in found.values() for hit in hits}, terms)
 
     def _all_of(self, words: Sequence[str], whole: str) -> dict[Hit, Rank]:
-        """Find names that contain all words, the last one as a prefix. `whole`: the tokens of the whole text."""
+        """Find names that contain all words but the last, and a word that begins with the last.
+
+        Args:
+            whole: the tokens of the whole text, see `NameTokens.text`.
+        """
         *full, last = words
         frequencies = self._words.frequencies(full)
         if not all(frequencies.values()):
             return {}
         tokens = [self._tokens.word(word) for word in full]
         hits, last_tokens = self._with_all(tokens, last)
-        if len(hits) >= ENOUGH_HITS:  # some may be missing, but not the whole names
+        if len(hits) >= ENOUGH_HITS:  # some hits may be missing: make sure that those equal to the whole text are there
             hits = {*hits, *self._equal(" ".join(words), whole)}
         terms = [_Term(self._bm25.weight(frequencies[word]), token) for word, token in zip(full, tokens, strict=True)]
         # the weight of a single word does not change the order
@@ -202,7 +206,11 @@ class ServerNames:
         return self._ranked(hits, terms, whole)
 
     def _with_all(self, tokens: Sequence[str], prefix: str) -> tuple[Collection[Hit], Sequence[str]]:
-        """Find names with all tokens and a word with a prefix; also return the tokens searched for the prefix."""
+        """Find names that have all tokens and a word that begins with a prefix.
+
+        Returns:
+            The names, and the tokens that were searched for the prefix.
+        """
         words = self._words.words_with_prefix(prefix)
         prefix_tokens = self._words.prefix_tokens(prefix, self._tokens)[: MAX_TOKENS - len(tokens)]
         if not prefix_tokens:
@@ -211,18 +219,22 @@ class ServerNames:
         at_least = 0 if groups else max(words.values(), default=0)
         try:
             return self._hits.matching(*groups, prefix_tokens, at_least=at_least), prefix_tokens
-        except QueryRejected:  # a wildcard that matches too many words
+        except QueryRejected:  # a wildcard matches too many words
             prefix_tokens = [self._tokens.word(word) for word in words][:MAX_PREFIX_TOKENS]
             hits = self._hits.matching(*groups, prefix_tokens, at_least=at_least) if prefix_tokens else ()
             return hits, prefix_tokens
 
     def _count_prefix(self, prefix: str, tokens: Sequence[str]) -> int:
-        """Count the names with a word with this prefix; an upper bound of very many."""
+        """Count the names that have a word with this prefix; for very many names, return an upper bound."""
         listed = sum(self._words.words_with_prefix(prefix).values())
         return min(self.count, self._hits.count(tokens) if listed <= MAX_EXACT_COUNT else listed)
 
     def _equal(self, norm: str, whole: str) -> list[Hit]:
-        """Find the names that equal this normalised name, with its tokens."""
+        """Find the names that equal a normalised name.
+
+        Args:
+            whole: the tokens of the normalised name.
+        """
         keyed, names = self._with_names([norm])
         return [Hit(iri, name.kind, whole) for iri in keyed[norm].exact for name in names[iri] if name.norm == norm]
 
@@ -236,7 +248,7 @@ class ServerNames:
         return ranked
 
     def _matches(self, ranked: Mapping[Hit, Rank], whole: str = "") -> Iterator[NameMatch]:
-        """Yield the names of ranked hits, best first, as they are in the graph now.
+        """Yield the names of ranked hits, best first, in their spelling in the graph.
 
         Hits of equal rank have the same kind and entity; they are ordered by name.
         """

@@ -1,4 +1,4 @@
-"""The words of a graph of names: the number of names that contain each, and words by prefix."""
+"""The words in a graph of names: how many names contain a word, and which words have a prefix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 
 from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.server.name_hits import Select
+from kgqa.graph.names.server.name_hits import NamesSelect
 from kgqa.graph.names.server.name_tokens import MAX_TOKENS, NameTokens, key_number
 from kgqa.graph.names.server.names_graph import LISTED_WORDS, WORD, WORDS, count_of, prefix_node
 from kgqa.model import Entity, Literal
@@ -24,13 +24,13 @@ MAX_PREFIX_TOKENS = MAX_TOKENS - 10
 class Vocabulary:
     """Looks up the words of one graph of names. Thread-safe."""
 
-    def __init__(self, select: Select, graph: Entity) -> None:
+    def __init__(self, select: NamesSelect, graph: Entity) -> None:
         self._select = select
         self._graph = graph
         self._frequencies: LRUCache[str, int] = LRUCache(MAX_WORDS)
         self._lists: LRUCache[str, dict[str, int]] = LRUCache(MAX_LISTED_WORDS, size=lambda words: 1 + len(words))
 
-    def with_select(self, select: Select) -> Vocabulary:
+    def with_select(self, select: NamesSelect) -> Vocabulary:
         """Return a copy with the same cache that runs its queries with `select`."""
         bound = copy.copy(self)
         bound._select = select
@@ -42,22 +42,22 @@ class Vocabulary:
         self._lists.clear()
 
     def frequencies(self, words: Iterable[str]) -> dict[str, int]:
-        """Return the number of names that contain each of these words."""
+        """Return the number of names that contain each of these words, 0 if none does."""
         return self._frequencies.get_or_find(words, self._count)
 
     def words_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Return the listed words with this prefix and their numbers of names, most frequent first."""
+        """Return the listed words with this prefix, each with its number of names, most frequent first."""
         return {word: names for word, names in self._list_of(prefix).items() if word.startswith(prefix)}
 
     def prefix_tokens(self, prefix: str, tokens: NameTokens) -> list[str]:
-        """Return tokens and wildcards for all words with this prefix; for the most frequent ones of very many."""
+        """Return tokens and wildcards that match all words with this prefix, or only the most frequent of very many."""
         words = list(self.words_with_prefix(prefix))
         start = prefix[:MAX_PREFIX_LENGTH]
         complete = len(self._list_of(prefix)) < LISTED_WORDS[len(start)]
         if complete and len(words) <= MAX_PREFIX_TOKENS:
             return [tokens.word(word) for word in words]
         if not complete:
-            # few enough for one wildcard, if the prefix is longer than those of the lists
+            # one wildcard is enough for a prefix longer than those of the lists, because few words have it
             longer = len(prefix) > MAX_PREFIX_LENGTH
             return [tokens.word_prefix(prefix)] if longer else [tokens.word(word) for word in words[:MAX_PREFIX_TOKENS]]
         return _wildcards(prefix, words, tokens)[:MAX_PREFIX_TOKENS]
@@ -74,7 +74,7 @@ class Vocabulary:
         return found
 
     def prefetch(self, words: Iterable[str]) -> None:
-        """Fetch the lists of words similar to these in one query, as they are needed after the words are counted."""
+        """Fetch in one query the lists of similar words, which callers need after they have counted these words."""
         self._lists_of([word[: 4 if len(word) > 5 else 3] for word in words if len(word) > 3])
 
     def _list_of(self, prefix: str) -> dict[str, int]:
@@ -99,7 +99,7 @@ class Vocabulary:
 
 
 def _wildcards(prefix: str, words: Sequence[str], tokens: NameTokens) -> list[str]:
-    """Return wildcards for these words, each for at most MAX_WILDCARD_WORDS; those for most words first."""
+    """Return wildcards that match at most MAX_WILDCARD_WORDS words each; wildcards for many words come first."""
     if len(words) <= MAX_WILDCARD_WORDS:
         return [tokens.word_prefix(prefix)]
     groups: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Counts of the names that contain each word, for more words than fit in memory."""
+"""Counts the names that contain each word, even if there are more words than fit in memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MAX_WORDS_IN_MEMORY = 1_000_000
 
 
 class WordCounts:
-    """Counts words, and moves them to sorted files when there are too many for memory.
+    """Counts words, and writes the counts to sorted files when there are too many words for memory.
 
     Args:
-        folder: of those files.
-        max_words: words to hold in memory.
+        folder: the folder for these files.
+        max_words: the largest number of words in memory.
     """
 
     def __init__(self, folder: Path, *, max_words: int = MAX_WORDS_IN_MEMORY) -> None:
@@ -27,7 +27,7 @@ class WordCounts:
         self._files: list[Path] = []
 
     def add(self, words: Iterable[str]) -> None:
-        """Count each of the different words of one name."""
+        """Count the words of one name, each of which is given once."""
         self._counts.update(words)
         if len(self._counts) > self._max_words:
             self._write()
@@ -58,7 +58,7 @@ class PrefixLists:
     """Groups alphabetically sorted words by their prefixes.
 
     Args:
-        sizes: for each length of a prefix, how many of its words are kept: the most frequent ones.
+        sizes: the number of words to keep per prefix, by the length of the prefix. The most frequent words are kept.
     """
 
     def __init__(self, sizes: dict[int, int]) -> None:
@@ -66,7 +66,7 @@ class PrefixLists:
         self._open: dict[int, tuple[str, list[tuple[int, str]]]] = {}
 
     def add(self, word: str, names: int) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-        """Add a word; yield the prefixes that no later word can have, with their words."""
+        """Add a word; yield each prefix that no later word can have, with the words that begin with this prefix."""
         for length in self._sizes:
             prefix, words = self._open.get(length, ("", []))
             if words and word[:length] != prefix:
@@ -79,7 +79,7 @@ class PrefixLists:
                     words[:] = heapq.nsmallest(self._sizes[length], words)
 
     def rest(self) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-        """Yield the remaining prefixes."""
+        """Yield each prefix that `add` has not yielded, with the words that begin with this prefix."""
         for length in list(self._open):
             yield self._close(length)
 

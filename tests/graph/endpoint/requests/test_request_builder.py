@@ -19,8 +19,8 @@ def requests():
     return RequestBuilder(URL, contact="a@e.org", compressed=False)
 
 
-def asked(requests, text="SELECT ?x WHERE { ?x ?p ?o }", *, asks=False, profile=GENERIC, limit=None):
-    return requests.query(text, asks=asks, profile=profile, limit=limit)
+def asked(requests, text="SELECT ?x WHERE { ?x ?p ?o }", *, is_ask=False, profile=GENERIC, limit=None):
+    return requests.query(text, is_ask=is_ask, profile=profile, limit=limit)
 
 
 def fields_of(request):
@@ -37,7 +37,7 @@ def test_a_short_query_stands_in_the_address(requests):
 
 @pytest.mark.parametrize("text", ["ASK { ?s ?p '%s' }" % ("x" * MAX_GET_CHARS), "ASK { ?s ?p 'Köln 漢字 😀' }"])
 def test_a_long_query_and_one_in_other_letters_is_a_form(requests, text):
-    request = asked(requests, text, asks=True)
+    request = asked(requests, text, is_ask=True)
     assert (request.method, request.target) == ("POST", "/sparql")
     assert {name.lower(): value for name, value in request.headers.items()}["content-type"] == (
         "application/x-www-form-urlencoded"
@@ -49,9 +49,9 @@ def test_no_address_is_so_long_that_servers_refuse_it(requests):
     assert len(asked(requests, "<" * MAX_GET_CHARS).url) < 5000
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_json_is_asked_for_by_its_type_and_nothing_else_is_added(requests, asks):
-    request = asked(requests, asks=asks)
+@pytest.mark.parametrize("is_ask", [True, False])
+def test_json_is_asked_for_by_its_type_and_nothing_else_is_added(requests, is_ask):
+    request = asked(requests, is_ask=is_ask)
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert headers.keys() == {"accept", "user-agent"} and len(headers) == len(request.headers)
     assert "application/sparql-results+json" in headers["accept"]

@@ -55,7 +55,7 @@ def test_a_connection_is_kept_after_an_error_and_not_after_half_a_reply(serve, t
         assert asked(transport) == (400, b"No.")
     assert server.connections == 1
     server.enqueue(SparqlReply(body=b"x" * 10_000_000))
-    with transport.query(QUERY, asks=False, seconds=5) as reply:
+    with transport.query(QUERY, is_ask=False, seconds=5) as reply:
         next(reply.chunks)
     assert asked(transport) == (400, b"No.") and server.connections == 2
 
@@ -123,7 +123,7 @@ def test_a_whole_reply_after_the_time_is_up_is_not_trusted(serve, to):
     """Virtuoso, told a limit, gives at that time what it has."""
     transport = to(serve(pieces(TABLE.body[:20], 0.25, TABLE.body[20:])))
     with pytest.raises(StoreTimeout):
-        with transport.query(QUERY, asks=False, seconds=0.2) as reply:
+        with transport.query(QUERY, is_ask=False, seconds=0.2) as reply:
             next(reply.chunks)
             time.sleep(0.3)
             list(reply.chunks)
