@@ -42,7 +42,7 @@ def join_topics(
     Returns:
         Candidates with joins, approximate if a query timed out; empty if nothing meets.
     """
-    late = finder.late
+    timed_out = finder.timed_out
     found: list[Candidate] = []
     for candidate in ranked[:MAX_FIRST]:
         others = [topic for topic in partners if topic != candidate.path.topic]
@@ -51,7 +51,7 @@ def join_topics(
         if alternatives == 1 and joined and len(joined[0].joins) == len(others):
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
-    if finder.late and not late:
+    if finder.timed_out and not timed_out:
         trace.event("gave_up", error="finding out which paths meet took too long")
     trace.event(
         "joined" if found else "no_intersection",
@@ -80,7 +80,7 @@ def _joined(
         every = longer
     if every == [()]:
         return []
-    approximate = candidate.approximate or finder.late
+    approximate = candidate.approximate or finder.timed_out
     return [replace(candidate, joins=joins, approximate=approximate) for joins in every]
 
 
@@ -97,12 +97,12 @@ class JoinFinder:
     """Finds out which paths of one question meet, and looks up the ends of each path once.
 
     Attributes:
-        late: A query timed out, so that a join may be missing.
+        timed_out: A query timed out, so that a join may be missing.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
-        self.late = False
+        self.timed_out = False
         self._ends: dict[RelationPath, _Ends] = {}
 
     def some(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], most: int) -> list[Join]:
@@ -140,19 +140,19 @@ class JoinFinder:
     def _look_up(self, paths: Sequence[RelationPath]) -> None:
         """Look up the ends of paths, concurrently."""
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
-        late = (StoreTimeout, PartialResult)
+        timeouts = (StoreTimeout, PartialResult)
         for path, ends in zip(
-            new, self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=late)
+            new, self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=timeouts)
         ):
-            self.late = self.late or isinstance(ends, late)
+            self.timed_out = self.timed_out or isinstance(ends, timeouts)
             self._ends[path] = (
-                (frozenset(), False) if isinstance(ends, late) else (frozenset(ends.values), ends.approximate)
+                (frozenset(), False) if isinstance(ends, timeouts) else (frozenset(ends.values), ends.approximate)
             )
 
     def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
         try:
             met = self._graph.ends(candidate.path, joins=joins, restricted=candidate.restricted, limit=1)
         except (StoreTimeout, PartialResult):
-            self.late = True
+            self.timed_out = True
             return False
         return bool(met.values)

@@ -183,7 +183,7 @@ class NameLookup:
     def in_part(self) -> list[NameHit]:
         """Return names of which the question has some distinctive words, perhaps in another form or misspelt."""
         distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
-        alike = {key: self._alike(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
+        alike = {key: self._word_variants(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
         known = [word for words in alike.values() for word in words]
         frequencies = self.names.frequencies(known)
@@ -203,14 +203,16 @@ class NameLookup:
                 _keep(found, NameHit(aligned.start, aligned.end, match, share, "part", aligned.covered))
         return list(found.values())
 
-    def _alike(self, key: str) -> list[str]:
+    def _word_variants(self, key: str) -> list[str]:
         """Return the words of names that a word may mean: itself, other forms, and, if no name has it, misspellings."""
         found = [key] if key in self._frequencies else []
         if len(key) < 4 or key.isdigit():
             return found
         for word in self.names.words_with_prefix(key[: 4 if len(key) > 5 else 3]):
-            related = same_word(word, key) or is_derived(key, word) or is_derived(word, key) or _kin(key, word)
-            if word != key and related:
+            if word == key:
+                continue
+            derived = is_derived(key, word) or is_derived(word, key)
+            if derived or same_word(word, key) or _same_beginning(key, word):
                 found.append(word)
         if key not in self._frequencies:
             near = [word for word in self.names.words_with_prefix(key[:1], limit=20_000) if is_misspelling(word, key)]
@@ -231,13 +233,13 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
     total = sum(weight(part) for part in name)
     best: Alignment | None = None
     for start, key in enumerate(keys):
-        if key in STOPWORDS or not any(_alike(key, part) for part in name):
+        if key in STOPWORDS or not any(_word_certainty(key, part) for part in name):
             continue
         left, gained, covered, foreign, since = list(name), 0.0, 0.0, 0, 0
         for place in range(start, len(keys)):
             word = keys[place]
-            part = max(left, key=lambda part: _alike(word, part), default="")
-            likely = _alike(word, part)
+            part = max(left, key=lambda part: _word_certainty(word, part), default="")
+            likely = _word_certainty(word, part)
             if not likely:
                 since += word not in STOPWORDS
                 if not left or since + foreign > 1:
@@ -277,7 +279,7 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
         found[place] = new
 
 
-def _kin(left: str, right: str) -> bool:
+def _same_beginning(left: str, right: str) -> bool:
     """Return whether two words share most of their beginning: Panamanian and Panama, Hungarian and Hungary."""
     common = 0
     for one, other in zip(left, right):
@@ -288,7 +290,7 @@ def _kin(left: str, right: str) -> bool:
 
 
 @lru_cache(maxsize=200_000)
-def _alike(word: str, part: str) -> float:
+def _word_certainty(word: str, part: str) -> float:
     """Return how certain it is that a word of a question is a word of a name."""
     if word == part:
         return 1.0
@@ -296,7 +298,7 @@ def _alike(word: str, part: str) -> float:
         return 0.0
     if same_word(word, part):
         return 0.97
-    if is_derived(word, part) or is_derived(part, word) or _kin(word, part):
+    if is_derived(word, part) or is_derived(part, word) or _same_beginning(word, part):
         return 0.8
     if is_misspelling(word, part):
         return 0.7

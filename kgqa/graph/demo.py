@@ -34,7 +34,7 @@ def demo_folder(cache: Cache) -> Path:
 
 
 def _is_usable(path: Path) -> bool:
-    """Tell whether the demo graph is complete; a damaged one is removed."""
+    """Return whether the demo graph is complete; a damaged one is removed."""
     folder = GraphFolder(path)
     if not folder.exists():
         return False

@@ -27,7 +27,7 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 MAX_NAMED_GRAPHS = 100
 NAMES_GRAPHS = "urn:kgqa:names:"
-"""The prefix of the IRIs of name graphs, see `names_graph`."""
+"""The prefix of the IRIs of graphs of names, see `names_graph`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def default_view(store: Store) -> tuple[str, ...]:
 
 
 def user_graphs(store: Store) -> tuple[str, ...]:
-    """Return the named graphs that hold data, without the server's own graphs and kgqa's name graphs.
+    """Return the named graphs that hold data, without the server's own graphs and kgqa's graphs of names.
 
     Raises:
         StoreTimeout, StoreUnavailable: as `select` does.

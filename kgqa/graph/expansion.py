@@ -73,7 +73,7 @@ class ExpansionQuery:
         return FoundSteps(steps, frontier)
 
     def says_more(self, leaving: StatementExit) -> bool:
-        """Tell whether some statement at the end of the path says more than its claim: a newer one replaced it."""
+        """Return whether some statement at the end of the path says more than its claim: a newer one replaced it."""
         pattern, out = self._pattern, leaving.step.direction == "out"
         entered_from, other = pattern.nodes[-2], Variable("other")
         keep = [pattern.end] if isinstance(entered_from, Entity) else [entered_from, pattern.end]

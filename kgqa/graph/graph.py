@@ -270,17 +270,17 @@ class KnowledgeGraph:
         return known[relation]
 
     def leads_to_mediator(self, step: Step) -> bool:
-        """Tell whether all nodes that a step leads to are mediators."""
+        """Return whether all nodes that a step leads to are mediators."""
         return self.mediators.extent(step) == "all"
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
-        """Tell whether a path ends on mediators only, so that it must be extended to give answers."""
+        """Return whether a path ends on mediators only, so that it must be extended to give answers."""
         return bool(path.steps) and self.leads_to_mediator(path.steps[-1])
 
     # --- single nodes
 
     def exists(self, entity: Entity) -> bool:
-        """Tell whether any triple has this entity as its subject or object."""
+        """Return whether any triple has this entity as its subject or object."""
         return self._queries.ask("exists", entity=entity)
 
     def degree(self, entity: Entity) -> int:
@@ -321,7 +321,7 @@ class KnowledgeGraph:
         return self.tables.notes
 
     def is_noise(self, relation: str) -> bool:
-        """Tell whether exploration skips a relation, by the schema or by the graph's own marks."""
+        """Return whether exploration skips a relation, by the schema or by the graph's own marks."""
         return self.tables.is_noise(relation)
 
     @property

@@ -162,5 +162,5 @@ class Store(Protocol):
 
 
 def is_address(location: str | Path) -> bool:
-    """Tell whether a location is a web address rather than a folder."""
+    """Return whether a location is a web address rather than a folder."""
     return str(location).strip().lower().startswith(("http://", "https://"))

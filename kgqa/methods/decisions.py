@@ -90,7 +90,7 @@ class Decisions:
             [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
         )
         scores = {(c.path, c.restricted): score for c, score in every}
-        if self._join_finder.late:
+        if self._join_finder.timed_out:
             alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
         return [(candidate, scores[candidate.path, candidate.restricted]) for candidate in joined] + alone
 

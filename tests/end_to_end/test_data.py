@@ -35,7 +35,7 @@ def test_list_as_json(kgqa, tmp_path):
 
 def test_check(kgqa):
     good = kgqa("data", "check", "demo", "demo-webqsp", f"hotpotqa:{FIXTURES / 'hotpot_dev_distractor_v1.json'}")
-    assert good.returncode == 1 and good.out.count("ok ") == 2 and "Fetch it again" in good.out
+    assert good.returncode == 1 and good.out.count("ok ") == 2 and "Download the file again" in good.out
     assert kgqa("data", "check", "demo", "demo-cwq", "demo-grailqa").returncode == 0
     bad = kgqa("data", "check", f"webqsp:{CWQ_DEV}", "cwq:missing.json", "--json")
     assert bad.returncode == 1

@@ -29,8 +29,8 @@ def prepared(tmp_path_factory) -> tuple[Path, dict[str, str]]:
 def resume_and_compare(prepared, out: str) -> None:
     """Resume the run, or start it if it was not created, and compare it with the undisturbed run."""
     folder, environment = prepared
-    begun = (folder / out / "begin.json").exists() or any((folder / out).glob("*/run.json"))
-    arguments = ["eval", "resume", out, "-q"] if begun else [*COMMAND, "--out", out]
+    created = (folder / out / "begin.json").exists() or any((folder / out).glob("*/run.json"))
+    arguments = ["eval", "resume", out, "-q"] if created else [*COMMAND, "--out", out]
     done = kill_at(0, folder, arguments, cwd=folder, env=environment)
     assert done.returncode == 0, (arguments, done.stderr.decode())
     for method in METHODS:
@@ -62,7 +62,7 @@ def test_killed_at_a_write_of_resume(prepared):
     folder, environment = prepared
     arguments = ["eval", "resume", "again", "-q"]
 
-    def begun() -> None:
+    def prepare_runs() -> None:
         """Prepare a run with a torn line, and one that has not started."""
         shutil.rmtree(folder / "again", ignore_errors=True)
         shutil.copytree(folder / "quiet", folder / "again")
@@ -70,9 +70,9 @@ def test_killed_at_a_write_of_resume(prepared):
         predictions.write_bytes(predictions.read_bytes()[:-100])
         (folder / "again/top-2/predictions.jsonl").unlink()
 
-    begun()
+    prepare_runs()
     count = changes_of(folder, arguments, cwd=folder, env=environment)
     for number in selected_numbers(count, 9):
-        begun()
+        prepare_runs()
         assert kill_at(number, folder, arguments, cwd=folder, env=environment).returncode == -9
         resume_and_compare(prepared, "again")

@@ -175,6 +175,8 @@ def test_server_stops_between_questions(kgqa, started, server):
     assert all("Nothing answers" in answer["reason"] for answer in answers)
     assert batch.returncode == 1 and b"Traceback" not in err and time.monotonic() - start < 20
     check_failure(
-        kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK), "Nothing answers", "virtuoso-status"
+        kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK),
+        "Nothing answers",
+        "kgqa virtuoso status",
     )
     assert server.status().state == "crashed"

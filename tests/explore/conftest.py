@@ -17,7 +17,7 @@ def ent(name: str) -> Entity:
 
 
 def path(topic: str, *steps: str) -> RelationPath:
-    """`name` follows a relation, `^name` goes against it."""
+    """Build a path; `name` follows a relation, `^name` follows it backwards."""
     return RelationPath(
         ent(topic), tuple(Step(NS + s.removeprefix("^"), "in" if s.startswith("^") else "out") for s in steps)
     )
@@ -25,7 +25,7 @@ def path(topic: str, *steps: str) -> RelationPath:
 
 @pytest.fixture
 def small():
-    """`small("m.a r.r m.b", ...) -> KnowledgeGraph`; objects in quotes are literals."""
+    """Return `small("m.a r.r m.b", ...) -> KnowledgeGraph`; objects in quotes are literals."""
 
     def small(*triples: str, **options):
         lines = [MEDIATOR]

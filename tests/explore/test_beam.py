@@ -1,4 +1,4 @@
-"""The pool of a hop, what is seen twice, and what a hop that runs out of time leaves."""
+"""Beam exploration: the pool of a hop, duplicates, and hops that time out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kgqa.trace import Trace
 from .conftest import ent, path
 
 
-def everything(pool):
+def keep_all(pool):
     return list(pool)
 
 
-def run(graph, *topics, depth=2, prefilter=everything, tournament=everything, **options):
+def run(graph, *topics, depth=2, prefilter=keep_all, tournament=keep_all, **options):
     trace = Trace()
     hops = explore(
         graph,
@@ -30,7 +30,7 @@ def run(graph, *topics, depth=2, prefilter=everything, tournament=everything, **
 CHAIN = ("m.a r.r.one m.b", "m.b r.r.two m.c", "m.x r.r.three m.y")
 
 
-def test_survivors_stand_beside_their_extensions(small):
+def test_pool_contains_survivors_and_their_extensions(small):
     hops, _ = run(small(*CHAIN), "m.a", "m.x")
     assert {c.path for c in hops[0].pool} == {path("m.a", "r.r.one"), path("m.x", "r.r.three")}
     assert {c.path for c in hops[1].pool} == {
@@ -40,12 +40,12 @@ def test_survivors_stand_beside_their_extensions(small):
     }
 
 
-def test_a_path_that_lost_is_not_walked_on(small):
+def test_dropped_path_is_not_extended(small):
     hops, _ = run(small(*CHAIN), "m.a", "m.x", tournament=lambda pool: [c for c in pool if c.path.topic == ent("m.x")])
     assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.x", "r.r.three")]
 
 
-def test_enough_ends_it(small):
+def test_exploration_stops_when_enough_is_found(small):
     hops, _ = run(small(*CHAIN), "m.a", enough=lambda hops: True)
     assert len(hops) == 1
 
@@ -55,7 +55,7 @@ def test_hops_and_types_in_words(small):
     assert {c.hops for c in hops[1].pool} == {("r one",), ("r one", "r two")}
 
 
-def test_what_a_path_leads_to_in_words(small):
+def test_ends_in_words(small):
     typed, _ = run(small(*CHAIN, "r.r.one type.property.expected_type people.person"), "m.a", depth=1)
     assert [c.leads_to for c in typed[0].pool] == ["person"]
     bare, _ = run(small("m.a r.r.one m.b", "m.b r.r.two m.c"), "m.b", depth=1)
@@ -63,7 +63,7 @@ def test_what_a_path_leads_to_in_words(small):
     assert found == {"out": "r two", "in": "r one"}
 
 
-def test_past_a_relation_that_leads_to_some_mediators_a_path_is_met_once(small):
+def test_path_through_a_mixed_relation_is_found_once(small):
     graph = small(
         "m.a r.r.about m.p1",
         "m.p1 type.object.type film.performance",
@@ -79,8 +79,8 @@ def test_past_a_relation_that_leads_to_some_mediators_a_path_is_met_once(small):
     assert len(news) == len(hops) and sum(len(hop.pool) for hop in hops) > 3
 
 
-class Late:
-    """A store that runs out of time on queries with a certain text in them; the real one answers the rest."""
+class LateStore:
+    """A store that times out on queries with a given text and passes on the others."""
 
     def __init__(self, store, text):
         self._store, self._text = store, text
@@ -94,20 +94,20 @@ class Late:
         return getattr(self._store, name)
 
 
-def test_a_late_hop_leaves_what_the_one_before_found(small):
+def test_timed_out_hop_keeps_earlier_paths(small):
     graph = small(*CHAIN)
     graph.prepare()
-    graph.store = Late(graph.store, "?frontier")
+    graph.store = LateStore(graph.store, "?frontier")
     hops, trace = run(graph, "m.a")
     assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.a", "r.r.one")]
     assert all(candidate.approximate for candidate in hops[0].kept)
     assert "gave_up" in {event.kind for event in trace.events()}
 
 
-def test_a_late_first_hop_is_an_error(small):
+def test_timed_out_first_hop_is_an_error(small):
     graph = small(*CHAIN)
     graph.prepare()
-    graph.store = Late(graph.store, "SELECT")
+    graph.store = LateStore(graph.store, "SELECT")
     try:
         run(graph, "m.a")
     except StoreTimeout:

@@ -1,4 +1,4 @@
-"""Paths from several topics that must meet: at the answer, at a mediator, or not at all."""
+"""Joins of paths from several topics: at the answer, at a mediator, or empty."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_meet_at_the_answer(films):
 
 
 def test_meet_at_the_mediator_before_the_answer(films):
-    """Who played the queen in that film: both actors played her somewhere, one of them there."""
+    """Two actors played the queen, but only one of them in the film."""
     cast = candidates(films, path("m.film", *CAST))
     queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
     found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, finder=JoinFinder(films), trace=Trace())
@@ -63,7 +63,7 @@ def test_meet_at_the_mediator_before_the_answer(films):
     assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
 
 
-def test_an_empty_intersection_says_so(films):
+def test_empty_intersection_is_reported(films):
     cast = candidates(films, path("m.other", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     trace = Trace()
@@ -73,7 +73,7 @@ def test_an_empty_intersection_says_so(films):
     assert [event.kind for event in trace.events()] == ["no_intersection"]
 
 
-def test_three_topics_come_before_two(films):
+def test_joins_of_three_topics_come_first(films):
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     spanish = candidates(films, path("m.spain", "^people.person.nationality"))
@@ -84,7 +84,7 @@ def test_three_topics_come_before_two(films):
     assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.bob"),)
 
 
-def test_long_lists_are_left_to_the_graph(small, monkeypatch):
+def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
     monkeypatch.setattr("kgqa.explore.conjunction.MAX_ENDS", 3)
     graph = small(
         *(f"m.hub r.r.has m.x{n}" for n in range(50)), *(f"m.x{n} r.r.kind m.other" for n in (7, 41, 42, 43, 44, 45))
@@ -95,20 +95,20 @@ def test_long_lists_are_left_to_the_graph(small, monkeypatch):
     assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
 
 
-def test_what_was_late_is_said(films, monkeypatch):
-    def too_late(*args, **options):
+def test_timeouts_are_recorded(films, monkeypatch):
+    def timed_out(*args, **options):
         raise StoreTimeout("too late")
 
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
-    monkeypatch.setattr(films, "ends", too_late)
+    monkeypatch.setattr(films, "ends", timed_out)
     finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
-    assert finder.late and "gave_up" in {event.kind for event in trace.events()}
+    assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}
 
 
-def test_a_meeting_keeps_to_the_selected_entities(films):
-    """Only m.other was selected on the way: Ann, who meets the other topic, is not in it."""
+def test_join_respects_selected_entities(films):
+    """Only m.other was selected, so Ann, who joins the other topic, is excluded."""
     there = path("m.bob", "^film.performance.actor", "^film.film.starring", *CAST)
     restricted = ((2, (ent("m.other"),)),)
     cast = [replace(item, restricted=restricted) for item in candidates(films, there)]

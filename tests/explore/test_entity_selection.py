@@ -1,4 +1,4 @@
-"""Entity selection: who is walked on from, and that nobody is left out unseen."""
+"""Entity selection: every entity is shown or filtered, and paths continue from the selected ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kgqa.trace import Trace
 from .conftest import ent, path
 
 
-class Named(ScoringChooser):
-    """Picks the entities whose text is in the question; keeps what it was shown."""
+class NamedEntityChooser(ScoringChooser):
+    """A chooser that picks the entities named in the question and records its input."""
 
     def __init__(self):
         super().__init__(lambda question, candidates: None, "by name", texts=word_similarity)
@@ -27,7 +27,7 @@ class Named(ScoringChooser):
 
 
 def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name):
-    chooser = chooser or Named()
+    chooser = chooser or NamedEntityChooser()
     candidates = [make_candidate(graph, each, BeamSettings()) for each in paths]
     trace = Trace()
     found = select_entities(graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace)
@@ -40,25 +40,25 @@ def many(count):
     ]
 
 
-def test_paths_are_restricted_to_the_chosen(small):
+def test_paths_are_restricted_to_selected_entities(small):
     graph = small(*many(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
     found, _, _ = select(graph, "name3 and name9", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
     assert [c.restricted for c in found] == [((1, (ent("m.x3"),)),), ((1, (ent("m.y"),)),)]
 
 
-def test_a_path_without_a_chosen_entity_is_left_out(small):
+def test_path_without_selected_entity_is_dropped(small):
     graph = small(*many(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
     found, _, _ = select(graph, "name3", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
     assert [c.path for c in found] == [path("m.a", "r.r.has")]
 
 
-def test_every_entity_is_seen_up_to_the_filter(small):
+def test_every_entity_is_shown_up_to_the_limit(small):
     _, chooser, trace = select(small(*many(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
     assert {f"name{n}" for n in range(FILTER_ABOVE)} <= set(chooser.shown)
     assert "entities_filtered" not in {event.kind for event in trace.events()}
 
 
-def test_above_that_the_filter_decides_over_all_of_them(small):
+def test_above_the_limit_the_prefilter_sees_all_entities(small):
     count = FILTER_ABOVE + 2 * CHUNK
 
     def last_first(pool):
@@ -70,7 +70,7 @@ def test_above_that_the_filter_decides_over_all_of_them(small):
     assert len(found[0].restricted[0][1]) == 3  # the chooser named none, so the filter's order stands
 
 
-def test_topics_among_them_are_masked(small):
+def test_topics_are_masked(small):
     graph = small(*many(3))
     _, chooser, _ = select(
         graph, "[E1]", path("m.a", "r.r.has"), shown=lambda entity, name: "[E1]" if entity == ent("m.x1") else name
@@ -78,7 +78,7 @@ def test_topics_among_them_are_masked(small):
     assert "[E1]" in chooser.shown and "name1" not in chooser.shown
 
 
-def test_literals_are_not_walked_on(small):
+def test_literals_are_not_selected(small):
     graph = small('m.a r.r.height "1.7"')
     found, chooser, _ = select(graph, "x", path("m.a", "r.r.height"))
     assert [c.restricted for c in found] == [()] and chooser.shown == []

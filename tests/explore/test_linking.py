@@ -1,4 +1,4 @@
-"""Linking: which entities a question is about, on a small graph."""
+"""Entity linking on a small graph."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def graph() -> KnowledgeGraph:
     return memory_graph(lines, schema="rdfs")
 
 
-def taken(graph: KnowledgeGraph, question: str, **options) -> list[tuple[str, str]]:
+def used_words(graph: KnowledgeGraph, question: str, **options) -> list[tuple[str, str]]:
     return [(m.text, m.matches[0].entity.iri.rsplit("/", 1)[1]) for m in find_mentions(graph, question, **options)]
 
 
@@ -86,16 +86,16 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("question", "expected"), QUESTIONS)
 def test_mentions(graph, question, expected):
-    assert taken(graph, question) == expected
+    assert used_words(graph, question) == expected
 
 
-def test_namesakes_are_listed_and_ranked_by_degree(graph):
+def test_namesakes_are_ranked_by_degree(graph):
     (mention,) = find_mentions(graph, "where is Paris?")
     assert [match.entity for match in mention.matches] == [entity("paris"), entity("texas")]
     assert mention.ambiguous and not mention.certain
 
 
-def test_only_a_whole_name_of_one_entity_is_certain(graph):
+def test_only_unique_exact_name_is_certain(graph):
     def certain(question: str) -> bool:
         (mention,) = find_mentions(graph, question)
         return mention.certain
@@ -107,16 +107,16 @@ def test_only_a_whole_name_of_one_entity_is_certain(graph):
     assert not Mention("x", ()).certain
 
 
-def test_relations_that_fit_the_question_choose_among_namesakes(graph):
+def test_matching_relations_rank_namesakes(graph):
     def fit(question: str, texts: Sequence[str]) -> list[float]:
         assert "Paris" not in question
         return [1.0 if text == "county seat" else 0.0 for text in texts]
 
-    assert taken(graph, "which county has Paris as its seat?", fit=fit)[0] == ("Paris", "texas")
+    assert used_words(graph, "which county has Paris as its seat?", fit=fit)[0] == ("Paris", "texas")
     assert link(graph, "which county has Paris as its seat?", fit=fit)[0].entity == entity("texas")
 
 
-def test_relations_are_no_topics(graph):
+def test_relations_are_not_topics(graph):
     assert all(item.entity != Entity("http://r/near") for item in link(graph, "what is nearby?", limit=50))
 
 
@@ -129,8 +129,8 @@ def test_links_are_distinct_entities_best_first(graph):
     assert link(graph, "") == []
 
 
-class Counting:
-    """A store that counts the queries that pass through it to the real one."""
+class CountingStore:
+    """A store that counts its queries."""
 
     def __init__(self, store) -> None:
         self._store = store
@@ -144,8 +144,8 @@ class Counting:
         return self._store.select(*args, **options)
 
 
-def test_a_question_costs_a_handful_of_queries(graph):
-    store = Counting(graph.store)
+def test_linking_needs_few_queries(graph):
+    store = CountingStore(graph.store)
     counted = KnowledgeGraph(store, graph.schema)
     find_mentions(counted, "where is Canada?")  # derives what belongs to the graph
     store.queries = 0
@@ -157,7 +157,7 @@ pieces = st.sampled_from([*NAMES.values(), "the", "who", "'s", "?", '"', "US"])
 
 
 @given(st.text(max_size=60) | st.lists(pieces, max_size=9).map(" ".join))
-def test_any_question(graph, question):
+def test_any_question_is_linked_without_error(graph, question):
     mentions = find_mentions(graph, question)
     at = 0
     for mention in mentions:
@@ -187,14 +187,14 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("word", "name", "same", "formed", "wrong"), WORDS)
-def test_words_compared(word, name, same, formed, wrong):
+def test_word_similarity(word, name, same, formed, wrong):
     word, name = word.lower(), name.lower()
     assert same_word(word, name) is same and same_word(name, word) is same
     assert (is_derived(word, name) and not same) is formed
     assert (is_misspelling(word, name) and not same and not formed) is wrong
 
 
-def test_words_of_a_text_know_their_place():
+def test_words_have_their_position():
     text = "the Beatles' hit, O’Neal's São_Paulo"
     words = words_of(text)
     assert [word.key for word in words] == ["the", "beatles", "hit", "oneal", "sao", "paulo"]
@@ -222,7 +222,7 @@ ALIGNED = [
 
 
 @pytest.mark.parametrize(("question", "name", "span", "whole"), ALIGNED)
-def test_where_a_name_stands_best(graph, question, name, span, whole):
+def test_best_position_of_a_name(graph, question, name, span, whole):
     found = NameLookup(question, graph.names).align(word_keys(name))
     assert (found and (found.start, found.end)) == span
     if found:

@@ -1,4 +1,4 @@
-"""Masking: the mention of a topic goes, and nothing else does."""
+"""Masking of topic mentions in a question."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("question", "names", "masked"), CASES)
-def test_questions(question, names, masked):
+def test_masked_questions(question, names, masked):
     assert drop_mentions(question, names) == masked
 
 
@@ -59,17 +59,17 @@ def test_questions(question, names, masked):
         ("What's Japan?", ["What's Japan"]),
     ],
 )
-def test_questions_that_stay(question, names):
+def test_unchanged_questions(question, names):
     assert drop_mentions(question, names) == question
 
 
 @pytest.mark.parametrize("names", [["New York City", "New York"], ["New York", "New York City"]])
-def test_the_longest_name_goes_first(names):
+def test_longest_name_is_masked_first(names):
     assert drop_mentions("who founded New York City?", names) == "who founded ?"
 
 
 @pytest.mark.parametrize("name", ["(", "[a", "a|b", "\\", "a{2}", "*", "^", "(?P<x>"])
-def test_a_name_is_text_not_a_pattern(name):
+def test_name_is_not_a_pattern(name):
     assert drop_mentions(f"who wrote {name} then", [name]) == "who wrote then"
 
 
@@ -77,7 +77,7 @@ words = st.lists(st.sampled_from("who wrote the song Tokyo New York City of".spl
 
 
 @given(words, st.lists(st.sampled_from(["Tokyo", "New York", "New York City", "York"]), max_size=3))
-def test_words_are_only_taken_out(question, names):
+def test_masking_only_removes_words(question, names):
     left = drop_mentions(" ".join(question), names).split()
     assert left
     rest = iter(question)
@@ -85,7 +85,7 @@ def test_words_are_only_taken_out(question, names):
 
 
 @given(words, st.text(max_size=10))
-def test_any_name_at_all(question, name):
+def test_any_name(question, name):
     text = " ".join(question)
     masked = drop_mentions(text, [name])
     assert masked.strip() and len(masked) <= len(text)
@@ -118,19 +118,19 @@ FUZZY = [
 
 
 @pytest.mark.parametrize(("question", "name", "masked"), FUZZY)
-def test_names_written_otherwise(question, name, masked):
+def test_inexact_names(question, name, masked):
     found = mask(question, {A: [name]}, style="placeholder")
     assert found.text == masked
     assert (found.unmasked == (A,)) is ("[E1]" not in masked)
 
 
-def test_a_mistake_counts_only_where_nothing_is_right():
+def test_inexact_match_only_without_exact_match():
     # Austria is near enough to Australia to be a misspelling of it, but it is not one here
     found = mask("is Australia in Austria?", {A: ["Austria"]}, style="placeholder")
     assert found.text == "is Australia in [E1]?"
 
 
-def test_styles():
+def test_masking_styles():
     names = {A: ["Ken Barlow"], B: ["Coronation Street"]}
     question = "who plays Ken Barlow in Coronation Street?"
     assert mask(question, names).text == "who plays in ?"
@@ -140,23 +140,23 @@ def test_styles():
     assert question[10:20] == "Ken Barlow"
 
 
-def test_a_longer_name_goes_before_a_topic_within_it():
+def test_longer_name_is_masked_before_a_topic_within_it():
     found = mask("who founded New York City?", {A: ["New York"], B: ["New York City"]}, style="placeholder")
     assert found.text == "who founded [E2]?"
     assert found.unmasked == (A,)
 
 
-def test_a_name_that_is_the_whole_question_stays_where_nothing_would_be_left_and_is_counted():
+def test_name_that_is_the_whole_question_is_kept_and_counted():
     found = mask("Kimigayo?", {A: ["Kimigayo"]})
     assert (found.text, found.spans, found.unmasked) == ("Kimigayo?", (), (A,))
     assert mask("Kimigayo?", {A: ["Kimigayo"]}, style="placeholder").text == "[E1]?"
 
 
-def test_topics_without_a_name_are_counted():
+def test_topics_without_name_are_counted():
     assert mask("who wrote it?", {A: [], B: ["Everest"]}).unmasked == (A, B)
 
 
-def test_reached_entities_that_are_topics_get_their_placeholder():
+def test_reached_topics_get_their_placeholder():
     values = [Named(A, "a", "Japan"), Named(B, "b", "Tokyo"), Named(Literal("Japan"), "", "Japan")]
     assert masked_names(values, placeholders([A])) == ["[E1]", "Tokyo", "Japan"]
 
@@ -186,7 +186,7 @@ def test_leaks(text, name, carried):
     assert leaks([text], [name]) == ([(text, name)] if carried else [])
 
 
-def test_a_text_is_counted_once():
+def test_leak_is_counted_once_per_text():
     assert leaks(["Tokyo, Japan", "nowhere", "Japan"], ["Japan", "Tokyo"]) == [
         ("Tokyo, Japan", "Japan"),
         ("Japan", "Japan"),
@@ -202,7 +202,7 @@ changes = st.sampled_from([str, str.lower, str.upper, lambda name: name.replace(
 
 
 @given(name_words, frames, changes, st.sampled_from(["drop", "placeholder", "id"]))
-def test_what_is_masked_does_not_leak(words, frame, change, style):
+def test_masked_text_does_not_leak(words, frame, change, style):
     name = " ".join(words)
     found = mask(frame.format(change(name)), {A: [name]}, style=style, ids={A: "m.01"})
     assert found.unmasked == ()
@@ -210,7 +210,7 @@ def test_what_is_masked_does_not_leak(words, frame, change, style):
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=3), st.sampled_from(["drop", "placeholder", "id"]))
-def test_spans_are_in_order_and_what_is_between_them_stays(question, names, style):
+def test_spans_are_ordered_and_other_text_is_kept(question, names, style):
     found = mask(question, {A: names}, style=style)
     at = 0
     for span in found.spans:

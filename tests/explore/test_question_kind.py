@@ -1,4 +1,4 @@
-"""Which questions are declined because no path can answer them, and which plain ones must not be."""
+"""Question kinds that no path can answer, and plain questions that must not be declined."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("question", COUNTS)
-def test_counts(question):
+def test_count_questions(question):
     assert unsupported_kind(question) == "a count"
 
 
 @pytest.mark.parametrize("question", YES_NO)
-def test_yes_no(question):
+def test_yes_no_questions(question):
     assert unsupported_kind(question) == "a yes/no question"
 
 
@@ -135,11 +135,11 @@ def test_plain_questions_are_not_declined(question):
 
 
 @pytest.mark.parametrize("question", ["", "   ", "?", "\n"])
-def test_no_question_is_no_kind(question):
+def test_empty_text_has_no_kind(question):
     assert unsupported_kind(question) is None
 
 
-def test_the_reason_names_the_word():
+def test_reason_names_the_word():
     assert unsupported_kind("what is the LARGEST city?") == "a superlative (largest)"
     assert "the most people)" in unsupported_kind("which country has the most people?")
 
@@ -160,5 +160,5 @@ def test_case_does_not_matter(question):
         "is Ludwig's father a man or a woman ?",
     ],
 )
-def test_requests_and_alternatives_are_not_yes_or_no(question):
+def test_requests_and_alternatives_are_not_yes_no_questions(question):
     assert unsupported_kind(question) is None

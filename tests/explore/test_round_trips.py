@@ -1,4 +1,4 @@
-"""A question waits for few round trips of its server, and gets what it gets one query at a time."""
+"""Concurrent queries reduce round trips without changing the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRIPLES = [MEDIATOR] + [
 ]
 
 
-class Far:
+class DistantServer:
     """A SPARQL server over some triples that takes a while for each answer.
 
     Attributes:
@@ -71,11 +71,11 @@ class Far:
 
 @pytest.fixture
 def far():
-    """`far(lines, concurrency) -> (Far, KnowledgeGraph)`; all is prepared, and nothing counted yet."""
+    """Return `far(lines, concurrency) -> (DistantServer, KnowledgeGraph)`, prepared, with counters at zero."""
     with ExitStack() as opened:
 
         def far(lines, concurrency):
-            server = Far(lines)
+            server = DistantServer(lines)
             opened.callback(server.server.close)
             access = Access(concurrency=concurrency, patience=0.0)
             store = EndpointStore(server.server.url, access=access, profile="generic")
@@ -88,7 +88,7 @@ def far():
         yield far
 
 
-def explored(graph, budget=Budget()):
+def run_exploration(graph, budget=Budget()):
     trace = Trace(budget)
     hops = explore(
         graph.for_question(trace), [ent("m.a")], BeamSettings(2), prefilter=list, tournament=list, trace=trace
@@ -97,17 +97,17 @@ def explored(graph, budget=Budget()):
     return hops, events, trace.usage().queries
 
 
-def test_a_beam_is_the_same_side_by_side_and_in_turn(far):
+def test_concurrent_beam_equals_sequential_beam(far):
     in_turn, one_by_one = far(TRIPLES, 1)
     beside, at_once = far(TRIPLES, 4)
-    assert explored(one_by_one) == explored(at_once)
+    assert run_exploration(one_by_one) == run_exploration(at_once)
     assert sorted(in_turn.texts) == sorted(beside.texts)
     assert in_turn.most == 1 and 1 < beside.most <= 4
 
 
-def test_a_beam_of_ten_waits_for_fewer_round_trips_than_it_has_frontiers(far):
+def test_beam_needs_fewer_round_trips_than_frontiers(far):
     server, graph = far(TRIPLES, BEAM)
-    hops, _, _ = explored(graph)
+    hops, _, _ = run_exploration(graph)
     assert len(hops) == 2 and len(hops[1].pool) > BEAM
     assert len(server.texts) >= BEAM and server.rounds <= 4
 
@@ -118,7 +118,7 @@ def test_both_directions_are_one_query(far):
     assert len(server.texts) == 1
 
 
-def test_what_leads_a_topic_to_itself_is_no_step(far):
+def test_step_back_to_the_topic_is_excluded(far):
     loops = [f"<{NS}m.a> <{NS}r.r.{r}> <{NS}{o}> ." for r, o in (("self", "m.a"), ("both", "m.a"), ("both", "m.b"))]
     loops.append(f"<{NS}m.x> <{NS}r.r.self> <{NS}m.a> .")
     _, graph = far([MEDIATOR, *loops], 1)
@@ -128,14 +128,14 @@ def test_what_leads_a_topic_to_itself_is_no_step(far):
     assert found == {("r.r.both", "out"), ("r.r.self", "in")}
 
 
-def test_a_budget_of_queries_is_kept_side_by_side(far):
+def test_query_budget_holds_for_concurrent_queries(far):
     server, graph = far(TRIPLES, 8)
     with pytest.raises(BudgetExhausted):
-        explored(graph, Budget(queries=6))
+        run_exploration(graph, Budget(queries=6))
     assert len(server.texts) <= 6
 
 
-def test_a_question_of_two_hops_waits_for_few_round_trips(far):
+def test_two_hop_question_needs_few_round_trips(far):
     names = [f'<{NS}m.{n}> <{NS}type.object.name> "{name}"@en .' for n, name in (("a", "Ada"), ("b3", "Bert"))]
     server, graph = far([*TRIPLES, *names], 8)
     settings = resolve({"rank.embeddings": "off", "rank.accept": 0.0, "explore.depth": 2})

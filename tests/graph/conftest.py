@@ -1,4 +1,4 @@
-"""Fixtures for everything that speaks SPARQL: graphs made from a few lines, opened by the real engine."""
+"""Fixtures that load small graphs and open them in both kinds of store."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
-from tests.graph.in_process import in_process_loads
-from tests.graph.stores import KINDS, EmbeddedGraphs, Graphs, VirtuosoGraphs
+from tests.graph.graph_factories import KINDS, EmbeddedGraphFactory, GraphFactory, VirtuosoGraphFactory
+from tests.graph.in_process_loads import in_process_loads
 
 
 @pytest.fixture(autouse=True)
 def cache_dir(tmp_path_factory, monkeypatch) -> Path:
-    """No test sees or leaves anything in the user's cache."""
+    """Give each test a cache folder of its own."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(folder))
     return folder
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def graphs(request, tmp_path_factory) -> Iterator[Graphs]:
-    """Makes graphs, once in the embedded store and once on a real Virtuoso: each test that uses it runs on both."""
-    made: Graphs
+def graphs(request, tmp_path_factory) -> Iterator[GraphFactory]:
+    """Yield a graph factory of each kind of store, so that a test that uses it runs on both."""
+    made: GraphFactory
     if request.param == "embedded":
-        made = EmbeddedGraphs(tmp_path_factory.mktemp("graphs"))
+        made = EmbeddedGraphFactory(tmp_path_factory.mktemp("graphs"))
     else:
-        made = VirtuosoGraphs(request.getfixturevalue("virtuoso_server"))
+        made = VirtuosoGraphFactory(request.getfixturevalue("virtuoso_server"))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
 def make(graphs):
-    """`make(lines, schema=..., **options) -> KnowledgeGraph`, in either store, closed with the module."""
+    """Return `make(lines, schema=..., **options) -> KnowledgeGraph`; the graphs are closed after the module."""
     return graphs.make
 
 
 @pytest.fixture(scope="module")
 def named(make) -> KnowledgeGraph:
-    """The small graph with names."""
+    """Return the small graph with names."""
     return make(FACTS + NAMES)
 
 
 @pytest.fixture(scope="module")
 def nameless(make) -> KnowledgeGraph:
-    """The same facts, and nothing has a name."""
+    """Return the small graph without names."""
     return make(FACTS)
 
 
 @pytest.fixture(params=["named", "nameless"])
 def graph(request, named, nameless) -> KnowledgeGraph:
-    """The small graph, once with names and once without."""
+    """Return the small graph, once with names and once without."""
     return {"named": named, "nameless": nameless}[request.param]
 
 
 @pytest.fixture
 def loads_in_process() -> Iterator[None]:
-    """Let loads of this test run in its own process."""
+    """Run the loads of a test in its own process."""
     with in_process_loads():
         yield
 
 
 @pytest.fixture
 def load(tmp_path) -> Callable[..., Path]:
-    """`load(content, ...) -> graph folder`. `content`: N-Triples text, lines, a file, or several files.
+    """Return `load(content, ...) -> graph folder`; content is N-Triples text, lines, a file or several files.
 
     `into` names the folder (a new one otherwise); other options go to `load_graph`.
     """
@@ -89,34 +89,36 @@ def load(tmp_path) -> Callable[..., Path]:
     return load
 
 
-def _files(content, place: Path) -> list[Path]:
+def _files(content, path: Path) -> list[Path]:
     if isinstance(content, Path):
         return [content]
     items = [content] if isinstance(content, str) else list(content)
     if items and all(isinstance(item, Path) for item in items):
         return items
-    place.write_text("\n".join(item.rstrip("\n") for item in items) + "\n", encoding="utf-8")
-    return [place]
+    path.write_text("\n".join(item.rstrip("\n") for item in items) + "\n", encoding="utf-8")
+    return [path]
 
 
 @pytest.fixture
-def opened(load):
-    """`opened(content, ...) -> EmbeddedStore` on a freshly loaded graph; closed at the end of the test."""
+def new_store(load):
+    """Return `new_store(content, ...) -> EmbeddedStore` on a new graph; the stores are closed after the test."""
     stores: list[EmbeddedStore] = []
 
-    def opened(content, *, workers: int = 1, writable: bool = False, timeout: float = 60.0, **options) -> EmbeddedStore:
+    def new_store(
+        content, *, workers: int = 1, writable: bool = False, timeout: float = 60.0, **options
+    ) -> EmbeddedStore:
         store = EmbeddedStore(load(content, **options), workers=workers, writable=writable, timeout=timeout)
         stores.append(store)
         return store
 
-    yield opened
+    yield new_store
     for store in stores:
         store.close()
 
 
 @pytest.fixture
 def python():
-    """`python(code, *arguments, user=None) -> Popen`: a script in a process of its own, ended with the test."""
+    """Return `python(code, *arguments, **options) -> Popen`; the processes are killed after the test."""
     started: list[subprocess.Popen] = []
 
     def python(code: str, *arguments: object, **options) -> subprocess.Popen:
@@ -141,7 +143,7 @@ def python():
 
 @pytest.fixture
 def users_of() -> Callable[[Path], set[int]]:
-    """Processes that have a file of a folder open: workers, and whoever holds a lock."""
+    """Return `users_of(folder)`, the ids of the processes that have a file of the folder open."""
 
     def users_of(folder: Path) -> set[int]:
         found = set()
@@ -160,7 +162,7 @@ def users_of() -> Callable[[Path], set[int]]:
 
 @pytest.fixture
 def wait_until():
-    """`wait_until(condition, seconds=10)`: whether it became true in time."""
+    """Return `wait_until(condition, seconds=10) -> bool`, false on timeout."""
 
     def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
         deadline = time.monotonic() + seconds

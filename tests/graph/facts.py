@@ -1,4 +1,4 @@
-"""A small graph in the manner of Freebase, and short ways of naming what is in it."""
+"""A small graph in the style of Freebase, and short constructors for its terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def ns(*triples: str) -> list[str]:
-    """`m.1 people.person.gender m.2`, objects in quotes are literals."""
+    """Convert triples such as `m.1 people.person.gender m.2` to N-Triples; objects in quotes are literals."""
     lines = []
     for triple in triples:
         s, p, o = triple.split(" ", 2)
@@ -28,7 +28,7 @@ def ent(text: str) -> Entity:
 
 
 def path(topic: str, *steps: str) -> RelationPath:
-    """`name` follows a relation, `^name` goes against it."""
+    """Build a path; `name` follows a relation, `^name` follows it backwards."""
     return RelationPath(ent(topic), tuple(step(s) for s in steps))
 
 
@@ -55,7 +55,7 @@ FACTS = ns(
     "m.wedding people.marriage.spouse m.ann",
     "m.wedding people.marriage.spouse m.bob",
     'm.wedding people.marriage.from "1990"',
-    # performances by the mark of their type
+    # performances, marked as mediators by their type
     'film.performance freebase.type_hints.mediator "true"',
     "m.role type.object.type film.performance",
     "m.ann film.actor.film m.role",
@@ -68,15 +68,15 @@ FACTS = ns(
     "m.ann base.mixed.about g.x17",
     "m.ann base.mixed.about m.movie",
     'm.ann base.mixed.about "just text"',
-    # by the domain in the relation's name only
+    # a mediator recognised only by the domain in the relation's name
     'education.education freebase.type_hints.mediator "true"',
     "m.ann people.person.education m.study",
     "m.study education.education.institution m.school",
-    # plain
+    # plain facts
     "m.ann people.person.gender m.female",
     "m.bob people.person.gender m.male",
     'm.ann people.person.height "1.7"',
-    # twins
+    # inverse relations
     f"people.person.children {OWL}inverseOf people.person.parents",
     "m.ann people.person.children m.cid",
     "m.cid people.person.parents m.ann",

@@ -22,7 +22,7 @@ from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.graph.stores import EmbeddedGraphs, VirtuosoGraphs
+from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
 RANDOM_GRAPHS = 300 if SOAK else 6
 RANDOM_PATHS = 600 if SOAK else 40
@@ -35,8 +35,8 @@ NS = "http://rdf.freebase.com/ns/"
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One graph in either store."""
+class StorePair:
+    """The same graph in both stores."""
 
     embedded: KnowledgeGraph
     virtuoso: KnowledgeGraph
@@ -47,7 +47,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def makers(tmp_path_factory, virtuoso_server):
-    both = EmbeddedGraphs(tmp_path_factory.mktemp("both")), VirtuosoGraphs(virtuoso_server)
+    both = EmbeddedGraphFactory(tmp_path_factory.mktemp("both")), VirtuosoGraphFactory(virtuoso_server)
     yield both
     for maker in both:
         maker.close()
@@ -56,8 +56,8 @@ def makers(tmp_path_factory, virtuoso_server):
 # --- what is compared
 
 
-def of_the_graph(graph: KnowledgeGraph) -> dict[str, object]:
-    """What is derived from the whole graph."""
+def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
+    """Return what is derived from the whole graph."""
     graph.prepare()
     return {
         "triples": graph.store.triples,
@@ -73,10 +73,10 @@ def of_the_graph(graph: KnowledgeGraph) -> dict[str, object]:
     }
 
 
-def of_a_path(
+def path_results(
     graph: KnowledgeGraph, path: RelationPath, *, joins: Sequence[Join] = (), restricted=()
 ) -> dict[str, object]:
-    """What every method says of a path; rows without an order are sets."""
+    """Return the results of every method for a path; unordered rows are sets."""
     expansion = graph.next_steps(path, restricted=restricted)
     # which nodes a cap leaves is the engine's choice
     found: dict[str, object] = {"next_steps": expansion.approximate or expansion.steps}
@@ -101,8 +101,8 @@ def of_a_path(
     }
 
 
-def of_nodes(graph: KnowledgeGraph, nodes: Sequence[Entity]) -> dict[str, object]:
-    """What every method says of single nodes."""
+def node_results(graph: KnowledgeGraph, nodes: Sequence[Entity]) -> dict[str, object]:
+    """Return the results of every method for single nodes."""
     neighbours = {node: graph.neighbours(node, limit=MANY) for node in nodes}
     return {
         "exists": [graph.exists(node) for node in nodes],
@@ -117,7 +117,7 @@ def of_nodes(graph: KnowledgeGraph, nodes: Sequence[Entity]) -> dict[str, object
     }
 
 
-def same(pair: Pair, what, *arguments, **options) -> None:
+def assert_equal_results(pair: StorePair, what, *arguments, **options) -> None:
     embedded, virtuoso = (what(graph, *arguments, **options) for graph in pair)
     assert embedded == virtuoso
 
@@ -182,10 +182,10 @@ STEPS = st.builds(Step, relation, st.sampled_from(["out", "in"]))
 PATHS = st.builds(RelationPath, node, st.lists(STEPS, max_size=3).map(tuple))
 
 
-def test_blank_nodes_have_names_on_virtuoso(virtuoso_server):
+def test_blank_nodes_can_be_queried_on_virtuoso_only(virtuoso_server):
     """Those that an update makes in the embedded engine cannot be named in a query, and are left out of queries; see
     the tests of KnowledgeGraph. Virtuoso's can be walked through and from, but it does not find them in VALUES."""
-    graphs = VirtuosoGraphs(virtuoso_server)
+    graphs = VirtuosoGraphFactory(virtuoso_server)
     graph = graphs.make(["<http://e/a> <http://e/r> _:b .", "_:b <http://e/p> <http://e/b> ."], SCHEMA)
     path = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
     (blank,) = graph.ends(path).values
@@ -199,28 +199,30 @@ def test_blank_nodes_have_names_on_virtuoso(virtuoso_server):
 
 
 @pytest.mark.parametrize("rule", WALK_RULES)
-def test_every_method_on_random_graphs(makers, rule):
+def test_all_methods_on_random_graphs(makers, rule):
     @settings(max_examples=RANDOM_GRAPHS, phases=PHASES)
     @given(FACTS, st.lists(PATHS, min_size=2, max_size=4), st.data())
     def check(facts, paths, data):
-        kept = [maker.keep(facts) for maker in makers]
-        pair = Pair(*(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule) for store, name in kept))
-        embedded, virtuoso = map(of_the_graph, pair)
+        kept = [maker.write_facts(facts) for maker in makers]
+        pair = StorePair(*(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule) for store, name in kept))
+        embedded, virtuoso = map(graph_results, pair)
         del embedded["triples"]  # of the whole folder there
         assert virtuoso.pop("triples") == len(facts) + 1
         assert embedded == virtuoso
         for path in paths:
-            same(pair, of_a_path, path)
+            assert_equal_results(pair, path_results, path)
         longest = max(paths, key=len)
         if len(longest) > 1:
-            same(pair, of_a_path, longest, restricted=((1, tuple(NODES[:3])),))
+            assert_equal_results(pair, path_results, longest, restricted=((1, tuple(NODES[:3])),))
         if longest.steps and paths[0].steps:
-            same(pair, of_a_path, longest, joins=[Join(data.draw(st.integers(1, len(longest))), paths[0])])
+            assert_equal_results(
+                pair, path_results, longest, joins=[Join(data.draw(st.integers(1, len(longest))), paths[0])]
+            )
         if longest.steps:
-            same(pair, lambda graph: explain(graph, "\n".join(of_a_path(graph, longest)["query"])))
-        same(pair, of_nodes, [*NODES, Entity("http://e/nowhere")])
+            assert_equal_results(pair, lambda graph: explain(graph, "\n".join(path_results(graph, longest)["query"])))
+        assert_equal_results(pair, node_results, [*NODES, Entity("http://e/nowhere")])
         for text in ("ann", "Ann L", "zoe", "北京", "y x", "nothing"):
-            same(pair, lambda graph: graph.search(text))
+            assert_equal_results(pair, lambda graph: graph.search(text))
         for graph in pair:
             graph.tables.close()
 
@@ -231,9 +233,9 @@ def test_every_method_on_random_graphs(makers, rule):
 
 
 @pytest.fixture(scope="module")
-def freebase(makers, data_folder) -> Pair:
+def freebase(makers, data_folder) -> StorePair:
     files = [data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz"]
-    pair = Pair(*(maker.make_from_files(files, "freebase") for maker in makers))
+    pair = StorePair(*(maker.make_from_files(files, "freebase") for maker in makers))
     for graph in pair:
         graph.prepare()
     return pair
@@ -245,12 +247,12 @@ def questions_of(data_folder: Path) -> list[dict]:
     return found[:: max(1, len(found) // QUESTIONS)][:QUESTIONS]
 
 
-def test_what_is_derived_from_freebase(freebase):
-    same(freebase, of_the_graph)
+def test_graph_results_on_freebase(freebase):
+    assert_equal_results(freebase, graph_results)
 
 
 def random_paths(graph: KnowledgeGraph, topics: Sequence[str], count: int) -> list[RelationPath]:
-    """Paths as exploration would find them, of up to three hops."""
+    """Return paths of up to three hops as exploration would find them."""
     chance = random.Random(7)
     paths = []
     while len(paths) < count:
@@ -264,27 +266,26 @@ def random_paths(graph: KnowledgeGraph, topics: Sequence[str], count: int) -> li
     return paths
 
 
-def test_every_method_on_random_paths_of_freebase(freebase, data_folder):
+def test_all_methods_on_random_freebase_paths(freebase, data_folder):
     topics = [topic["id"] for question in questions_of(data_folder) for topic in question["topic_entities"]]
     paths = random_paths(freebase.embedded, topics, RANDOM_PATHS)
     assert len({len(path) for path in paths}) >= 3
     for path in paths:
-        same(freebase, of_a_path, path)
+        assert_equal_results(freebase, path_results, path)
     ends = {
         end for path in paths[::5] for end in freebase.embedded.ends(path, limit=3).values if isinstance(end, Entity)
     }
-    same(freebase, of_nodes, sorted({path.topic for path in paths} | ends, key=str))
+    assert_equal_results(freebase, node_results, sorted({path.topic for path in paths} | ends, key=str))
 
 
-def test_names_in_questions_of_freebase(freebase, data_folder):
+def test_names_in_freebase_questions(freebase, data_folder):
     for question in questions_of(data_folder):
-        same(freebase, find_mentions, question["question"])
-        same(freebase, lambda graph: graph.search(question["topic_entities"][0]["name"] or "x"))
+        assert_equal_results(freebase, find_mentions, question["question"])
+        assert_equal_results(freebase, lambda graph: graph.search(question["topic_entities"][0]["name"] or "x"))
 
 
-def shown(answer: Answer) -> dict[str, object]:
-    """What an answer says, without what it cost and where its graph is. Of its walks some are shown, and which these are
-    is the engine's choice where there are many."""
+def comparable_answer(answer: Answer) -> dict[str, object]:
+    """Return the comparable parts of an answer: no costs, no graph location, and no choice among many walks."""
     return {
         "status": (answer.status, answer.reason, answer.grounding, answer.approximate),
         "answers": answer.answers,
@@ -298,7 +299,7 @@ def shown(answer: Answer) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("given_topics", [True, False])
-def test_the_same_questions_have_the_same_answers(freebase, data_folder, given_topics):
+def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
     options = resolve({"rank.embeddings": "off"}, environment={})
     resources = [Resources(graph, None, options) for graph in freebase]
     answered = 0
@@ -306,7 +307,7 @@ def test_the_same_questions_have_the_same_answers(freebase, data_folder, given_t
     for question in questions:
         topics = [topic["id"] for topic in question["topic_entities"]] if given_topics else []
         embedded, virtuoso = (ask(question["question"], topics=topics, resources=each) for each in resources)
-        assert shown(embedded) == shown(virtuoso)
+        assert comparable_answer(embedded) == comparable_answer(virtuoso)
         answered += embedded.status == "answered"
         assert embedded.query_class == "exact" or embedded.status != "answered"
         for path in virtuoso.paths:

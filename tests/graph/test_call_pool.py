@@ -1,4 +1,4 @@
-"""Concurrent calls: results in the order of the items, and no more calls at a time than allowed."""
+"""The pool of concurrent calls: order of results, limits and errors."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kgqa.graph.call_pool import CallPool
 
 
 @pytest.fixture
-def of():
-    """`of(most) -> CallPool`; closed at the end of the test."""
+def new_pool():
+    """Return `new_pool(most) -> CallPool`; the pools are closed after the test."""
     opened = []
 
-    def of(most):
+    def new_pool(most):
         opened.append(CallPool(lambda: most))
         return opened[-1]
 
-    yield of
+    yield new_pool
     for each in opened:
         each.close()
 
 
-class Busy:
-    """A function that counts its concurrent calls. `gate`: called by each to wait."""
+class CountingFunction:
+    """A function that counts its concurrent calls; each call runs `gate`, which may block."""
 
     def __init__(self, gate=None):
         self.under_way = self.most = 0
@@ -50,28 +50,28 @@ class Busy:
                 self.under_way -= 1
 
 
-def until(condition, seconds=5.0):
-    """Wait for a condition, at most so many seconds."""
+def wait_for(condition, seconds=5.0):
+    """Wait for a condition, at most the given seconds."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.001)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 8])
-def test_results_come_in_order(of, most):
-    assert of(most).map(Busy(), range(20)) == [-number for number in range(20)]
-    assert of(most).map(Busy(), []) == []
+def test_results_come_in_order(new_pool, most):
+    assert new_pool(most).map(CountingFunction(), range(20)) == [-number for number in range(20)]
+    assert new_pool(most).map(CountingFunction(), []) == []
 
 
 @pytest.mark.parametrize("most", [1, 4])
-def test_so_many_are_under_way_and_no_more(of, most):
-    busy = Busy(lambda busy: until(lambda: busy.most >= most, 0.5))
-    of(most).map(busy, range(12))
+def test_concurrency_limit(new_pool, most):
+    busy = CountingFunction(lambda busy: wait_for(lambda: busy.most >= most, 0.5))
+    new_pool(most).map(busy, range(12))
     assert busy.most == most
 
 
-def test_several_questions_share_the_helpers(of):
-    calls, busy = of(4), Busy(lambda busy: time.sleep(0.01))
+def test_questions_share_the_threads(new_pool):
+    calls, busy = new_pool(4), CountingFunction(lambda busy: time.sleep(0.01))
     threads = [threading.Thread(target=calls.map, args=(busy, range(10))) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -81,32 +81,32 @@ def test_several_questions_share_the_helpers(of):
 
 
 @pytest.mark.parametrize("most", [1, 4])
-def test_a_tolerated_error_stands_in_the_place_of_its_result(of, most):
+def test_tolerated_error_replaces_its_result(new_pool, most):
     def late(number):
         if number == 2:
             raise StoreTimeout("too late")
         return number
 
-    first, second, third, fourth = of(most).map(late, range(4), tolerated=(StoreTimeout,))
+    first, second, third, fourth = new_pool(most).map(late, range(4), tolerated=(StoreTimeout,))
     assert (first, second, fourth) == (0, 1, 3) and isinstance(third, StoreTimeout)
 
 
 @pytest.mark.parametrize("most", [1, 4])
-def test_the_first_error_in_order_is_raised_and_nothing_new_begins(of, most):
+def test_first_error_in_order_is_raised_and_stops_new_calls(new_pool, most):
     begun = []
 
     def fail(number):
         begun.append(number)
         if number == 1:
-            until(lambda: 2 in begun, 0.2)  # the one behind it fails before it
+            wait_for(lambda: 2 in begun, 0.2)  # the one behind it fails before it
         raise StoreUnavailable(f"gone {number}")
 
     with pytest.raises(StoreUnavailable, match="gone 0"):
-        of(most).map(fail, range(100))
+        new_pool(most).map(fail, range(100))
     assert len(begun) <= most
 
 
-def test_ctrl_c_waits_for_nobody(of):
+def test_ctrl_c_does_not_wait(new_pool):
     go, mine = threading.Event(), threading.current_thread()
     others = threading.Semaphore(0)
 
@@ -120,13 +120,13 @@ def test_ctrl_c_waits_for_nobody(of):
     started = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            of(3).map(wait, range(10))
+            new_pool(3).map(wait, range(10))
         assert time.monotonic() - started < 10
     finally:
         go.set()
 
 
-def test_calls_may_make_such_calls_themselves(of):
-    calls = of(3)
+def test_calls_can_be_nested(new_pool):
+    calls = new_pool(3)
     found = calls.map(lambda number: sum(calls.map(lambda each: each, range(number))), range(12))
     assert found == [sum(range(number)) for number in range(12)]

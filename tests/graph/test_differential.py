@@ -1,5 +1,4 @@
-"""Paths over random graphs, in both stores: what the graph says, what a plain walk says, and what the exported query
-says, by the store's engine and by rdflib."""
+"""Paths over random graphs: both stores, a plain walk, and the exported query by the engine and by rdflib agree."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import WALK_RULES, parse_schema
 from tests.conftest import SOAK
-from tests.graph.stores import Graphs
+from tests.graph.graph_factories import GraphFactory
 
 EXAMPLES = {"embedded": 400 if SOAK else 40, "virtuoso": 200 if SOAK else 8}
 SCHEMA = parse_schema(
@@ -49,15 +48,15 @@ PAIRS = st.lists(
 )
 
 
-def some(graphs: Graphs, *, share: float = 1.0) -> settings:
-    """How many random graphs are tried; a server takes several times as long for each."""
+def settings_for(graphs: GraphFactory, *, share: float = 1.0) -> settings:
+    """Return the number of random graphs, smaller for a server, which is several times slower."""
     return settings(max_examples=max(4, int(share * EXAMPLES[graphs.kind])))
 
 
-def in_store(graphs: Graphs, edges, pairs=(), **options) -> KnowledgeGraph:
-    """A small graph, kept as a named graph of its own."""
+def write_to_store(graphs: GraphFactory, edges, pairs=(), **options) -> KnowledgeGraph:
+    """Write a small graph as a named graph of its own."""
     triples = [(s, r, o) for s, r, o in edges] + [(Entity(left), INVERSE_OF, Entity(right)) for left, right in pairs]
-    store, name = graphs.keep(triples)
+    store, name = graphs.write_facts(triples)
     return KnowledgeGraph(store, SCHEMA, view=[name], **options)
 
 
@@ -79,7 +78,7 @@ def by_rdflib(edges, pairs) -> rdflib.Graph:
     return graph
 
 
-def ours(term):
+def kgqa_term(term):
     if isinstance(term, rdflib.URIRef):
         return Entity(str(term))
     return Literal(str(term), str(term.datatype or "http://www.w3.org/2001/XMLSchema#string"), term.language or "")
@@ -88,7 +87,7 @@ def ours(term):
 # --- the plain walk: every walk as the tuple of its nodes
 
 
-def onward(edges, node, step: Step):
+def next_steps_by_hand(edges, node, step: Step):
     for s, r, o in edges:
         if r == step.relation:
             if step.direction == "out" and s == node:
@@ -97,7 +96,7 @@ def onward(edges, node, step: Step):
                 yield s
 
 
-def goes_back(step: Step, previous: Step, inverse: dict[str, str]) -> bool:
+def is_reversal(step: Step, previous: Step, inverse: dict[str, str]) -> bool:
     if step.direction != previous.direction:
         return step.relation == previous.relation
     return inverse.get(step.relation) == previous.relation
@@ -108,7 +107,7 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
     for index, step in enumerate(path.steps):
         longer = []
         for walk in found:
-            for node in onward(edges, walk[-1], step):
+            for node in next_steps_by_hand(edges, walk[-1], step):
                 if rule == "topic-never" and node == path.topic:
                     continue
                 if rule == "topic-not-end" and final and index == len(path.steps) - 1 and node == path.topic:
@@ -116,7 +115,7 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
                 if (
                     rule == "no-return"
                     and index
-                    and goes_back(step, path.steps[index - 1], inverse)
+                    and is_reversal(step, path.steps[index - 1], inverse)
                     and node == walk[-2]
                 ):
                     continue
@@ -127,11 +126,11 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
 
 class TestEnds:
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_four_ways_agree(self, graphs, rule):
-        @some(graphs)
+    def test_four_implementations_agree(self, graphs, rule):
+        @settings_for(graphs)
         @given(GRAPHS, PATHS, PAIRS)
         def check(edges, path, pairs):
-            graph = in_store(graphs, edges, pairs, walks=rule)
+            graph = write_to_store(graphs, edges, pairs, walks=rule)
             inverse = {a: b for left, right in pairs for a, b in ((left, right), (right, left))}
             assert graph.inverses == inverse
             expected_walks = walks(edges, path, rule, inverse, final=True)
@@ -141,7 +140,7 @@ class TestEnds:
             query = graph.answer_query(path)
             assert {row[0] for row in graph.store.select(query)} == expected
             assert query.count(f"FROM <{graph.view[0].iri}>") == 1
-            assert {ours(row[0]) for row in by_rdflib(edges, pairs).query(alone(query))} == expected
+            assert {kgqa_term(row[0]) for row in by_rdflib(edges, pairs).query(without_graph_clause(query))} == expected
             assert set(graph.walks_along(path, limit=10_000)) == set(expected_walks)
             if expected:
                 limited = graph.ends(path, limit=1)
@@ -150,9 +149,9 @@ class TestEnds:
         check()
 
     def test_restricted_query(self, graphs):
-        """An inner node held to some entities: the ends of the walks through them."""
+        """An inner node restricted to some entities gives the ends of the walks through them."""
 
-        @some(graphs)
+        @settings_for(graphs)
         @given(
             GRAPHS,
             PATHS.filter(lambda p: len(p) > 1),
@@ -161,11 +160,11 @@ class TestEnds:
         )
         def check(edges, path, chosen, data):
             index = data.draw(st.integers(1, len(path) - 1))
-            graph = in_store(graphs, edges, walks="topic-not-end")
+            graph = write_to_store(graphs, edges, walks="topic-not-end")
             expected = {w[-1] for w in walks(edges, path, "topic-not-end", {}, final=True) if w[index] in chosen}
             query = graph.answer_query(path, restricted={index: sorted(chosen, key=lambda e: e.iri)})
             assert {row[0] for row in graph.store.select(query)} == expected
-            assert {ours(row[0]) for row in by_rdflib(edges, ()).query(alone(query))} == expected
+            assert {kgqa_term(row[0]) for row in by_rdflib(edges, ()).query(without_graph_clause(query))} == expected
 
         check()
 
@@ -173,10 +172,10 @@ class TestEnds:
 class TestNextSteps:
     @pytest.mark.parametrize("rule", WALK_RULES)
     @pytest.mark.parametrize("steps", [0, 1, 2])
-    def test_exactly_the_steps_that_go_on(self, graphs, rule, steps):
+    def test_next_steps_are_exact(self, graphs, rule, steps):
         paths = st.builds(RelationPath, st.sampled_from(NODES), st.tuples(*[STEPS] * steps))
 
-        @some(graphs, share=0.5)
+        @settings_for(graphs, share=0.5)
         @given(GRAPHS, paths)
         def check(edges, path):
             before = walks(edges, path, rule, {}, final=False)
@@ -186,18 +185,18 @@ class TestNextSteps:
             expected = set()
             for walk in before:
                 for step in (Step(r, d) for r in RELATIONS for d in ("out", "in")):
-                    for node in onward(edges, walk[-1], step):
+                    for node in next_steps_by_hand(edges, walk[-1], step):
                         if rule in ("topic-not-end", "topic-never") and node == path.topic:
                             continue
                         if (
                             rule == "no-return"
                             and path.steps
-                            and goes_back(step, path.steps[-1], {})
+                            and is_reversal(step, path.steps[-1], {})
                             and node == walk[-2]
                         ):
                             continue
                         expected.add(step)
-            graph = in_store(graphs, edges, walks=rule)
+            graph = write_to_store(graphs, edges, walks=rule)
             found = graph.next_steps(path)
             assert set(found.steps) == expected and len(found.steps) == len(expected)
             assert not found.approximate
@@ -208,25 +207,25 @@ class TestNextSteps:
         check()
 
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_a_capped_frontier_says_so(self, graphs, rule):
-        """With a cap steps may be missing, then `approximate` is set; none is ever made up."""
+    def test_capped_frontier_is_approximate(self, graphs, rule):
+        """A capped frontier may miss steps, then sets `approximate`, and never adds steps."""
 
-        @some(graphs, share=0.5)
+        @settings_for(graphs, share=0.5)
         @given(GRAPHS, PATHS.filter(lambda p: len(p) < 3), st.integers(1, 3))
         def check(edges, path, cap):
-            graph = in_store(graphs, edges, walks=rule)
+            graph = write_to_store(graphs, edges, walks=rule)
             whole = set(graph.next_steps(path).steps)
-            capped = graphs.again(graph, walks=rule, frontier_cap=cap).next_steps(path)
+            capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).next_steps(path)
             assert set(capped.steps) <= whole
             if not capped.approximate:
                 assert set(capped.steps) == whole
 
         check()
 
-    def test_inverse_twins_lose_no_answer(self, graphs):
-        """With an inverse pair fully written out both ways, a folded step reaches what its twin would."""
+    def test_folding_inverse_relations_loses_no_answer(self, graphs):
+        """With both directions of an inverse pair present, a folded step reaches what its inverse would."""
 
-        @some(graphs, share=0.5)
+        @settings_for(graphs, share=0.5)
         @given(
             st.lists(
                 st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS[:2]), st.sampled_from(NODES)),
@@ -238,7 +237,7 @@ class TestNextSteps:
         def check(edges, topic):
             twin = {RELATIONS[0]: RELATIONS[1], RELATIONS[1]: RELATIONS[0]}
             both = list(dict.fromkeys(edges + [(o, twin[r], s) for s, r, o in edges]))
-            graph = in_store(graphs, both, [(RELATIONS[0], RELATIONS[1])])
+            graph = write_to_store(graphs, both, [(RELATIONS[0], RELATIONS[1])])
             path = RelationPath(topic)
             steps = graph.next_steps(path).steps
             reached = {frozenset(graph.ends(path.then(step)).values) for step in steps}
@@ -253,12 +252,12 @@ class TestNextSteps:
 
 class TestJoins:
     @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_walks_that_meet(self, graphs, rule):
-        @some(graphs)
+    def test_joined_walks(self, graphs, rule):
+        @settings_for(graphs)
         @given(GRAPHS, PATHS, PATHS, st.integers(1, 3))
         def check(edges, path, other, place):
             place = min(place, len(path))
-            graph = in_store(graphs, edges, walks=rule)
+            graph = write_to_store(graphs, edges, walks=rule)
             met = {walk[-1] for walk in walks(edges, other, rule, {}, final=True)}
             expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[place] in met}
             join = [Join(place, other)]
@@ -269,22 +268,22 @@ class TestJoins:
 
         check()
 
-    def test_walks_that_are_restricted(self, graphs):
-        @some(graphs)
+    def test_restricted_joined_walks(self, graphs):
+        @settings_for(graphs)
         @given(GRAPHS, PATHS, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True))
         def check(edges, path, allowed):
             if len(path) < 2:
                 path = path.then(*path.steps)
-            graph = in_store(graphs, edges, walks="free")
+            graph = write_to_store(graphs, edges, walks="free")
             expected = {walk[-1] for walk in walks(edges, path, "free", {}, final=True) if walk[1] in allowed}
             restricted = ((1, tuple(allowed)),)
             assert set(graph.ends(path, restricted=restricted).values) == expected
             query = graph.answer_query(path, restricted=dict(restricted))
-            assert {ours(row[0]) for row in by_rdflib(edges, ()).query(alone(query))} == expected
+            assert {kgqa_term(row[0]) for row in by_rdflib(edges, ()).query(without_graph_clause(query))} == expected
 
         check()
 
 
-def alone(query: str) -> str:
-    """A query without the clause that names the graph, for an engine that has only this one."""
+def without_graph_clause(query: str) -> str:
+    """Return the query without its graph clause, for an engine that has only this graph."""
     return "\n".join(line for line in query.split("\n") if not line.startswith("FROM"))

@@ -1,4 +1,4 @@
-"""Exploration through a KnowledgeGraph: steps, ends, walks, hubs, walk rules and views, in both stores."""
+"""Exploration of a KnowledgeGraph in both stores: steps, ends, walks, hubs, walk rules and views."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class TestExploration:
         assert graph.inverse(f"{NS}people.person.parents") == f"{NS}people.person.children"
         assert graph.inverse(f"{NS}people.person.gender") is None
 
-    def test_noise_is_left_out(self, graph):
+    def test_noise_relations_are_excluded(self, graph):
         for start in ("m.ann", "people.person", "m.role"):
             steps = words(graph.next_steps(RelationPath(ent(start))).steps)
             assert not any(s.lstrip("^").startswith(("type.", "common.", "freebase.", "http")) for s in steps)
 
-    def test_literals_are_ends_but_lead_nowhere(self, graph):
+    def test_literals_are_ends_without_steps(self, graph):
         assert short(graph.ends(path("m.ann", "people.person.height")).values) == {"1.7"}
         assert graph.next_steps(path("m.ann", "people.person.height")).steps == ()
 
-    def test_topic_that_is_not_there(self, graph):
+    def test_missing_topic(self, graph):
         nowhere = RelationPath(ent("m.nowhere"))
         assert graph.next_steps(nowhere).steps == ()
         assert not graph.exists(nowhere.topic) and graph.degree(nowhere.topic) == 0
@@ -97,7 +97,7 @@ class TestHub:
 
     @pytest.mark.parametrize("rule", ["topic-not-end", "no-return", "topic-never", "free"])
     def test_many_walks_to_few_nodes(self, make, lines, rule):
-        """The cap counts nodes: where it is not reached no step may be missing, however many walks lead there."""
+        """The cap counts nodes, so many walks to few nodes lose no step."""
         graph = make(lines, "rdfs", walks=rule)
         which = path("http://e/top", "http://e/a", "http://e/b")
         whole = graph.next_steps(which)
@@ -123,7 +123,7 @@ class TestHub:
             assert labels == {Entity(f"http://e/n{n}"): f"name {n}" for n in range(len(nodes)) if n % 10}
         assert list(labels) == [e for e in nodes if e in labels]
 
-    def test_neighbours_besides_a_lot_of_noise(self, make):
+    def test_neighbours_among_much_noise(self, make):
         lines = [f"<http://e/a> <{RDF}type> <http://e/T{n}> ." for n in range(50)] + [
             "<http://e/a> <http://e/z> <http://e/b> ."
         ]
@@ -143,11 +143,11 @@ class TestWalkRules:
             ("no-return", {"http://e/c"}),
         ],
     )
-    def test_there_and_back(self, make, rule, ends):
+    def test_walks_going_back(self, make, rule, ends):
         graph = make(self.LINES, "rdfs", walks=rule)
         assert short(graph.ends(path("http://e/a", "http://e/r", "^http://e/r")).values) == ends
 
-    def test_a_loop(self, make):
+    def test_loop(self, make):
         graph = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs")
         assert graph.ends(path("http://e/a", "http://e/r")).values == ()
         assert graph.next_steps(RelationPath(Entity("http://e/a"))).steps == ()
@@ -168,13 +168,13 @@ class TestViews:
 
     @pytest.fixture(scope="class")
     @staticmethod
-    def see(graphs):
-        """`see("g1", "g2", ...)`: the graph through a view."""
+    def view_of(graphs):
+        """Return `view_of("g1", "g2", ...)`, which opens the graph through a view."""
         whole = graphs.make(TestViews.LINES, "rdfs")
-        return lambda *names, **options: graphs.again(whole, view=[f"http://e/{name}" for name in names], **options)
+        return lambda *names, **options: graphs.reopen(whole, view=[f"http://e/{name}" for name in names], **options)
 
-    def test_a_triple_in_two_graphs_is_one(self, see):
-        graph = see("g1", "g2")
+    def test_triple_in_two_graphs_counts_once(self, view_of):
+        graph = view_of("g1", "g2")
         assert graph.ends(path("http://e/a", "http://e/r")).values == (Entity("http://e/b"),)
         assert graph.neighbours(Entity("http://e/a")) == [(Step("http://e/r"), Entity("http://e/b"))]
         assert graph.degree(Entity("http://e/a")) == 1 and graph.degree(Entity("http://e/b")) == 3
@@ -182,33 +182,33 @@ class TestViews:
         assert graph.walks_along(path("http://e/a", "http://e/r")) == [(Entity("http://e/a"), Entity("http://e/b"))]
         assert graph.run_exported(graph.answer_query(path("http://e/a", "http://e/r"))) == (Entity("http://e/b"),)
 
-    def test_a_path_over_two_graphs(self, see):
+    def test_path_over_two_graphs(self, view_of):
         which = path("http://e/a", "http://e/r", "http://e/q")
-        assert see("g1", "g2").ends(which).values == (Entity("http://e/c"),)
-        assert see("g1").ends(which).values == ()
-        assert see("g1").next_steps(path("http://e/a", "http://e/r")).steps == ()
+        assert view_of("g1", "g2").ends(which).values == (Entity("http://e/c"),)
+        assert view_of("g1").ends(which).values == ()
+        assert view_of("g1").next_steps(path("http://e/a", "http://e/r")).steps == ()
 
-    def test_only_what_is_in_view(self, see):
-        assert short(see("g3").ends(path("http://e/a", "http://e/r")).values) == {"http://e/hidden"}
-        assert see("g9").ends(path("http://e/a", "http://e/r")).values == ()
-        assert see("g1", "g2").labels([Entity("http://e/b")]) == {Entity("http://e/b"): "B one"}
-        assert [m.name for m in see("g3").search("three")] == ["A three"]
-        assert see("g1").search("three") == []
+    def test_only_graphs_in_view_are_read(self, view_of):
+        assert short(view_of("g3").ends(path("http://e/a", "http://e/r")).values) == {"http://e/hidden"}
+        assert view_of("g9").ends(path("http://e/a", "http://e/r")).values == ()
+        assert view_of("g1", "g2").labels([Entity("http://e/b")]) == {Entity("http://e/b"): "B one"}
+        assert [m.name for m in view_of("g3").search("three")] == ["A three"]
+        assert view_of("g1").search("three") == []
 
-    def test_views_do_not_share_what_is_derived(self, see, tmp_path):
+    def test_views_do_not_share_derived_tables(self, view_of, tmp_path):
         cache = Cache(tmp_path)
-        one, other = (see(g, cache=cache) for g in ("g1", "g2"))
+        one, other = (view_of(g, cache=cache) for g in ("g1", "g2"))
         assert one.relations != other.relations
-        assert one.tables.folder != other.tables.folder != see(cache=cache).tables.folder
+        assert one.tables.folder != other.tables.folder != view_of(cache=cache).tables.folder
 
 
-def test_without_a_view_only_the_default_graph_is_seen(opened):
-    """On the embedded store; a server's default graph is its own affair, so that a view is always named there."""
-    graph = KnowledgeGraph(opened(TestViews.LINES), bundled_schema("rdfs"))
+def test_only_the_default_graph_is_read_without_view(new_store):
+    """This holds for the embedded store only; on a server a view is always named."""
+    graph = KnowledgeGraph(new_store(TestViews.LINES), bundled_schema("rdfs"))
     assert short(graph.ends(path("http://e/a", "http://e/r")).values) == {"http://e/default"}
 
 
-def test_blank_nodes_of_an_update_are_left_out_of_queries(load):
+def test_blank_nodes_of_an_update_are_excluded_from_queries(load):
     with EmbeddedStore(load(["<http://e/a> <http://e/r> <http://e/b> ."]), writable=True) as store:
         store.update("INSERT DATA { <http://e/a> <http://e/r> [ <http://e/p> 1 ] }")
         graph = KnowledgeGraph(store, bundled_schema("rdfs"))
@@ -221,7 +221,7 @@ def test_blank_nodes_of_an_update_are_left_out_of_queries(load):
         assert len(graph.named(ends)) == 2
 
 
-def test_degrees_of_many_in_few_queries(make):
+def test_degrees_of_many_nodes_in_few_queries(make):
     lines = [f"<http://e/n{n}> <http://e/r> <http://e/x{m}> ." for n in range(60) for m in range(n % 7)]
     graph = make(lines, "rdfs")
     graph.prepare()

@@ -1,4 +1,4 @@
-"""Hostile names, ids and labels through every public call, on both stores: no other query is run, nothing is changed."""
+"""Hostile names, ids and labels in every public call on both stores: no other query runs, nothing changes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve
 from tests.conftest import SOAK
-from tests.graph.hostile import PIECES, TEXTS
-from tests.graph.recording import RecordingProxy, RecordingStore, bones
-from tests.graph.stores import VirtuosoGraphs
+from tests.graph.graph_factories import VirtuosoGraphFactory
+from tests.graph.hostile_text import FRAGMENTS, hostile_texts
+from tests.graph.query_recording import RecordingProxy, RecordingStore, query_structure
 
 EXAMPLES = 1000 if SOAK else 300
 UPDATES = 300 if SOAK else 25
@@ -52,7 +52,7 @@ Call = Callable[[KnowledgeGraph], object]
 
 
 def calls(text: str) -> dict[str, Call]:
-    """Every public call, with a text in each place where text may come from outside."""
+    """Return all public calls with the text in each argument that may come from outside."""
     entity, raw, step = Entity(f"http://e/{text}"), Entity(text), Step(f"http://e/{text}")
     knows = Step("http://e/knows")
     known = RelationPath(ANN, (knows, knows))
@@ -103,13 +103,13 @@ def calls(text: str) -> dict[str, Call]:
 
 def asked(graph: KnowledgeGraph, question: str, **options):
     answer = ask(question, resources=Resources(graph, None, OPTIONS), **options)
-    no_orders(answer_text(answer, iris=True, graph=True))
-    no_orders(json_text(answer_object(answer, trace=True), indent=2))
+    is_safe_text(answer_text(answer, iris=True, graph=True))
+    is_safe_text(json_text(answer_object(answer, trace=True), indent=2))
     return answer
 
 
 def walks_to(graph: KnowledgeGraph, value) -> object:
-    """A template with a value in it, straight to the store."""
+    """Run a template with the value directly on the store."""
     path = RelationPath(ANN, (Step("http://e/age"),))
     query = render(
         "walks", view=graph.view, walk=graph.pattern(path), variables=[graph.pattern(path).end], ends=[value], limit=2
@@ -120,13 +120,13 @@ def walks_to(graph: KnowledgeGraph, value) -> object:
 _ORDERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
-def no_orders(text: str) -> None:
-    """Nothing in it that a terminal obeys, or that turns the text around."""
+def is_safe_text(text: str) -> None:
+    """Return whether the text has no control characters and no bidirectional marks."""
     assert not _ORDERS.search(text), ascii(text)
 
 
 def run(graph: KnowledgeGraph, text: str, *, first: int = 0, every: int = 1) -> set[str]:
-    """Make the calls, or one in so many; names of those that gave something. Anything but a KgqaError is a defect."""
+    """Make all or a share of the calls and return those that gave results; only KgqaError may be raised."""
     done = set()
     for name, call in list(calls(text).items())[first % every :: every]:
         try:
@@ -135,7 +135,7 @@ def run(graph: KnowledgeGraph, text: str, *, first: int = 0, every: int = 1) -> 
         except StoreTimeout:
             raise
         except KgqaError as error:
-            no_orders(str(error))
+            is_safe_text(str(error))
     return done
 
 
@@ -143,15 +143,14 @@ def run(graph: KnowledgeGraph, text: str, *, first: int = 0, every: int = 1) -> 
 
 
 @dataclass(frozen=True)
-class Attacked:
-    """The small graph in a store that may write, and what is sent to it: through a proxy on the way to the server, by
-    the store itself where the engine is embedded."""
+class RecordedGraph:
+    """The small graph in a writable store that records its queries."""
 
     graph: KnowledgeGraph
     log: RecordingStore | RecordingProxy
 
     def sent(self) -> list[str]:
-        """The queries since the last time, if nothing else was sent."""
+        """Return the queries since the last call, if nothing else was sent."""
         if isinstance(self.log, RecordingStore):
             queries, self.log.queries = self.log.queries, []
             return queries
@@ -164,8 +163,8 @@ class Attacked:
 
 
 @pytest.fixture(scope="module")
-def attacked(graphs) -> Iterator[Attacked]:
-    store, name = graphs.keep(FACTS)
+def recorded_graph(graphs) -> Iterator[RecordedGraph]:
+    store, name = graphs.write_facts(FACTS)
     schema = bundled_schema("rdfs")
     log: RecordingStore | RecordingProxy
     if graphs.kind == "virtuoso":
@@ -178,38 +177,38 @@ def attacked(graphs) -> Iterator[Attacked]:
     graph.prepare()
     assert graph.names.count == 2
     assert isinstance(graph.names, ServerNames) == (graphs.kind == "virtuoso")
-    yield Attacked(graph, log)
+    yield RecordedGraph(graph, log)
     if isinstance(log, RecordingProxy):
         store.close()
         log.close()
 
 
 @pytest.fixture(scope="module")
-def templates(attacked) -> frozenset[str]:
-    """The bones of all queries that harmless text leads to."""
+def harmless_structures(recorded_graph) -> frozenset[str]:
+    """Return the structures of all queries that harmless text leads to."""
     done = set()
     for text in HARMLESS:
-        done |= run(attacked.graph, text)
+        done |= run(recorded_graph.graph, text)
     assert done >= set(calls("")) - {"explain"}
-    return frozenset(map(bones, attacked.sent()))
+    return frozenset(map(query_structure, recorded_graph.sent()))
 
 
-def test_only_our_queries_are_run_and_the_graph_stays_as_it_is(graphs, attacked, templates):
+def test_only_own_queries_run_and_the_graph_is_unchanged(graphs, recorded_graph, harmless_structures):
     before = graphs.state()
     texts = count = 0
     every = 1 if SOAK or graphs.kind == "embedded" else 3
 
     def check(text: str) -> None:
         nonlocal texts, count
-        run(attacked.graph, text, first=texts, every=every)
+        run(recorded_graph.graph, text, first=texts, every=every)
         texts += 1
-        for query in attacked.sent():
-            assert bones(query) in templates, query
+        for query in recorded_graph.sent():
+            assert query_structure(query) in harmless_structures, query
             count += 1
 
-    for text in PIECES:
+    for text in FRAGMENTS:
         check(text)
-    settings(max_examples=EXAMPLES - len(PIECES), phases=[Phase.generate])(given(TEXTS)(check))()
+    settings(max_examples=EXAMPLES - len(FRAGMENTS), phases=[Phase.generate])(given(hostile_texts)(check))()
     assert texts == EXAMPLES and count > 3 * EXAMPLES
     assert graphs.state() == before
 
@@ -217,39 +216,40 @@ def test_only_our_queries_are_run_and_the_graph_stays_as_it_is(graphs, attacked,
 _PATTERN = re.compile(r'"(?:[()]| |AND|OR|\\"[a-z0-9]+\*?\\")+"')
 
 
-def test_what_is_searched_for_stays_words(attacked):
-    """A pattern of the server's full-text index is a language of its own, within a string of SPARQL. The embedded index
-    has none."""
-    attacked.sent()
-    for text in PIECES[:: 1 if SOAK else 3]:
+def test_search_text_stays_words(recorded_graph):
+    """Hostile words do not change the full-text pattern, a language of its own that only servers use."""
+    recorded_graph.sent()
+    for text in FRAGMENTS[:: 1 if SOAK else 3]:
         for asked_for in (text, f"ann {text}*"):
-            attacked.graph.search(asked_for)
-            find_mentions(attacked.graph, f"who is {asked_for} and Ann Lee?")
+            recorded_graph.graph.search(asked_for)
+            find_mentions(recorded_graph.graph, f"who is {asked_for} and Ann Lee?")
     patterns = 0
-    for query in attacked.sent():
+    for query in recorded_graph.sent():
         solid = [token.text for token in tokens(query) if token.kind not in ("space", "comment")]
         for place in (place for place, word in enumerate(solid) if word == "<bif:contains>"):
             assert _PATTERN.fullmatch(solid[place + 1]), query
             patterns += 1
-    assert patterns > 30 or (isinstance(attacked.log, RecordingStore) and not patterns)
+    assert patterns > 30 or (isinstance(recorded_graph.log, RecordingStore) and not patterns)
 
 
-def test_another_query_would_be_noticed(attacked, templates):
-    """What is compared does change where text leaves its place."""
+def test_other_query_structure_is_detected(recorded_graph, harmless_structures):
+    """The comparison detects text that leaves its literal."""
     path = RelationPath(ANN, (Step("http://e/knows"),))
-    query = attacked.graph.answer_query(path)
-    assert bones(query) in templates
+    query = recorded_graph.graph.answer_query(path)
+    assert query_structure(query) in harmless_structures
     for broken in ("> ?p ?o . } #", '" . ?x', "<http://e/knows> } UNION { ?s <http://e/knows>"):
-        assert bones(query.replace("<http://e/knows>", f"<http://e/knows{broken}>")) not in templates
+        assert (
+            query_structure(query.replace("<http://e/knows>", f"<http://e/knows{broken}>")) not in harmless_structures
+        )
 
 
 # --- what comes back out of the graph
 
-LABELS = [piece for piece in PIECES if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
+LABELS = [piece for piece in FRAGMENTS if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
 
 
 def is_iri(text: str) -> bool:
-    """Whether both engines take it."""
+    """Return whether both engines accept the IRI."""
     try:
         pyoxigraph.NamedNode(text)
         return bool(render_term(Entity(text)))
@@ -261,8 +261,8 @@ IRIS = [iri for iri in (f"http://e/i{piece}" for piece in LABELS) if is_iri(iri)
 
 
 @pytest.fixture(scope="module")
-def poisoned(graphs) -> KnowledgeGraph:
-    """A graph whose labels, values and IRIs are hostile."""
+def hostile_graph(graphs) -> KnowledgeGraph:
+    """Return a graph with hostile labels, values and IRIs."""
     facts = [(ANN, RDFS + "label", Literal("Ann", language="en"))]
     for number, text in enumerate(LABELS):
         thing, relation = Entity(f"http://e/h{number}"), f"http://e/r{number}"
@@ -274,49 +274,49 @@ def poisoned(graphs) -> KnowledgeGraph:
         ]
     for iri in IRIS:
         facts += [(ANN, "http://e/met", Entity(iri)), (Entity(iri), iri, ANN)]
-    store, name = graphs.keep(facts)
+    store, name = graphs.write_facts(facts)
     return KnowledgeGraph(store, bundled_schema("rdfs"), view=[name], timeout=20.0)
 
 
-def test_hostile_labels_change_no_query(poisoned):
-    harmless = bones(poisoned.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
+def test_hostile_labels_change_no_query(hostile_graph):
+    harmless = query_structure(hostile_graph.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
     for number, text in enumerate(LABELS):
         thing = Entity(f"http://e/h{number}")
-        query = poisoned.answer_query(RelationPath(ANN, (Step(f"http://e/r{number}"),)))
-        assert bones(query) == harmless
+        query = hostile_graph.answer_query(RelationPath(ANN, (Step(f"http://e/r{number}"),)))
+        assert query_structure(query) == harmless
         prepareQuery(query)
-        assert poisoned.run_exported(query) == (thing,)
-        no_orders(query)
-        no_orders(explain(poisoned, query))
+        assert hostile_graph.run_exported(query) == (thing,)
+        is_safe_text(query)
+        is_safe_text(explain(hostile_graph, query))
         assert len(query.splitlines()) == len(query.split("\n"))
         restricted = RelationPath(ANN, (Step(f"http://e/r{number}"), Step("http://e/says")))
-        query = poisoned.answer_query(restricted, restricted={1: [thing]})
-        assert poisoned.run_exported(query) == (Literal(text),)
-        no_orders(query)
+        query = hostile_graph.answer_query(restricted, restricted={1: [thing]})
+        assert hostile_graph.run_exported(query) == (Literal(text),)
+        is_safe_text(query)
 
 
-def test_hostile_labels_and_values_come_back_as_they_are(poisoned):
+def test_hostile_labels_and_values_are_unchanged(hostile_graph):
     things = [Entity(f"http://e/h{number}") for number in range(len(LABELS))]
-    assert list(poisoned.labels(things).values()) == LABELS
+    assert list(hostile_graph.labels(things).values()) == LABELS
     for thing, text in zip(things, LABELS):
         said = RelationPath(thing, (Step("http://e/says"),))
-        assert poisoned.ends(said).values == (Literal(text),)
-        assert poisoned.walks_along(said, ends=[Literal(text)]) == [(thing, Literal(text))]
-    assert set(poisoned.ends(RelationPath(ANN, (Step("http://e/met"),))).values) == set(map(Entity, IRIS))
+        assert hostile_graph.ends(said).values == (Literal(text),)
+        assert hostile_graph.walks_along(said, ends=[Literal(text)]) == [(thing, Literal(text))]
+    assert set(hostile_graph.ends(RelationPath(ANN, (Step("http://e/met"),))).values) == set(map(Entity, IRIS))
     for iri in IRIS:
         back = RelationPath(Entity(iri), (Step(iri),))
-        assert poisoned.ends(back).values == poisoned.run_exported(poisoned.answer_query(back)) == (ANN,)
+        assert hostile_graph.ends(back).values == hostile_graph.run_exported(hostile_graph.answer_query(back)) == (ANN,)
 
 
-def test_nothing_of_it_reaches_a_terminal(poisoned):
-    """Labels, values and IRIs, in answers as text and as JSON, in notes and in reasons."""
+def test_hostile_text_does_not_reach_the_terminal(hostile_graph):
+    """Hostile labels, values and IRIs are escaped in answers, JSON, notes and reasons."""
     seen: list[Answer] = []
     for number in range(0, len(LABELS), SHARE):
-        seen.append(asked(poisoned, "what does it say?", topics=[f"http://e/h{number}"]))
+        seen.append(asked(hostile_graph, "what does it say?", topics=[f"http://e/h{number}"]))
     for iri in IRIS[::SHARE]:
-        seen.append(asked(poisoned, "who was met?", topics=[iri]))
+        seen.append(asked(hostile_graph, "who was met?", topics=[iri]))
     for text in LABELS[::SHARE]:
-        seen.append(asked(poisoned, f"what does {text} say?"))
+        seen.append(asked(hostile_graph, f"what does {text} say?"))
     assert {answer.status for answer in seen} >= {"answered", "failed"}
     assert sum(answer.status == "answered" for answer in seen) > len(LABELS) // SHARE
 
@@ -324,9 +324,9 @@ def test_nothing_of_it_reaches_a_terminal(poisoned):
 # --- updates
 
 
-def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
-    graphs = VirtuosoGraphs(virtuoso_server)
-    store, name = graphs.keep(FACTS)
+def test_update_writes_only_to_its_graph(virtuoso_server):
+    graphs = VirtuosoGraphFactory(virtuoso_server)
+    store, name = graphs.write_facts(FACTS)
     before = graphs.sizes()
     said = f"SELECT ?text FROM <{name}> WHERE {{ <http://e/said> <http://e/says> ?text }}"
 
@@ -348,17 +348,17 @@ def test_an_update_writes_to_its_graph_and_to_nothing_else(virtuoso_server):
             assert store.select(said).rows == [(Literal(text),)]
             store.update(f"DELETE WHERE {{ GRAPH <{name}> {{ <http://e/said> ?p ?o }} }}")
 
-    for text in PIECES[:: 1 if SOAK else 5]:
+    for text in FRAGMENTS[:: 1 if SOAK else 5]:
         check(text)
-    settings(max_examples=UPDATES, phases=[Phase.generate])(given(TEXTS)(check))()
+    settings(max_examples=UPDATES, phases=[Phase.generate])(given(hostile_texts)(check))()
     after = graphs.sizes()
     assert {**after, Entity(name): 0} == {**before, Entity(name): 0}
     graphs.close()
 
 
-def test_a_store_for_reading_sends_no_update(virtuoso_server):
+def test_read_only_store_sends_no_update(virtuoso_server):
     with contextlib.closing(RecordingProxy(virtuoso_server.url)) as proxy, EndpointStore(proxy.url) as store:
-        for text in PIECES:
+        for text in FRAGMENTS:
             for update in (text, f"INSERT DATA {{ GRAPH <http://e/x> {{ <http://e/x> <http://e/says> {text} }} }}"):
                 with pytest.raises(QueryRejected, match="reading only"):
                     store.update(update)

@@ -70,12 +70,12 @@ class TestSchemas:
             ("rdfs", []),
         ],
     )
-    def test_detected(self, make, name, lines):
+    def test_schema_is_detected(self, make, name, lines):
         graph = make(lines)
         assert detect_schema(graph.store, [entity.iri for entity in graph.view]).name == name
 
-    def test_a_fifth_schema_by_file(self, tmp_path, graphs):
-        """A graph nobody has seen before: from loading to an answer and its query by one TOML file, no code."""
+    def test_schema_from_a_file(self, tmp_path, graphs):
+        """An unknown graph is loaded and answers questions with one TOML file and no code."""
         schema = tmp_path / "zoo.toml"
         schema.write_text(
             """
@@ -135,7 +135,7 @@ class TestSchemas:
             assert graph.ends(neighbours).values == (Entity(f"{z}tom"),)
             assert graph.schema.iri("z:leo") == leo.iri
 
-    def test_the_folder_remembers_its_schema_and_walks(self, load, tmp_path):
+    def test_folder_keeps_its_schema_and_walks(self, load, tmp_path):
         folder = load(ns("m.a people.person.gender m.b"), schema="freebase", settings={"walks": "free"})
         with open_graph(folder) as graph:
             assert graph.schema.name == "freebase" and graph.walks == "free" and graph.settings == {"walks": "free"}

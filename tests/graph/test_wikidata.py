@@ -1,4 +1,4 @@
-"""Wikidata: claims and statements, qualifiers, languages, what P-ids are called, noise, and real questions."""
+"""Wikidata graphs: statements, qualifiers, languages, property names, noise and real questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = bundled_schema("wikidata")
 
 
 def triples(*lines: str) -> list[str]:
-    """`wd:Q1 wdt:P36 wd:Q2`; text in quotes is a literal."""
+    """Convert triples such as `wd:Q1 wdt:P36 wd:Q2` to N-Triples; text in quotes is a literal."""
     found = []
     for line in lines:
         subject, predicate, value = line.split(" ", 2)
@@ -82,7 +82,7 @@ STATEMENTS = triples(
 
 @pytest.fixture(scope="module")
 def make(graphs):
-    """`make(lines, **options) -> KnowledgeGraph` under the schema of Wikidata, in either store."""
+    """Return `make(lines, **options) -> KnowledgeGraph` with the Wikidata schema, in either store."""
     return lambda lines, **options: graphs.make(lines, SCHEMA, **options)
 
 
@@ -92,12 +92,12 @@ class TestStatements:
     def graph(make):
         return make(STATEMENTS)
 
-    def test_a_pair_that_says_what_the_claim_says_is_no_candidate(self, graph):
+    def test_statement_pair_equal_to_the_claim_is_not_a_candidate(self, graph):
         assert {"wdt:P36", "p:P36"} <= onward(graph, "Q17")
         assert onward(graph, "Q17", "p:P36") == {"pq:P580", "pq:P1365"}
         assert "^p:P36" not in onward(graph, "Q1490", "^ps:P36")
 
-    def test_a_pair_that_says_more_is_one(self, graph):
+    def test_statement_pair_with_more_values_is_a_candidate(self, graph):
         assert onward(graph, "Q183", "p:P36") == {"ps:P36"}
         assert ends(graph, "Q183", "p:P36", "ps:P36") == {"Q64", "Q586"}
         assert onward(graph, "Q586", "^ps:P36") == {"^p:P36"}
@@ -105,16 +105,16 @@ class TestStatements:
         # what the claim says is told by the claim, seen from there
         assert onward(graph, "Q64", "^ps:P36") == set()
 
-    def test_a_statement_known_to_be_wrong_says_nothing(self, graph):
+    def test_deprecated_statement_is_ignored(self, graph):
         assert onward(graph, "Q145", "p:P36") == set()
         assert onward(graph, "Q1726", "^ps:P36") == set()
 
-    def test_without_the_claim(self, graph):
+    def test_statement_pair_without_claim(self, graph):
         assert onward(graph, "Q17", "p:P39") == {"ps:P39"}
         assert onward(graph, "Q155", "p:P36") == {"ps:P36"}
         assert onward(graph, "Q2844", "^ps:P36") == {"^p:P36"}
 
-    def test_at_a_later_hop(self, graph):
+    def test_statement_pair_at_a_later_hop(self, graph):
         assert onward(graph, "Q1", "wdt:P17", "p:P36") == {"pq:P580", "pq:P1365"}
         assert onward(graph, "Q2", "wdt:P17", "p:P36") == {"ps:P36"}
         assert onward(graph, "Q1490", "wdt:P190", "^ps:P36") == set()
@@ -126,16 +126,16 @@ class TestStatements:
         assert ends(graph, "Q34600", "^pq:P1365", "ps:P36") == {"Q1490"}
         assert graph.ends_on_mediators(path("Q34600", "^pq:P1365"))
 
-    def test_a_value_under_another_property(self, graph):
+    def test_value_under_another_property(self, graph):
         assert onward(graph, "Q142", "p:P36") == {"ps:P1376"}
         assert onward(graph, "Q90", "^ps:P1376") == {"^p:P36"}
 
-    def test_statements_are_never_left_by_the_way_in(self, graph, graphs):
+    def test_statement_is_not_left_by_its_incoming_relation(self, graph, graphs):
         assert "^p:P36" not in onward(graph, "Q1", "wdt:P17", "p:P36")
-        free = graphs.again(graph, walks="free")
+        free = graphs.reopen(graph, walks="free")
         assert "^p:P36" in onward(free, "Q1", "wdt:P17", "p:P36")
 
-    def test_bookkeeping_is_left_out(self, graph):
+    def test_bookkeeping_relations_are_excluded(self, graph):
         assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in onward(graph, "Q17", "p:P36"))
         assert {SCHEMA.short_id(s.relation) for s, _ in graph.neighbours(wd("Q17"))} == {
             "wdt:P36",
@@ -144,7 +144,7 @@ class TestStatements:
             "wdt:P17",
         }
 
-    def test_where_time_runs_out_the_claim_stands_for_the_pair(self, graph):
+    def test_claim_replaces_the_pair_on_timeout(self, graph):
         class Slow:
             def __getattr__(self, name):
                 return getattr(graph.store, name)
@@ -154,7 +154,7 @@ class TestStatements:
 
         assert onward(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
 
-    def test_relations_that_only_come_up_are_mediators_too(self, graph):
+    def test_relations_found_on_demand_are_mediators(self, graph):
         assert graph.leads_to_mediator(step("p:P7777")) and graph.leads_to_mediator(step("^pq:P7777"))
         assert not graph.leads_to_mediator(step("ps:P7777")) and not graph.leads_to_mediator(step("wdt:P7777"))
 
@@ -167,8 +167,8 @@ statements = st.lists(
 )
 
 
-class World:
-    """Some statements about three items of their own, and what of them is claimed and believed."""
+class RandomStatements:
+    """Random statements about three items, with their claims and ranks."""
 
     def __init__(self, number: int, given_statements) -> None:
         self.topic = f"Q{number}9"
@@ -192,8 +192,10 @@ class World:
 class TestAnyStatements:
     @settings(max_examples=40 if SOAK else 3)
     @given(st.lists(statements, min_size=8, max_size=15))
-    def test_a_pair_is_dropped_exactly_where_claims_say_it_all(self, make, given_worlds):
-        worlds = [World(number, given_statements) for number, given_statements in enumerate(given_worlds, start=1)]
+    def test_pair_is_dropped_exactly_if_claims_cover_it(self, make, given_worlds):
+        worlds = [
+            RandomStatements(number, given_statements) for number, given_statements in enumerate(given_worlds, start=1)
+        ]
         graph = make(triples(*(line for world in worlds for line in world.lines)))
         for world in worlds:
             for start, here in world.starts.items():
@@ -234,15 +236,15 @@ class TestNames:
             ("xx", {"Q17": "Japan", "Q1490": "Tokyo", "Q34600": "Kyôto", "Q64": "Berlin"}),
         ],
     )
-    def test_labels_in_the_languages_of_who_asks(self, graph, graphs, languages, names):
-        asked = graphs.again(graph, languages=language_list(languages))
+    def test_labels_in_the_requested_languages(self, graph, graphs, languages, names):
+        asked = graphs.reopen(graph, languages=language_list(languages))
         found = asked.labels([*map(wd, names), wd("Q586")])
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
         assert asked.named([wd("Q586")])[0].name == "Q586"
 
     def test_aliases(self, graph, graphs):
         def of(*languages):
-            asked = graphs.again(graph, languages=languages)
+            asked = graphs.reopen(graph, languages=languages)
             return {
                 SCHEMA.short_id(e.iri): names for e, names in asked.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
             }
@@ -251,7 +253,7 @@ class TestNames:
         assert of("fr")["Q17"] == ("Empire du Japon", "Land of the Rising Sun", "Nippon", "Nihon")
         assert of("de")["Q17"] == ("Nippon", "Land of the Rising Sun", "Nihon")
 
-    def test_look_ups_are_batched(self, graph):
+    def test_lookups_are_batched(self, graph):
         graph.prepare()
         trace = Trace()
         bound = graph.for_question(trace)
@@ -265,14 +267,14 @@ class TestNames:
         bound.aliases(wanted)
         assert trace.usage().queries == asked + 3
 
-    def test_relations_are_read_out(self, graph, graphs):
+    def test_relations_are_verbalised(self, graph, graphs):
         labels = graph.relation_labels
         assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
         assert labels[SCHEMA.iri("pq:P580")] == "start time"
-        german = graphs.again(graph, languages=("de",)).relation_labels
+        german = graphs.reopen(graph, languages=("de",)).relation_labels
         assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
 
-    def test_paths_are_read_out(self, graph):
+    def test_paths_are_verbalised(self, graph):
         options = {"schema": SCHEMA, "labels": graph.relation_labels}
         pair = path("Q17", "p:P39", "ps:P39")
         assert path_words(pair, **options, is_mediator=graph.leads_to_mediator) == "position held"
@@ -288,17 +290,17 @@ class TestNames:
         assert published_words(since, SCHEMA) == "-> p:P36 -> pq:P580"
         assert hop_words(path("Q17", "wdt:P36", "wdt:P36"), **options) == ("capital", "capital")
 
-    def test_languages_do_not_share_what_is_kept(self, graph, graphs, tmp_path):
+    def test_languages_are_cached_separately(self, graph, graphs, tmp_path):
         cache = Cache(tmp_path)
         names = [
-            graphs.again(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
+            graphs.reopen(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
             for languages in ((), ("fr",), (), ("de", "fr"))
         ]
         assert names == ["capital", "capitale", "capital", "Hauptstadt"]
 
 
 class TestNoise:
-    def test_identifiers_that_the_graph_marks(self, make):
+    def test_marked_identifiers_are_noise(self, make):
         graph = make(
             triples(
                 "wd:P214 wikibase:propertyType wikibase:ExternalId", "wd:P36 wikibase:propertyType wikibase:WikibaseItem",
@@ -315,20 +317,20 @@ class TestNoise:
         assert graph.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
         assert graph.relation_labels == {}
 
-    def test_nothing_is_marked(self, make):
+    def test_graph_without_marks(self, make):
         graph = make(STATEMENTS)
         assert graph.tables.noise == frozenset()
 
 
 class TestSlice:
-    """The real slice of Wikidata in the folder of data."""
+    """The slice of Wikidata in the data folder."""
 
     @pytest.fixture(scope="class")
     @staticmethod
     def graph(data_folder, graphs):
         return graphs.make_from_files([data_folder / "wikidata" / name for name in ("kg.nt.gz", "names.nt.gz")], SCHEMA)
 
-    def test_gold_paths_are_found_and_give_the_gold_answers(self, graph, data_folder):
+    def test_gold_paths_are_found_with_gold_answers(self, graph, data_folder):
         right, wrong = 0, []
         for file in sorted((data_folder / "wikidata").glob("questions_*.jsonl.gz")):
             with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -359,6 +361,6 @@ class TestSlice:
         named = [r for r in graph.relations if r in labels or graph.is_noise(r)]
         assert len(named) > 0.8 * len(graph.relations)
 
-    def test_it_is_not_too_large_for_anything(self, graph):
+    def test_all_tables_are_available(self, graph):
         graph.prepare()
         assert graph.notes == ()

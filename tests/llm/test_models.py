@@ -1,4 +1,4 @@
-"""Opening the models that settings name, and what one question is charged for asking them."""
+"""Opening the models named in the settings, and charging model calls to a question."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Budget, BudgetExhausted, Trace
 
 KEY = "sk-very-secret-0123456789"
-NOWHERE = "http://127.0.0.1:9/v1"
-PRICED = "gpt-4.1-mini"
-"""Costs 0.4 and 1.6 USD for a million tokens."""
+CLOSED_PORT = "http://127.0.0.1:9/v1"
+PRICED_MODEL = "gpt-4.1-mini"
+"""A model that costs 0.4 and 1.6 USD per million tokens."""
 
 
 @pytest.fixture(autouse=True)
-def _no_keys(monkeypatch):
+def _remove_keys(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("KGQA_LLM_KEY", raising=False)
 
 
 @pytest.fixture
-def opened(tmp_path):
-    """Opens the models of settings, without tries after the first, and closes them."""
+def open_from_settings(tmp_path):
+    """Return a function that opens the models of given settings without retries; they are closed after the test."""
     found: list[Models] = []
 
     def open_(given: dict | None = None, **environment: str) -> Models:
@@ -56,85 +56,88 @@ def ask(text: str = "hello", stage: str = "decide") -> Prompt:
     return Prompt((Message("user", text),), stage)  # type: ignore[arg-type]
 
 
-def fails(given: dict, kind: type[Exception] = SettingsError) -> str:
-    """What the error says."""
+def error_message(given: dict, kind: type[Exception] = SettingsError) -> str:
+    """Return the message of the error that the settings raise."""
     with pytest.raises(kind) as caught:
         open_models(resolve({"llm.retries": 0} | given, environment={}))
     return str(caught.value)
 
 
-# ---- which model ----
+# ---- choosing the model ----
 
 
 @pytest.mark.parametrize("given", [{}, {"llm.model": "none"}, {"llm.model": " none "}, {"llm.model": ""},
                                    {"llm.stages": {"decide": {"temperature": 1}}}])  # fmt: skip
-def test_no_model(given):
+def test_no_model_without_setting(given):
     assert open_models(resolve(given, environment={})) is None
 
 
-def test_the_first_model_of_a_server(opened):
+def test_url_alone_selects_the_first_model(open_from_settings):
     with ScriptedServer(["yes"], models=["qwen", "other"]) as server:
-        models = opened({"llm.model": server.url})
+        models = open_from_settings({"llm.model": server.url})
         assert models.name == "qwen" and server.listings == 1
         assert models.for_question(Trace()).complete([ask()])[0].text == "yes"
         assert server.requests[0].body["model"] == "qwen"
 
 
-def test_one_of_several_models_of_a_server(opened):
+def test_url_fragment_selects_the_model(open_from_settings):
     with ScriptedServer(["yes"], models=["qwen", "other"]) as server:
-        models = opened({"llm.model": f"{server.url}#other/model:7b"})
+        models = open_from_settings({"llm.model": f"{server.url}#other/model:7b"})
         models.for_question(Trace()).complete([ask()])
         assert models.name == server.requests[0].body["model"] == "other/model:7b"
         assert server.listings == 0
 
 
-def test_all_stages_share_a_model(opened):
-    models = opened({"llm.model": f"{NOWHERE}#m"})
+def test_all_stages_share_one_model(open_from_settings):
+    models = open_from_settings({"llm.model": f"{CLOSED_PORT}#m"})
     assert set(models.by_stage) == set(STAGES)
     assert len({id(model) for model in models.by_stage.values()}) == 1
     assert all(models.sampling[stage] == Sampling() for stage in STAGES)
 
 
-def test_the_variable_of_the_environment(opened):
-    assert opened(KGQA_LLM=f"{NOWHERE}#from-environment").name == "from-environment"
-    assert opened({"llm.model": f"{NOWHERE}#given"}, KGQA_LLM=f"{NOWHERE}#from-environment").name == "given"
+def test_model_from_the_environment(open_from_settings):
+    assert open_from_settings(KGQA_LLM=f"{CLOSED_PORT}#from-environment").name == "from-environment"
+    assert (
+        open_from_settings({"llm.model": f"{CLOSED_PORT}#given"}, KGQA_LLM=f"{CLOSED_PORT}#from-environment").name
+        == "given"
+    )
     assert open_models(resolve(environment={"KGQA_LLM": ""})) is None
 
 
-def test_openai_without_a_key(monkeypatch):
+def test_openai_without_key_is_an_error(monkeypatch):
     monkeypatch.setenv("KGQA_LLM_KEY", KEY)  # of another server: it does not go to OpenAI
-    said = fails({"llm.model": "openai:gpt-4.1-mini"}, ModelUnavailable)
-    assert "OPENAI_API_KEY" in said and KEY not in said
+    message = error_message({"llm.model": "openai:gpt-4.1-mini"}, ModelUnavailable)
+    assert "OPENAI_API_KEY" in message and KEY not in message
 
 
-def test_openai_with_a_key(opened, monkeypatch):
+def test_openai_reads_its_key(open_from_settings, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
-    models = opened({"llm.model": "openai:gpt-4.1-mini"})
+    models = open_from_settings({"llm.model": "openai:gpt-4.1-mini"})
     model = models.by_stage["decide"]
     assert isinstance(model, OpenAIChat) and model.url == "https://api.openai.com/v1"
     assert models.name == "gpt-4.1-mini" and KEY not in repr(models)
 
 
-def test_a_key_that_no_header_can_hold(monkeypatch):
+def test_key_with_line_break_is_refused(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n" + KEY)
-    said = fails({"llm.model": "openai:m"})
-    assert "OPENAI_API_KEY" in said and KEY not in said
+    message = error_message({"llm.model": "openai:m"})
+    assert "OPENAI_API_KEY" in message and KEY not in message
 
 
-def test_the_key_of_a_server_goes_there_and_into_no_message(opened, monkeypatch):
+def test_server_key_is_sent_and_in_no_message(open_from_settings, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("KGQA_LLM_KEY", KEY)
     with ScriptedServer(lambda _: "yes", key=KEY) as server:
-        assert opened({"llm.model": server.url}).for_question(Trace()).complete([ask()])[0].text == "yes"
+        assert open_from_settings({"llm.model": server.url}).for_question(Trace()).complete([ask()])[0].text == "yes"
         monkeypatch.setenv("KGQA_LLM_KEY", KEY + "-old")
-        models = opened({"llm.model": f"{server.url}#m"})
+        models = open_from_settings({"llm.model": f"{server.url}#m"})
         with pytest.raises(ModelUnavailable) as caught:
             models.for_question(Trace(Budget(seconds=20))).complete([ask()])
         assert "KGQA_LLM_KEY" in str(caught.value) and KEY not in str(caught.value)
 
 
-def test_vllm_is_loaded_when_it_is_asked(opened):
-    models = opened({"llm.model": "vllm:Qwen/Qwen3-0.6B"})
+def test_vllm_setting_opens_vllm_client(open_from_settings):
+    models = open_from_settings({"llm.model": "vllm:Qwen/Qwen3-0.6B"})
     assert models.name == "Qwen/Qwen3-0.6B" and isinstance(models.by_stage["decide"], VLLMChat)
 
 
@@ -154,25 +157,25 @@ def test_vllm_is_loaded_when_it_is_asked(opened):
         "file:/etc",
     ],
 )
-def test_what_names_no_model(name):
-    said = fails({"llm.model": name})
-    assert "openai:NAME" in said or "http://" in said
+def test_unknown_model_names_are_refused(name):
+    message = error_message({"llm.model": name})
+    assert "openai:NAME" in message or "http://" in message
 
 
 @pytest.mark.parametrize(
     "name", ["http://user:secret@host/v1#m", "http://#m", "http:m", "https://host/v1?key=secret#m"]
 )
-def test_urls_that_are_none(name):
-    said = fails({"llm.model": name})
-    assert "secret" not in said and "URL" in said
+def test_invalid_urls_are_refused_without_leaking(name):
+    message = error_message({"llm.model": name})
+    assert "secret" not in message and "URL" in message
 
 
-def test_a_server_that_is_not_there():
-    said = fails({"llm.model": NOWHERE}, ModelUnavailable)
-    assert "127.0.0.1:9" in said and "name the model" in said
+def test_unreachable_server_is_an_error():
+    message = error_message({"llm.model": CLOSED_PORT}, ModelUnavailable)
+    assert "127.0.0.1:9" in message and "name the model" in message
 
 
-# ---- settings that decide where questions go are the user's own ----
+# ---- settings that only the user's own file may give ----
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_a_server_that_is_not_there():
         ("prices", '"theirs.toml"'),
     ],
 )
-def test_a_file_in_the_working_folder_names_no_model(tmp_path, monkeypatch, name, value):
+def test_trusted_settings_are_refused_from_the_working_folder(tmp_path, monkeypatch, name, value):
     monkeypatch.chdir(tmp_path)
     Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
     assert BY_KEY[f"llm.{name}"].trusted
@@ -194,9 +197,9 @@ def test_a_file_in_the_working_folder_names_no_model(tmp_path, monkeypatch, name
         resolve(environment={})
 
 
-def test_the_users_own_file_may(tmp_path):
+def test_trusted_settings_are_read_from_the_user_file(tmp_path):
     own = tmp_path / "own.toml"
-    own.write_text(f'[llm]\nmodel = "{NOWHERE}#m"\nstages = {{decide = {{temperature = 1}}}}\n')
+    own.write_text(f'[llm]\nmodel = "{CLOSED_PORT}#m"\nstages = {{decide = {{temperature = 1}}}}\n')
     models = open_models(resolve(environment={}, user_file=own, folder=tmp_path))
     assert models is not None and models.name == "m" and models.sampling["decide"].temperature == 1.0
     models.close()
@@ -205,9 +208,9 @@ def test_the_users_own_file_may(tmp_path):
 # ---- stages ----
 
 
-def test_each_stage_asks_its_model_in_its_way(opened):
+def test_each_stage_uses_its_own_model_and_sampling(open_from_settings):
     with ScriptedServer(lambda _: "yes") as server, ScriptedServer(lambda _: "no") as other:
-        models = opened(
+        models = open_from_settings(
             {
                 "llm.model": f"{server.url}#small",
                 "llm.seed": 7,
@@ -224,10 +227,10 @@ def test_each_stage_asks_its_model_in_its_way(opened):
             }
         )
         assert models.name == "large, small", "the model that decides comes first"
-        asked = models.for_question(Trace())
-        assert asked.name == models.name
+        question_models = models.for_question(Trace())
+        assert question_models.name == models.name
         for stage in ("filter", "tournament", "decide", "judge"):
-            asked.complete([ask(stage=stage)])
+            question_models.complete([ask(stage=stage)])
         sent, sent_other = (
             [{k: v for k, v in each.body.items() if k != "messages"} for each in log.requests]
             for log in (server, other)
@@ -244,14 +247,16 @@ def test_each_stage_asks_its_model_in_its_way(opened):
         assert models.by_stage["decide"] is models.by_stage["judge"]
 
 
-def test_stages_from_the_environment(opened):
-    models = opened({"llm.model": f"{NOWHERE}#m"}, KGQA_LLM_STAGES='{"decide": {"temperature": 1, "seed": 0}}')
+def test_stage_settings_from_the_environment(open_from_settings):
+    models = open_from_settings(
+        {"llm.model": f"{CLOSED_PORT}#m"}, KGQA_LLM_STAGES='{"decide": {"temperature": 1, "seed": 0}}'
+    )
     assert models.sampling["decide"] == Sampling(temperature=1.0, seed=0)
     assert models.sampling["tournament"] == Sampling()
 
 
-def test_the_baseline_explores_warmer_than_it_reasons(opened):
-    models = opened({"llm.model": f"{NOWHERE}#m", "ask.method": "tog"})
+def test_tog_uses_higher_temperature_for_exploration(open_from_settings):
+    models = open_from_settings({"llm.model": f"{CLOSED_PORT}#m", "ask.method": "tog"})
     warm = {stage: models.sampling[stage].temperature for stage in ("filter", "entity", "decide")}
     assert warm == {"filter": 0.4, "entity": 0.4, "decide": 0.0}
 
@@ -283,24 +288,25 @@ def test_the_baseline_explores_warmer_than_it_reasons(opened):
     ],
     ids=str,
 )
-def test_stages_that_make_no_sense(stages):
+def test_invalid_stage_settings_are_refused(stages):
     assert (
-        "language model" in (said := fails({"llm.model": f"{NOWHERE}#m", "llm.stages": stages})) or "llm.stages" in said
+        "language model" in (message := error_message({"llm.model": f"{CLOSED_PORT}#m", "llm.stages": stages}))
+        or "llm.stages" in message
     )
 
 
-def test_a_model_for_a_stage_and_none_for_the_others():
-    said = fails({"llm.stages": {"decide": {"model": f"{NOWHERE}#m"}}})
-    assert "llm.stages" in said and "llm.model" in said
+def test_model_for_one_stage_alone_is_refused():
+    message = error_message({"llm.stages": {"decide": {"model": f"{CLOSED_PORT}#m"}}})
+    assert "llm.stages" in message and "llm.model" in message
 
 
-def test_where_one_model_cannot_be_opened_the_others_are_closed(monkeypatch):
+def test_models_are_closed_when_another_fails_to_open(monkeypatch):
     closed = []
     monkeypatch.setattr(OpenAIChat, "close", lambda self: closed.append(self.name))
-    fails({"llm.model": f"{NOWHERE}#m", "llm.stages": {"judge": {"model": "gpt-4.1"}}})
-    fails({"llm.model": f"{NOWHERE}#n", "llm.prices": "/no/such/file"})
-    fails({"llm.model": f"{NOWHERE}#o", "budget.cost": 1.0})
-    fails({"llm.model": f"{NOWHERE}#p", "llm.replay": "/dev/null/x"})
+    error_message({"llm.model": f"{CLOSED_PORT}#m", "llm.stages": {"judge": {"model": "gpt-4.1"}}})
+    error_message({"llm.model": f"{CLOSED_PORT}#n", "llm.prices": "/no/such/file"})
+    error_message({"llm.model": f"{CLOSED_PORT}#o", "budget.cost": 1.0})
+    error_message({"llm.model": f"{CLOSED_PORT}#p", "llm.replay": "/dev/null/x"})
     assert closed == ["m", "n", "o", "p"]
 
 
@@ -311,36 +317,36 @@ def replies_of(models: Models, *prompts: Prompt) -> list[tuple[str, bool]]:
     return [(each.text, each.recorded) for each in models.for_question(Trace()).complete(prompts)]
 
 
-def test_what_was_recorded_is_not_asked_again(opened, tmp_path):
-    kept = {"llm.replay": str(tmp_path / "kept")}
+def test_recorded_replies_are_not_asked_again(open_from_settings, tmp_path):
+    recorded_file = {"llm.replay": str(tmp_path / "kept")}
     with ScriptedServer(lambda messages: messages[-1]["content"].upper()) as server:
-        given = {"llm.model": f"{server.url}#m"} | kept
-        models = opened(given)
+        given = {"llm.model": f"{server.url}#m"} | recorded_file
+        models = open_from_settings(given)
         assert isinstance(models.by_stage["decide"], Replay) and models.name == "m"
         assert replies_of(models, ask("a"), ask("b")) == [("A", False), ("B", False)]
         models.close()
-        assert replies_of(opened(given), ask("b"), ask("c")) == [("B", True), ("C", False)]
+        assert replies_of(open_from_settings(given), ask("b"), ask("c")) == [("B", True), ("C", False)]
         assert server.calls == 3
         # other sampling makes another prompt
-        assert replies_of(opened(given | {"llm.temperature": 0.5}), ask("a")) == [("A", False)]
+        assert replies_of(open_from_settings(given | {"llm.temperature": 0.5}), ask("a")) == [("A", False)]
 
 
 @pytest.fixture
-def kept(opened, tmp_path) -> str:
-    """A file with a reply of the model `m`."""
+def recorded_file(open_from_settings, tmp_path) -> str:
+    """Return a file with one reply of the model `m`."""
     with ScriptedServer(["yes"]) as server:
-        models = opened({"llm.model": f"{server.url}#m", "llm.replay": str(tmp_path / "kept")})
+        models = open_from_settings({"llm.model": f"{server.url}#m", "llm.replay": str(tmp_path / "kept")})
         replies_of(models, ask("known"))
         models.close()
     return str(tmp_path / "kept")
 
 
-@pytest.mark.parametrize("name", [f"{NOWHERE}#m", NOWHERE, "openai:m", "vllm:m", "replay:FILE"])
-def test_replies_alone_need_neither_server_nor_key(opened, kept, name):
-    models = opened(
-        {"llm.model": name.replace("FILE", kept)}
+@pytest.mark.parametrize("name", [f"{CLOSED_PORT}#m", CLOSED_PORT, "openai:m", "vllm:m", "replay:FILE"])
+def test_replay_only_needs_neither_server_nor_key(open_from_settings, recorded_file, name):
+    models = open_from_settings(
+        {"llm.model": name.replace("FILE", recorded_file)}
         if name.startswith("replay")
-        else {"llm.model": name, "llm.replay": kept, "llm.replay_only": "on"}
+        else {"llm.model": name, "llm.replay": recorded_file, "llm.replay_only": "on"}
     )
     assert models.name == "m"
     assert replies_of(models, ask("known")) == [("yes", True)]
@@ -348,22 +354,24 @@ def test_replies_alone_need_neither_server_nor_key(opened, kept, name):
         replies_of(models, ask("unheard of"))
 
 
-def test_replies_of_another_model(opened, kept):
-    models = opened({"llm.model": f"{NOWHERE}#other", "llm.replay": kept, "llm.replay_only": "on"})
+def test_replay_only_with_another_model_is_an_error(open_from_settings, recorded_file):
+    models = open_from_settings(
+        {"llm.model": f"{CLOSED_PORT}#other", "llm.replay": recorded_file, "llm.replay_only": "on"}
+    )
     with pytest.raises(ModelUnavailable, match="no reply of other"):
         replies_of(models, ask("known"))
 
 
-def test_replies_alone_without_a_file(tmp_path):
-    assert "--replay FILE" in fails({"llm.model": f"{NOWHERE}#m", "llm.replay_only": "on"})
+def test_replay_only_without_file_is_an_error(tmp_path):
+    assert "--replay FILE" in error_message({"llm.model": f"{CLOSED_PORT}#m", "llm.replay_only": "on"})
     missing = str(tmp_path / "missing")
-    given = {"llm.model": f"{NOWHERE}#m", "llm.replay": missing, "llm.replay_only": "on"}
-    assert missing in fails(given, ModelUnavailable)
-    assert missing in fails({"llm.model": f"replay:{missing}"}, ModelUnavailable)
+    given = {"llm.model": f"{CLOSED_PORT}#m", "llm.replay": missing, "llm.replay_only": "on"}
+    assert missing in error_message(given, ModelUnavailable)
+    assert missing in error_message({"llm.model": f"replay:{missing}"}, ModelUnavailable)
     assert not Path(missing).exists()
 
 
-def test_two_models_share_a_file(opened, tmp_path):
+def test_two_models_share_a_replay_file(open_from_settings, tmp_path):
     with ScriptedServer(lambda _: "yes") as server:
         given = {
             "llm.model": f"{server.url}#small",
@@ -371,7 +379,7 @@ def test_two_models_share_a_file(opened, tmp_path):
             "llm.replay": str(tmp_path / "kept"),
         }
         for recorded in (False, True):
-            models = opened(given)
+            models = open_from_settings(given)
             assert replies_of(models, ask(stage="filter")) == replies_of(models, ask()) == [("yes", recorded)]
             models.close()
         assert [request.body["model"] for request in server.requests] == ["small", "large"]
@@ -380,13 +388,13 @@ def test_two_models_share_a_file(opened, tmp_path):
 # ---- prices ----
 
 
-def test_our_prices_and_a_file_over_them(tmp_path):
+def test_price_file_extends_the_built_in_prices(tmp_path):
     ours = read_prices(None)
-    assert ours[PRICED] == (0.4, 1.6)
+    assert ours[PRICED_MODEL] == (0.4, 1.6)
     assert all(0 < prompt < completion for prompt, completion in ours.values())
     file = tmp_path / "prices.toml"
     file.write_text('"gpt-4.1-mini" = { prompt = 1, completion = 2 }\n"my/model" = { prompt = 0, completion = 0.5 }\n')
-    assert read_prices(str(file)) == ours | {PRICED: (1.0, 2.0), "my/model": (0.0, 0.5)}
+    assert read_prices(str(file)) == ours | {PRICED_MODEL: (1.0, 2.0), "my/model": (0.0, 0.5)}
 
 
 @pytest.mark.parametrize(
@@ -405,7 +413,7 @@ def test_our_prices_and_a_file_over_them(tmp_path):
         b"\xff",
     ],
 )
-def test_a_file_that_is_no_table_of_prices(tmp_path, content):
+def test_invalid_price_file_is_refused(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
     with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
@@ -414,38 +422,38 @@ def test_a_file_that_is_no_table_of_prices(tmp_path, content):
         read_prices(str(tmp_path / "nowhere.toml"))
 
 
-def test_a_limit_of_cost_needs_all_prices(opened, tmp_path):
+def test_cost_limit_needs_a_price_for_each_model(open_from_settings, tmp_path):
     given = {
-        "llm.model": f"{NOWHERE}#{PRICED}",
-        "llm.stages": {"judge": {"model": f"{NOWHERE}#new"}},
+        "llm.model": f"{CLOSED_PORT}#{PRICED_MODEL}",
+        "llm.stages": {"judge": {"model": f"{CLOSED_PORT}#new"}},
         "budget.cost": 1.0,
     }
-    said = fails(given)
-    assert "--max-cost" in said and "llm.prices" in said and '"new" =' in said and PRICED not in said
+    message = error_message(given)
+    assert "--max-cost" in message and "llm.prices" in message and '"new" =' in message and PRICED_MODEL not in message
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
-    assert opened(given | {"llm.prices": str(file)}).without_price() == []
-    assert opened(given | {"budget.cost": None}).without_price() == ["new"]
+    assert open_from_settings(given | {"llm.prices": str(file)}).without_price() == []
+    assert open_from_settings(given | {"budget.cost": None}).without_price() == ["new"]
 
 
 # ---- one question ----
 
 
 @contextmanager
-def question(opened, reply, budget: Budget = Budget(), *, name: str = PRICED, **settings):
-    """The server, the question's trace and its way to the model."""
+def question(open_from_settings, reply, budget: Budget = Budget(), *, name: str = PRICED_MODEL, **settings):
+    """Yield the server, the question's trace and its models."""
     with ScriptedServer(reply) as server:
         trace = Trace(budget)
         given = {"llm.model": f"{server.url}#{name}"} | {key.replace("__", "."): v for key, v in settings.items()}
-        yield server, trace, opened(given).for_question(trace)
+        yield server, trace, open_from_settings(given).for_question(trace)
 
 
-def test_calls_tokens_and_cost_are_charged_by_stage(opened):
+def test_usage_is_charged_per_stage(open_from_settings):
     reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)
-    with question(opened, lambda _: reply) as (_, trace, asked):
-        assert [each.text for each in asked.complete([ask("a"), ask("b"), ask("c")])] == ["yes"] * 3
-        asked.complete([ask(stage="tournament")])
-        asked.complete([ask()])
+    with question(open_from_settings, lambda _: reply) as (_, trace, question_models):
+        assert [each.text for each in question_models.complete([ask("a"), ask("b"), ask("c")])] == ["yes"] * 3
+        question_models.complete([ask(stage="tournament")])
+        question_models.complete([ask()])
         decide, tournament = trace.usage().stages
         assert (decide.stage, decide.calls, decide.rounds) == ("decide", 4, 2)
         assert (decide.prompt_tokens, decide.completion_tokens) == (4000, 2000)
@@ -461,20 +469,20 @@ def test_calls_tokens_and_cost_are_charged_by_stage(opened):
         assert usage.cost == pytest.approx((5000 * 0.4 + 2500 * 1.6) / 1e6)
 
 
-def test_without_a_price_there_is_no_cost(opened):
-    with question(opened, ["yes"], name="unheard-of") as (_, trace, asked):
-        asked.complete([ask()])
+def test_cost_is_none_without_price(open_from_settings):
+    with question(open_from_settings, ["yes"], name="unheard-of") as (_, trace, question_models):
+        question_models.complete([ask()])
         assert trace.usage().cost is None and trace.usage().calls == 1
 
 
-def test_nothing_asked_is_nothing_charged(opened):
-    with question(opened, ["yes"], Budget(calls=0)) as (server, trace, asked):
-        assert asked.complete([]) == []
+def test_empty_batch_is_not_charged(open_from_settings):
+    with question(open_from_settings, ["yes"], Budget(calls=0)) as (server, trace, question_models):
+        assert question_models.complete([]) == []
         assert trace.usage().stages == () and server.calls == 0
 
 
 @pytest.mark.parametrize(
-    ("budget", "before", "said"),
+    ("budget", "before", "message"),
     [
         (Budget(calls=3), [2, 1], "3 model calls"),
         (Budget(calls=3), [2], "3 model calls"),
@@ -488,42 +496,54 @@ def test_nothing_asked_is_nothing_charged(opened):
     ],
     ids=str,
 )
-def test_a_budget_that_is_spent(opened, budget, before, said):
-    """`before`: batches that go through; the next one, of two, is not sent."""
+def test_spent_budget_stops_further_calls(open_from_settings, budget, before, message):
+    """`before` are the sizes of the batches within the budget; the next batch, of two, is not sent."""
     reply = ModelReply("yes", prompt_tokens=1000, completion_tokens=500)  # 0.0012 USD
-    with question(opened, lambda _: reply, budget) as (server, trace, asked):
+    with question(open_from_settings, lambda _: reply, budget) as (server, trace, question_models):
         for size in before:
-            assert len(asked.complete([ask(str(number)) for number in range(size)])) == size
+            assert len(question_models.complete([ask(str(number)) for number in range(size)])) == size
         for _ in range(2):
-            with pytest.raises(BudgetExhausted, match=said):
-                asked.complete([ask(), ask()])
+            with pytest.raises(BudgetExhausted, match=message):
+                question_models.complete([ask(), ask()])
         assert server.calls == trace.usage().calls == sum(before)
 
 
-def test_a_hanging_server_does_not_take_more_time_than_there_is(opened):
-    with question(opened, lambda _: faults.hangs(30), Budget(seconds=0.3)) as (server, trace, asked):
+def test_hanging_server_is_bounded_by_the_time_budget(open_from_settings):
+    with question(open_from_settings, lambda _: faults.hangs(30), Budget(seconds=0.3)) as (
+        server,
+        trace,
+        question_models,
+    ):
         start = time.monotonic()
         with pytest.raises(BudgetExhausted, match="in time"):
-            asked.complete([ask()])
+            question_models.complete([ask()])
         assert 0.2 < time.monotonic() - start < 3
         with pytest.raises(BudgetExhausted, match="0.3 seconds"):
-            asked.complete([ask()])
+            question_models.complete([ask()])
         assert trace.usage().calls == server.calls == 1
 
 
-def test_an_error_reaches_whoever_waits(opened):
-    with question(opened, [faults.no_such_model(PRICED)], Budget(seconds=20)) as (_, _trace, asked):
-        with pytest.raises(ModelUnavailable, match=PRICED):
-            asked.complete([ask()])
+def test_model_error_is_raised_to_the_caller(open_from_settings):
+    with question(open_from_settings, [faults.no_such_model(PRICED_MODEL)], Budget(seconds=20)) as (
+        _,
+        _trace,
+        question_models,
+    ):
+        with pytest.raises(ModelUnavailable, match=PRICED_MODEL):
+            question_models.complete([ask()])
 
 
-def test_with_time_left_replies_come_as_they_are(opened):
-    with question(opened, lambda messages: messages[0]["content"], Budget(seconds=20)) as (_, _trace, asked):
+def test_time_budget_keeps_the_order_of_replies(open_from_settings):
+    with question(open_from_settings, lambda messages: messages[0]["content"], Budget(seconds=20)) as (
+        _,
+        _trace,
+        question_models,
+    ):
         texts = [str(number) for number in range(12)]
-        assert [each.text for each in asked.complete([ask(text) for text in texts])] == texts
+        assert [each.text for each in question_models.complete([ask(text) for text in texts])] == texts
 
 
-def test_failures_are_counted_and_told(opened):
+def test_failures_are_counted_and_traced(open_from_settings):
     replies = {
         "a": faults.refusal("I will not"),
         "b": faults.empty(),
@@ -531,33 +551,33 @@ def test_failures_are_counted_and_told(opened):
         "d": faults.failing(400, "Too odd."),
         "e": "yes",
     }
-    with question(opened, lambda messages: replies[messages[0]["content"]]) as (_, trace, asked):
-        completions = asked.complete([ask(text) for text in replies])
+    with question(open_from_settings, lambda messages: replies[messages[0]["content"]]) as (_, trace, question_models):
+        completions = question_models.complete([ask(text) for text in replies])
         assert [each.failure for each in completions] == ["refused", "empty", "length", "rejected", ""]
         assert trace.usage().stages[0].failed == 4
-        told = [event.detail for event in trace.events() if event.kind == "no_reply"]
-        assert [each["failure"] for each in told] == ["refused", "empty", "length", "rejected"]
-        assert all(each["stage"] == "decide" and each["detail"] for each in told)
+        details = [event.detail for event in trace.events() if event.kind == "no_reply"]
+        assert [each["failure"] for each in details] == ["refused", "empty", "length", "rejected"]
+        assert all(each["stage"] == "decide" and each["detail"] for each in details)
         json.dumps([event.detail for event in trace.events()])
 
 
-def test_what_a_model_thought_is_in_the_trace(opened):
-    with question(opened, [ModelReply("yes", reasoning="Hm. " * 2000)]) as (_, trace, asked):
-        asked.complete([ask()])
+def test_reasoning_is_in_the_trace(open_from_settings):
+    with question(open_from_settings, [ModelReply("yes", reasoning="Hm. " * 2000)]) as (_, trace, question_models):
+        question_models.complete([ask()])
         (event,) = [event for event in trace.events() if event.kind == "reasoning"]
         assert event.detail["stage"] == "decide" and event.detail["text"].startswith("Hm. Hm.")
         assert len(event.detail["text"]) <= 2000
 
 
-def test_questions_in_threads_are_charged_for_their_own(opened):
+def test_concurrent_questions_are_charged_separately(open_from_settings):
     with ScriptedServer(lambda messages: messages[0]["content"]) as server:
-        models = opened({"llm.model": f"{server.url}#m"})
+        models = open_from_settings({"llm.model": f"{server.url}#m"})
         traces = [Trace() for _ in range(6)]
         got: dict[int, list[str]] = {}
 
         def run(number: int) -> None:
-            asked = models.for_question(traces[number])
-            got[number] = [c.text for c in asked.complete([ask(f"{number}.{i}") for i in range(number + 1)])]
+            question_models = models.for_question(traces[number])
+            got[number] = [c.text for c in question_models.complete([ask(f"{number}.{i}") for i in range(number + 1)])]
 
         threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
         for thread in threads:
@@ -568,13 +588,13 @@ def test_questions_in_threads_are_charged_for_their_own(opened):
         assert [trace.usage().calls for trace in traces] == [1, 2, 3, 4, 5, 6]
 
 
-def test_notes_are_said_once(opened):
+def test_notes_are_not_repeated(open_from_settings):
     with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
-        models = opened({"llm.model": f"{server.url}#m", "llm.seed": 1})
-        asked = models.for_question(Trace())
-        assert isinstance(asked, QuestionModels)
-        asked.complete([ask(), ask("b")])
-        asked.complete([ask(stage="filter")])
+        models = open_from_settings({"llm.model": f"{server.url}#m", "llm.seed": 1})
+        question_models = models.for_question(Trace())
+        assert isinstance(question_models, QuestionModels)
+        question_models.complete([ask(), ask("b")])
+        question_models.complete([ask(stage="filter")])
         (note,) = models.notes
         assert "seed" in note
 
@@ -582,9 +602,9 @@ def test_notes_are_said_once(opened):
 @pytest.mark.parametrize(
     ("given", "exploring"), [({}, 0.4), ({"llm.temperature": 0.0}, 0.0), ({"tog.temperature": 1.0}, 1.0)]
 )
-def test_think_on_graph_explores_with_some_temperature_unless_told_otherwise(opened, given, exploring):
+def test_tog_exploration_temperature_can_be_set(open_from_settings, given, exploring):
     with ScriptedServer(lambda messages: "yes") as server:
-        models = opened(
+        models = open_from_settings(
             {"llm.model": f"{server.url}#m", "ask.method": "tog", "llm.stages": {"judge": {"seed": 1}}} | given
         )
     assert [models.sampling[stage].temperature for stage in ("filter", "entity", "decide")] == [
@@ -595,5 +615,5 @@ def test_think_on_graph_explores_with_some_temperature_unless_told_otherwise(ope
     assert models.sampling["judge"].seed == 1
 
 
-def test_kept_replies_of_nobody_are_an_error():
-    assert "--llm" in fails({"llm.replay": "kept.sqlite"})
+def test_replay_without_model_is_an_error():
+    assert "--llm" in error_message({"llm.replay": "kept.sqlite"})

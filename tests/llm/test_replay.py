@@ -1,4 +1,4 @@
-"""Replies kept in a real file: asked once, kept through threads, processes and kill -9; errors one can act on."""
+"""Replay files: lookup, keys, damaged and hostile files, threads, processes and kill -9."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from kgqa.llm.replay_file import FORMAT
 from ..conftest import SOAK
 from ..hostile_files import as_json, hostile, run_limited
 
-SOON = 20.0
-"""Seconds after which a test has failed."""
+TIMEOUT = 20.0
+"""Seconds a test waits before it fails."""
 
 
 def prompt(text: str, **options) -> Prompt:
     return Prompt((Message("system", "Answer."), Message("user", text)), "filter", **options)
 
 
-class Numbered:
-    """Counts its replies, so that no two are the same. `gate`, where it is closed, holds a call up."""
+class NumberingModel:
+    """A model that numbers its replies, so that no two are equal; while `gate` is closed, calls block."""
 
     def __init__(self, name: str = "a model", fail: dict[str, str] | None = None) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class Numbered:
         self.fail = fail or {}
         self.calls: list[list[str]] = []
         self.closed = 0
-        self.begun = threading.Semaphore(0)
+        self.started = threading.Semaphore(0)
         self.gate = threading.Event()
         self.gate.set()
         self.error: Exception | None = None
@@ -61,16 +61,16 @@ class Numbered:
     def complete(self, prompts, *, deadline=None, on_completion=None) -> list[Completion]:
         texts = [each.messages[-1].content for each in prompts]
         self.calls.append(texts)
-        self.begun.release()
-        assert self.gate.wait(SOON)
+        self.started.release()
+        assert self.gate.wait(TIMEOUT)
         if self.error is not None:
             raise self.error
         return [self._reply(text, n) for n, text in enumerate(texts)]
 
     def _reply(self, text: str, n: int) -> Completion:
-        said = f"{text} {len(self.calls)}.{n} {os.getpid()}"
+        reply_texts = f"{text} {len(self.calls)}.{n} {os.getpid()}"
         return Completion(
-            text=said,
+            text=reply_texts,
             reasoning="because",
             failure=self.fail.get(text, ""),  # type: ignore[arg-type]
             detail="as asked" if text in self.fail else "",
@@ -90,31 +90,31 @@ def file(tmp_path) -> Path:
 
 
 @pytest.fixture
-def opened():
-    """Opens replays and closes them in the end."""
+def open_replay():
+    """Return a function that opens replays; they are closed after the test."""
     replays: list[Replay] = []
 
-    def open_it(*args, **options) -> Replay:
+    def open_one(*args, **options) -> Replay:
         replays.append(Replay(*args, **options))
         return replays[-1]
 
-    yield open_it
+    yield open_one
     for each in replays:
         each.close()
 
 
-# ---- what is asked and what is not ----
+# ---- recorded and missing replies ----
 
 
-def test_the_second_run_is_the_first_without_a_call(file):
+def test_second_run_repeats_the_replies_without_calls(file):
     prompts = [prompt(f"q{n}") for n in range(1200)]  # more than go into one query
-    first = Numbered()
+    first = NumberingModel()
     replay = Replay(file, model=first)
     asked = replay.complete(prompts)
     replay.close()
     assert [len(call) for call in first.calls] == [1200] and first.closed == 1
     assert not any(each.recorded for each in asked)
-    second = Numbered()
+    second = NumberingModel()
     replay = Replay(file, model=second)
     assert replay.name == "a model" and replay.notes == ("a parameter was dropped",)
     again = replay.complete(prompts)
@@ -127,24 +127,24 @@ def test_the_second_run_is_the_first_without_a_call(file):
     alone.close()
 
 
-def test_only_what_is_missing_is_asked_and_each_once(file, opened):
-    model = Numbered()
-    replay = opened(file, model=model)
+def test_only_missing_prompts_are_asked_and_each_once(file, open_replay):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
     (known,) = replay.complete([prompt("b")])
     got = replay.complete([prompt(text) for text in "abcaba"])
     assert model.calls == [["b"], ["a", "c"]]
     assert [each.text[0] for each in got] == list("abcaba")
     assert got[1] == got[4] == replace(known, recorded=True)
     assert got[0].text == got[3].text == got[5].text
-    # one call was made for the three of them
+    # one call served all three
     assert [each.recorded for each in got] == [False, True, False, True, True, True]
     assert replay.complete([]) == []
 
 
-def test_what_may_pass_is_asked_again_and_the_rest_is_kept(file, opened):
+def test_temporary_failures_are_asked_again_and_others_are_kept(file, open_replay):
     failures = ["refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
-    model = Numbered(fail={failure: failure for failure in failures})
-    replay = opened(file, model=model)
+    model = NumberingModel(fail={failure: failure for failure in failures})
+    replay = open_replay(file, model=model)
     prompts = [prompt(failure) for failure in failures]
     first, second = replay.complete(prompts), replay.complete([*prompts, prompts[4]])
     assert model.calls == [failures, failures[4:]]
@@ -153,116 +153,123 @@ def test_what_may_pass_is_asked_again_and_the_rest_is_kept(file, opened):
     assert [each.recorded for each in second[4:]] == [False] * 3
 
 
-def test_replies_no_text_file_could_hold(file, opened):
-    class Odd(Numbered):
+def test_surrogates_and_control_characters_are_stored(file, open_replay):
+    class UnencodableModel(NumberingModel):
         def _reply(self, text: str, n: int) -> Completion:
             return Completion(text="half \ud83d \x00 \u2028 国", detail="\udcff")
 
-    odd = opened(file, model=Odd())
+    odd = open_replay(file, model=UnencodableModel())
     (first,) = odd.complete([prompt("half a pair \ud83d")])
-    (second,) = opened(file, model=None).complete([prompt("half a pair \ud83d")])
+    (second,) = open_replay(file, model=None).complete([prompt("half a pair \ud83d")])
     assert second == replace(first, recorded=True)
 
 
 # ---- keys ----
 
-BASE = prompt(
+BASE_PROMPT = prompt(
     "q",
     sampling=Sampling(temperature=0.5, top_p=0.9, seed=1, max_tokens=10, extra_body={"a": {"b": 1, "c": [2]}}),
     choices=("yes", "no"),
 )
-OTHERS = {
-    "temperature": replace(BASE, sampling=replace(BASE.sampling, temperature=0.6)),
-    "no temperature": replace(BASE, sampling=replace(BASE.sampling, temperature=None)),
-    "top_p": replace(BASE, sampling=replace(BASE.sampling, top_p=0.8)),
-    "seed": replace(BASE, sampling=replace(BASE.sampling, seed=None)),
-    "max_tokens": replace(BASE, sampling=replace(BASE.sampling, max_tokens=11)),
-    "extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={"a": {"b": 1, "c": [3]}})),
-    "no extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={})),
-    "text": replace(BASE, messages=(BASE.messages[0], Message("user", "q "))),
-    "role": replace(BASE, messages=(BASE.messages[0], Message("assistant", "q"))),
-    "one message more": replace(BASE, messages=(*BASE.messages, Message("user", ""))),
-    "order of messages": replace(BASE, messages=BASE.messages[::-1]),
-    "choices": replace(BASE, choices=("yes",)),
-    "order of choices": replace(BASE, choices=("no", "yes")),
-    "no choices": replace(BASE, choices=()),
+DIFFERENT_PROMPTS = {
+    "temperature": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, temperature=0.6)),
+    "no temperature": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, temperature=None)),
+    "top_p": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, top_p=0.8)),
+    "seed": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, seed=None)),
+    "max_tokens": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, max_tokens=11)),
+    "extra_body": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, extra_body={"a": {"b": 1, "c": [3]}})),
+    "no extra_body": replace(BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, extra_body={})),
+    "text": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", "q "))),
+    "role": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("assistant", "q"))),
+    "one message more": replace(BASE_PROMPT, messages=(*BASE_PROMPT.messages, Message("user", ""))),
+    "order of messages": replace(BASE_PROMPT, messages=BASE_PROMPT.messages[::-1]),
+    "choices": replace(BASE_PROMPT, choices=("yes",)),
+    "order of choices": replace(BASE_PROMPT, choices=("no", "yes")),
+    "no choices": replace(BASE_PROMPT, choices=()),
 }
-SAME = {
-    "stage": replace(BASE, stage="judge"),
-    "order in extra_body": replace(BASE, sampling=replace(BASE.sampling, extra_body={"a": {"c": [2], "b": 1}})),
+EQUIVALENT_PROMPTS = {
+    "stage": replace(BASE_PROMPT, stage="judge"),
+    "order in extra_body": replace(
+        BASE_PROMPT, sampling=replace(BASE_PROMPT.sampling, extra_body={"a": {"c": [2], "b": 1}})
+    ),
     "frozen extra_body": replace(
-        BASE, sampling=replace(BASE.sampling, extra_body=MappingProxyType({"a": MappingProxyType({"b": 1, "c": [2]})}))
+        BASE_PROMPT,
+        sampling=replace(
+            BASE_PROMPT.sampling, extra_body=MappingProxyType({"a": MappingProxyType({"b": 1, "c": [2]})})
+        ),
     ),
 }
 
 
-def test_all_that_a_reply_depends_on_is_in_its_key():
-    keys = [reply_key("m", each) for each in (BASE, *OTHERS.values())] + [reply_key("n", BASE)]
+def test_key_covers_prompt_sampling_choices_and_model():
+    keys = [reply_key("m", each) for each in (BASE_PROMPT, *DIFFERENT_PROMPTS.values())] + [reply_key("n", BASE_PROMPT)]
     assert len(set(keys)) == len(keys)
-    assert {name: reply_key("m", each) for name, each in SAME.items()} == dict.fromkeys(SAME, reply_key("m", BASE))
+    assert {name: reply_key("m", each) for name, each in EQUIVALENT_PROMPTS.items()} == dict.fromkeys(
+        EQUIVALENT_PROMPTS, reply_key("m", BASE_PROMPT)
+    )
 
 
-def test_the_key_does_not_change_with_the_version():
-    """A file recorded today is to be of use later."""
-    assert reply_key("m", BASE) == "9795013e41e6aa8a34e3fe2eb5e4c4ebce3136c3c9ba61a29fd59aff3201e625"
+def test_key_is_stable_across_versions():
+    """Files recorded today must stay readable in later versions."""
+    assert reply_key("m", BASE_PROMPT) == "9795013e41e6aa8a34e3fe2eb5e4c4ebce3136c3c9ba61a29fd59aff3201e625"
     zero = [prompt("q", sampling=Sampling(temperature=value)) for value in (0, 0.0)]
     assert reply_key("m", zero[0]) == reply_key("m", zero[1])
 
 
-@pytest.mark.parametrize("other", OTHERS)
-def test_another_prompt_is_asked(file, opened, other):
-    model = Numbered()
-    replay = opened(file, model=model)
-    replay.complete([BASE])
-    replay.complete([OTHERS[other]])
-    replay.complete(list(SAME.values()))
+@pytest.mark.parametrize("other", DIFFERENT_PROMPTS)
+def test_different_prompt_is_asked_and_equivalent_prompt_is_not(file, open_replay, other):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
+    replay.complete([BASE_PROMPT])
+    replay.complete([DIFFERENT_PROMPTS[other]])
+    replay.complete(list(EQUIVALENT_PROMPTS.values()))
     assert len(model.calls) == 2
 
 
-def test_another_model_has_replies_of_its_own(file, opened):
-    models = [Numbered("one"), Numbered("two")]
-    replays = [opened(file, model=model) for model in models]
+def test_replies_are_kept_per_model(file, open_replay):
+    models = [NumberingModel("one"), NumberingModel("two")]
+    replays = [open_replay(file, model=model) for model in models]
     got = [replay.complete([prompt("q")])[0] for replay in replays for _ in range(2)]
     assert [len(model.calls) for model in models] == [1, 1]
     assert [each.recorded for each in got] == [False, True, False, True]
 
 
-# ---- the memory alone ----
+# ---- replay only ----
 
 
-def test_a_prompt_that_was_not_recorded(file, opened):
-    opened(file, model=Numbered()).complete([prompt("known")])
-    replay = opened(file, model=None)
+def test_unrecorded_prompt_is_an_error_in_replay_only_mode(file, open_replay):
+    open_replay(file, model=NumberingModel()).complete([prompt("known")])
+    replay = open_replay(file, model=None)
     with pytest.raises(ModelUnavailable) as caught:
         replay.complete([prompt("known"), prompt("new\x1b[31m\nline"), prompt("newer")])
     message = str(caught.value)
     assert str(file) in message and "and to 1 more" in message and "--llm" in message and "new[31m line" in message
     assert "replies of:" not in message
-    stranger = opened(file, model=None, name="gpt")
+    stranger = open_replay(file, model=None, name="gpt")
     with pytest.raises(ModelUnavailable, match="no reply of gpt .* It has replies of: a model"):
         stranger.complete([prompt("known")])
 
 
-def test_which_model_is_meant(file, opened):
+def test_model_name_is_taken_from_the_file_if_unique(file, open_replay):
     with pytest.raises(ModelUnavailable, match="There is no replay file"):
         Replay(file, model=None)
     assert not file.exists()
-    opened(file, model=Numbered("two"))
+    open_replay(file, model=NumberingModel("two"))
     with pytest.raises(ModelUnavailable, match="has no replies yet"):
         Replay(file, model=None)
-    opened(file, model=Numbered("two")).complete([prompt("q")])
-    assert opened(file, model=None).name == "two"
-    opened(file, model=Numbered("one")).complete([prompt("q")])
+    open_replay(file, model=NumberingModel("two")).complete([prompt("q")])
+    assert open_replay(file, model=None).name == "two"
+    open_replay(file, model=NumberingModel("one")).complete([prompt("q")])
     with pytest.raises(ModelUnavailable, match="several models: one, two"):
         Replay(file, model=None)
-    replay = opened(file, model=None, name="one")
+    replay = open_replay(file, model=None, name="one")
     assert replay.name == "one" and replay.complete([prompt("q")])[0].text.startswith("q")
-    # what the model is called elsewhere
-    assert opened(file, model=Numbered("served-as-x"), name="one").complete([prompt("q")])[0].recorded
+    # the file's name for a model that the server names differently
+    assert open_replay(file, model=NumberingModel("served-as-x"), name="one").complete([prompt("q")])[0].recorded
 
 
-def test_reading_leaves_the_file_and_its_folder_as_they_were(file):
-    replay = Replay(file, model=Numbered())
+def test_replay_only_changes_no_file(file):
+    replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     replay.close()
     before = file.read_bytes(), file.stat().st_mtime_ns
@@ -275,7 +282,7 @@ def test_reading_leaves_the_file_and_its_folder_as_they_were(file):
 
 @pytest.fixture
 def plain_user():
-    """A folder of a user who is not root, and that user: root may write to everything."""
+    """Yield a folder owned by a user who is not root, and become that user: root may write everywhere."""
     folder = Path(tempfile.mkdtemp(prefix="kgqa-replay-"))
     root = os.geteuid() == 0
     if root:
@@ -290,9 +297,9 @@ def plain_user():
 
 @pytest.mark.parametrize("folder_too", [False, True])
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_too, killed):
+def test_read_only_file_can_be_replayed(plain_user, open_replay, folder_too, killed):
     file = plain_user / "replies.sqlite"
-    replay = Replay(file, model=Numbered())
+    replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     log = file.with_name(file.name + "-wal")
     kept = log.read_bytes()
@@ -302,16 +309,16 @@ def test_a_file_that_cannot_be_written_can_be_read(plain_user, opened, folder_to
     file.chmod(0o444)
     plain_user.chmod(0o555 if folder_too else 0o755)
     with pytest.raises(SettingsError, match="Cannot write.*--replay-only"):
-        Replay(file, model=Numbered())
+        Replay(file, model=NumberingModel())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
         with pytest.raises(SettingsError, match="Cannot read.*Copy it and the files beside it"):
             Replay(file, model=None)
     else:
-        assert opened(file, model=None).complete([prompt("q")])[0].recorded
+        assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
 
 
-# ---- files that are something else ----
+# ---- files of another kind ----
 
 
 def other_database(file: Path) -> None:
@@ -320,7 +327,7 @@ def other_database(file: Path) -> None:
 
 
 def newer_format(file: Path) -> None:
-    Replay(file, model=Numbered()).close()
+    Replay(file, model=NumberingModel()).close()
     with sqlite3.connect(file) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
 
@@ -337,34 +344,34 @@ def newer_format(file: Path) -> None:
     ids=["text", "short text", "other database", "newer format", "folder"],
 )
 @pytest.mark.parametrize("write", [True, False])
-def test_files_that_are_none_of_ours_stay_as_they_are(file, make, error, message, write):
+def test_files_of_another_kind_are_refused_and_unchanged(file, make, error, message, write):
     make(file)
     before = file.read_bytes() if file.is_file() else None
-    model = Numbered()
+    model = NumberingModel()
     with pytest.raises(error, match=message):
         Replay(file, model=model if write else None)
     assert (file.read_bytes() if file.is_file() else None) == before
     assert model.calls == []
 
 
-def test_an_empty_file_becomes_a_replay_file(file, opened):
+def test_empty_file_becomes_a_replay_file(file, open_replay):
     file.touch()
     with pytest.raises(SettingsError, match="is empty"):
         Replay(file, model=None)
-    opened(file, model=Numbered()).complete([prompt("q")])
-    assert opened(file, model=None).complete([prompt("q")])[0].recorded
+    open_replay(file, model=NumberingModel()).complete([prompt("q")])
+    assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
 
 
-def test_folders_are_made(tmp_path, opened):
-    opened(tmp_path / "a #1" / "b?%20" / "r.sqlite", model=Numbered()).complete([prompt("q")])
+def test_missing_folders_are_created(tmp_path, open_replay):
+    open_replay(tmp_path / "a #1" / "b?%20" / "r.sqlite", model=NumberingModel()).complete([prompt("q")])
     assert (tmp_path / "a #1" / "b?%20" / "r.sqlite").is_file()
     (tmp_path / "text").touch()
     with pytest.raises(SettingsError, match="Cannot write"):
-        Replay(tmp_path / "text" / "r.sqlite", model=Numbered())
+        Replay(tmp_path / "text" / "r.sqlite", model=NumberingModel())
 
 
-def test_damage_in_the_middle_is_said_clearly(file):
-    replay = Replay(file, model=Numbered())
+def test_damaged_pages_are_an_error(file):
+    replay = Replay(file, model=NumberingModel())
     prompts = [prompt(f"{n}" * 500) for n in range(300)]
     replay.complete(prompts)
     replay.close()
@@ -380,8 +387,8 @@ def test_damage_in_the_middle_is_said_clearly(file):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"text"', '{"text": 1}', "{}"])
-def test_a_reply_that_somebody_changed_into_something_else(file, opened, text):
-    replay = opened(file, model=Numbered())
+def test_stored_reply_of_another_shape_is_an_error(file, open_replay, text):
+    replay = open_replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE replies SET completion = ?", (text,))
@@ -389,20 +396,20 @@ def test_a_reply_that_somebody_changed_into_something_else(file, opened, text):
         replay.complete([prompt("q")])
 
 
-# ---- files of strangers ----
+# ---- hostile files ----
 
 
-RECURSIVE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000000)"
-"""Long enough to be noticed."""
+SLOW_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000000)"
+"""A query slow enough to be noticed."""
 
 
 @pytest.mark.parametrize(
     "change",
     [
         "ALTER TABLE replies RENAME TO others;"
-        f"CREATE VIEW replies AS {RECURSIVE} "
+        f"CREATE VIEW replies AS {SLOW_QUERY} "
         "SELECT 'k' AS key, 'm' AS model, 0.0 AS created, '{}' AS completion FROM n",
-        f"CREATE VIEW v AS {RECURSIVE} SELECT i FROM n",
+        f"CREATE VIEW v AS {SLOW_QUERY} SELECT i FROM n",
         "CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
         "CREATE TABLE more (x)",
         "CREATE VIRTUAL TABLE more USING fts5(x)",
@@ -414,34 +421,34 @@ RECURSIVE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHER
     ],
 )
 @pytest.mark.parametrize("write", [True, False])
-def test_a_file_with_other_tables_is_not_used(file, change, write):
-    replay = Replay(file, model=Numbered())
+def test_file_with_other_tables_is_refused(file, change, write):
+    replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     replay.close()
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(change)
     before = file.read_bytes()
-    model = Numbered()
+    model = NumberingModel()
     with pytest.raises(SettingsError, match=f"The tables of {file} are not those of a replay file"):
         Replay(file, model=model if write else None, name="a model").complete([prompt("q"), prompt("another")])
     assert file.read_bytes() == before and model.calls == []
 
 
-def test_looking_replies_up_ends_in_time(file, opened):
-    replay = opened(file, model=Numbered())
+def test_lookup_respects_the_deadline(file, open_replay):
+    replay = open_replay(file, model=NumberingModel())
     prompts = [prompt(f"q{n}") for n in range(500)]
     replay.complete(prompts)
     with pytest.raises(TimeoutError):
         replay.complete(prompts, deadline=time.monotonic() - 1)
-    assert len(replay.complete(prompts, deadline=time.monotonic() + SOON)) == 500
+    assert len(replay.complete(prompts, deadline=time.monotonic() + TIMEOUT)) == 500
 
 
 @pytest.mark.parametrize("write", [True, False])
 def test_no_other_file_is_written_or_removed(file, tmp_path, write):
-    """SQLite deletes the file that a journal names, and follows links at the names of its own files."""
+    """SQLite deletes the file that a journal names and follows links named like its own files."""
     victim = tmp_path / "elsewhere" / "victim"
     victim.parent.mkdir()
-    replay = Replay(file, model=Numbered())
+    replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     replay.close()
     magic, name = bytes.fromhex("d9d505f920a163d7"), bytes(victim)
@@ -452,13 +459,13 @@ def test_no_other_file_is_written_or_removed(file, tmp_path, write):
         victim.write_text("precious" * 10)
         beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
         with pytest.raises(SettingsError, match=f"{beside} beside .* refers to another file"):
-            Replay(file, model=Numbered() if write else None).complete([prompt("another")])
+            Replay(file, model=NumberingModel() if write else None).complete([prompt("another")])
         beside.unlink()
         assert victim.read_text() == "precious" * 10
     assert list(tmp_path.iterdir()) == [victim.parent, file] or sorted(tmp_path.iterdir()) == [victim.parent, file]
 
 
-KEPT = {
+STORED = {
     "text": "a text",
     "reasoning": "because",
     "failure": "",
@@ -490,36 +497,36 @@ KEPT = {
     ],
     ids=str,
 )
-def test_values_of_another_type_or_range_are_refused(file, opened, changed):
-    replay = opened(file, model=Numbered())
+def test_stored_values_of_wrong_type_or_range_are_refused(file, open_replay, changed):
+    replay = open_replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE replies SET completion = ?", (json.dumps(KEPT | changed),))
+        connection.execute("UPDATE replies SET completion = ?", (json.dumps(STORED | changed),))
     with pytest.raises(ModelUnavailable, match=f"{file} is damaged: one of its replies"):
         replay.complete([prompt("q")])
 
 
-ROW = {"key": "", "model": "a model", "created": 1.5, "completion": KEPT}
-SHORT = st.text(st.characters(codec="utf-8"), max_size=9)
-COLUMNS = st.none() | st.integers(-9, 9) | st.floats() | st.binary(max_size=9) | SHORT
+ROW = {"key": "", "model": "a model", "created": 1.5, "completion": STORED}
+short_texts = st.text(st.characters(codec="utf-8"), max_size=9)
+column_values = st.none() | st.integers(-9, 9) | st.floats() | st.binary(max_size=9) | short_texts
 
 
 @pytest.mark.slow
 @given(
     row=hostile(ROW),
     column=st.sampled_from(["none", "key", "model", "created", "completion"]),
-    value=COLUMNS | st.just("[" * 100_000) | st.just("x" * 1_000_000) | st.just("\x1b[31m\0"),
+    value=column_values | st.just("[" * 100_000) | st.just("x" * 1_000_000) | st.just("\x1b[31m\0"),
 )
-def test_rows_that_a_stranger_wrote(tmp_path_factory, row, column, value):
-    """A reply as it stands there, or an error that names the file; whichever column it is and whatever is in it."""
+def test_hostile_rows_give_a_reply_or_an_error(tmp_path_factory, row, column, value):
+    """Any value in any column gives the reply as stored or an error that names the file."""
     file = tmp_path_factory.mktemp("hostile") / "replies.sqlite"
-    replay = Replay(file, model=Numbered())
+    replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     replay.close()
-    kept = row.get("completion", KEPT) if isinstance(row, dict) else row
+    kept = row.get("completion", STORED) if isinstance(row, dict) else row
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET completion = ?", (as_json(kept),))
-        with suppress(sqlite3.IntegrityError):  # of a column that is never null
+        with suppress(sqlite3.IntegrityError):  # columns that are never null
             if column != "none":
                 connection.execute(f"UPDATE replies SET {column} = ?", (value,))
     try:
@@ -537,15 +544,15 @@ def test_rows_that_a_stranger_wrote(tmp_path_factory, row, column, value):
 
 @pytest.mark.slow
 @settings(max_examples=100 if SOAK else 4)
-@given(row=hostile(KEPT), model=st.sampled_from(["m", "\x1b[31m", "a" * 10**6]))
-def test_a_question_on_a_file_of_a_stranger(tmp_path_factory, monkeypatch, row, model):
+@given(row=hostile(STORED), model=st.sampled_from(["m", "\x1b[31m", "a" * 10**6]))
+def test_ask_command_survives_a_hostile_file(tmp_path_factory, monkeypatch, row, model):
     import kgqa.cli.ask
-    import kgqa.methods.ask  # noqa: F401  here, so that the forks need not
+    import kgqa.methods.ask  # noqa: F401  imported here, so that the forked processes need not
 
     monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
     file = tmp_path_factory.mktemp("hostile") / "replies.sqlite"
     question = "Who composed the unknown hymn?"
-    replay = Replay(file, model=Numbered(model))
+    replay = Replay(file, model=NumberingModel(model))
     messages = Prompts().render("direct/io", question=question)
     replay.complete([Prompt(tuple(messages), "decide")])
     replay.close()
@@ -559,29 +566,29 @@ def test_a_question_on_a_file_of_a_stranger(tmp_path_factory, monkeypatch, row, 
 # ---- threads ----
 
 
-def test_what_another_thread_asks_right_now_is_waited_for(file, opened):
-    model = Numbered()
-    replay = opened(file, model=model)
+def test_prompt_in_flight_in_another_thread_is_awaited(file, open_replay):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
     model.gate.clear()
     with ThreadPoolExecutor(6) as pool:
         first = pool.submit(replay.complete, [prompt("a"), prompt("b")])
-        assert model.begun.acquire(timeout=SOON)
+        assert model.started.acquire(timeout=TIMEOUT)
         others = [pool.submit(replay.complete, [prompt("b"), prompt(own), prompt("a")]) for own in "wxyz"]
         for _ in others:
-            assert model.begun.acquire(timeout=SOON)  # for what is their own
+            assert model.started.acquire(timeout=TIMEOUT)  # for the prompt that only this thread has
         model.gate.set()
-        a, b = first.result(SOON)
+        a, b = first.result(TIMEOUT)
         for other in others:
-            got = other.result(SOON)
+            got = other.result(TIMEOUT)
             assert (got[2], got[0]) == (replace(a, recorded=True), replace(b, recorded=True))
             assert not got[1].recorded
     assert sorted(map(sorted, model.calls)) == [["a", "b"], ["w"], ["x"], ["y"], ["z"]]
 
 
 @pytest.mark.parametrize("how", ["raises", "unreachable"])
-def test_where_the_other_thread_fails_one_asks_oneself(file, opened, how):
-    model = Numbered()
-    replay = opened(file, model=model)
+def test_waiting_thread_asks_itself_when_the_other_fails(file, open_replay, how):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
     model.gate.clear()
     if how == "raises":
         model.error = ModelUnavailable("no server")
@@ -589,25 +596,25 @@ def test_where_the_other_thread_fails_one_asks_oneself(file, opened, how):
         model.fail["q"] = "unreachable"
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(replay.complete, [prompt("q")])
-        assert model.begun.acquire(timeout=SOON)
+        assert model.started.acquire(timeout=TIMEOUT)
         second = pool.submit(replay.complete, [prompt("q")])
         time.sleep(0.02)
         model.gate.set()
         if how == "raises":
             with pytest.raises(ModelUnavailable, match="no server"):
-                first.result(SOON)
+                first.result(TIMEOUT)
             with pytest.raises(ModelUnavailable, match="no server"):
-                second.result(SOON)
+                second.result(TIMEOUT)
         else:
-            assert first.result(SOON)[0].failure == second.result(SOON)[0].failure == "unreachable"
+            assert first.result(TIMEOUT)[0].failure == second.result(TIMEOUT)[0].failure == "unreachable"
     assert model.calls == [["q"], ["q"]]
     model.error, model.fail = None, {}
     assert replay.complete([prompt("q")])[0].failure == ""
 
 
-def test_many_threads_ask_everything_once(file, opened):
-    model = Numbered()
-    replay = opened(file, model=model)
+def test_many_threads_ask_each_prompt_once(file, open_replay):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
 
     def ask(n: int) -> list[str]:
         order = [(n * 7 + i * 3) % 20 for i in range(20)]
@@ -623,18 +630,18 @@ def test_many_threads_ask_everything_once(file, opened):
     assert Counter(text for call in model.calls for text in call) == Counter(map(str, range(20)))
 
 
-def test_close_ends_what_waits_with_an_error_that_says_so(file):
-    model = Numbered()
+def test_close_raises_in_waiting_calls(file):
+    model = NumberingModel()
     replay = Replay(file, model=model)
     model.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(replay.complete, [prompt("q")])
-        assert model.begun.acquire(timeout=SOON)
+        assert model.started.acquire(timeout=TIMEOUT)
         replay.close()
         replay.close()
         model.gate.set()
         with pytest.raises(ModelUnavailable, match="was closed"):
-            future.result(SOON)
+            future.result(TIMEOUT)
     with pytest.raises(ModelUnavailable, match="was closed"):
         replay.complete([prompt("q")])
 
@@ -642,26 +649,26 @@ def test_close_ends_what_waits_with_an_error_that_says_so(file):
 # ---- processes ----
 
 
-def test_whoever_is_first_is_right(file, opened):
-    """As two processes would: neither knows of the other's call."""
-    slow, fast = Numbered(), Numbered()
-    replays = [opened(file, model=model) for model in (slow, fast)]
+def test_first_stored_reply_wins(file, open_replay):
+    """Two replays stand in for two processes: neither sees the other's call."""
+    slow, fast = NumberingModel(), NumberingModel()
+    replays = [open_replay(file, model=model) for model in (slow, fast)]
     fast.calls.append([])  # its replies have other numbers
     slow.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(replays[0].complete, [prompt("q"), prompt("own")])
-        assert slow.begun.acquire(timeout=SOON)
+        assert slow.started.acquire(timeout=TIMEOUT)
         (first,) = replays[1].complete([prompt("q")])
         slow.gate.set()
-        got = late.result(SOON)
+        got = late.result(TIMEOUT)
     assert got[0] == replace(first, recorded=True) and got[0].text.startswith("q 2.")
     assert not got[1].recorded and got[1].text.startswith("own 1.")
 
 
-def hammer(file: str, count: int, start, results) -> None:
-    """Asks for the same prompts as others do, in small batches; runs in a process of its own."""
-    start.wait(SOON)  # so that they make the file at the same time as well
-    replay = Replay(file, model=Numbered())
+def ask_all_prompts(file: str, count: int, start, results) -> None:
+    """Ask for the same prompts as the other processes, in small batches; run in a process of its own."""
+    start.wait(TIMEOUT)  # all processes create the file at the same time
+    replay = Replay(file, model=NumberingModel())
     got = []
     for first in range(0, count, 5):
         got += replay.complete([prompt(str(n)) for n in range(first, first + 5)])
@@ -670,15 +677,15 @@ def hammer(file: str, count: int, start, results) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_ask_the_same_get_the_same(file):
+def test_concurrent_processes_get_the_same_replies(file):
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
-    workers = [context.Process(target=hammer, args=(str(file), 100, start, results)) for _ in range(2)]
+    workers = [context.Process(target=ask_all_prompts, args=(str(file), 100, start, results)) for _ in range(2)]
     for worker in workers:
         worker.start()
     first, second = (results.get(timeout=60) for _ in workers)
     for worker in workers:
-        worker.join(SOON)
+        worker.join(TIMEOUT)
         assert worker.exitcode == 0
     assert first == second and len(first) == 100
     alone = Replay(file, model=None)
@@ -689,9 +696,9 @@ def test_processes_that_ask_the_same_get_the_same(file):
 WRITER = """
 import sys
 from kgqa.llm.replay import Replay
-from tests.llm.test_replay import Numbered, prompt
+from tests.llm.test_replay import NumberingModel, prompt
 
-replay = Replay(sys.argv[1], model=Numbered())
+replay = Replay(sys.argv[1], model=NumberingModel())
 for n in range(100_000):
     for each in replay.complete([prompt(f"{n}.{i}") for i in range(3)]):
         sys.stdout.write(each.text + "\\n")
@@ -699,27 +706,27 @@ for n in range(100_000):
 """
 
 
-def started_writer(file: Path) -> subprocess.Popen[str]:
+def start_writer(file: Path) -> subprocess.Popen[str]:
     root = Path(__file__).resolve().parents[2]
     return subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True, cwd=root)
 
 
 @pytest.mark.slow
-def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
-    writer = started_writer(file)
+def test_killed_writer_loses_no_returned_reply(file):
+    writer = start_writer(file)
     assert writer.stdout is not None
     lines = [writer.stdout.readline() for _ in range(60)]
     writer.send_signal(signal.SIGKILL)
     lines += writer.stdout.read().splitlines(keepends=True)
-    writer.wait(SOON)
-    said = [line.rstrip("\n") for line in lines if line.endswith("\n")]
-    assert len(said) >= 60
-    texts = [text.split()[0] for text in said]
+    writer.wait(TIMEOUT)
+    reply_texts = [line.rstrip("\n") for line in lines if line.endswith("\n")]
+    assert len(reply_texts) >= 60
+    texts = [text.split()[0] for text in reply_texts]
     alone = Replay(file, model=None)
-    assert [each.text for each in alone.complete([prompt(text) for text in texts])] == said
+    assert [each.text for each in alone.complete([prompt(text) for text in texts])] == reply_texts
     alone.close()
-    # and it goes on from there
-    model = Numbered()
+    # the file can be extended
+    model = NumberingModel()
     replay = Replay(file, model=model)
     replay.complete([prompt(text) for text in (*texts, "more")])
     assert model.calls == [["more"]]
@@ -727,42 +734,44 @@ def test_a_killed_writer_loses_nothing_that_it_had_returned(file):
 
 
 @pytest.mark.slow
-def test_a_writer_killed_at_any_moment_leaves_a_file_that_can_be_used(file):
-    """The moments lie around the file's creation, the first replies, and later ones."""
+def test_writer_killed_at_any_moment_leaves_a_usable_file(file):
+    """The kill hits the file's creation, the first replies and later ones."""
     moments = random.Random(14)
     for _ in range(60 if SOAK else 3):
         if file.exists() and moments.random() < 0.5:
             for each in file.parent.glob(f"{file.name}*"):
                 each.unlink()
-        writer = started_writer(file)
-        until = time.monotonic() + SOON
+        writer = start_writer(file)
+        until = time.monotonic() + TIMEOUT
         while not file.exists() and time.monotonic() < until:
             time.sleep(0.001)
         time.sleep(moments.choice([0, moments.uniform(0, 0.02), moments.uniform(0, 0.5)]))
         writer.kill()
-        said = [line.rstrip("\n") for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-        writer.wait(SOON)
-        model = Numbered()
+        reply_texts = [
+            line.rstrip("\n") for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")
+        ]
+        writer.wait(TIMEOUT)
+        model = NumberingModel()
         replay = Replay(file, model=model)
-        kept = replay.complete([prompt(text.split()[0]) for text in said])
+        kept = replay.complete([prompt(text.split()[0]) for text in reply_texts])
         replay.close()
-        assert [each.text for each in kept] == said and model.calls == []
+        assert [each.text for each in kept] == reply_texts and model.calls == []
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_at_any_size_loses_nothing(file, tmp_path):
-    """The file grows until a limit; what was returned before is there, and afterwards it goes on."""
+def test_full_disk_loses_no_returned_reply(file, tmp_path):
+    """The file grows up to a size limit; returned replies are kept, and later ones can be added."""
     full = 0
     for limit in range(0, 120_000, 512 if SOAK else 8192):
         file = tmp_path / f"{limit}.sqlite"
-        said, texts = [], [f"{n} {'x' * 500}" for n in range(30)]
+        reply_texts, texts = [], [f"{n} {'x' * 500}" for n in range(30)]
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
         try:
-            replay = Replay(file, model=Numbered())
+            replay = Replay(file, model=NumberingModel())
             try:
                 for text in texts:
-                    said += replay.complete([prompt(text)])
+                    reply_texts += replay.complete([prompt(text)])
             finally:
                 replay.close()
         except KgqaError as error:
@@ -770,10 +779,10 @@ def test_a_disk_that_is_full_at_any_size_loses_nothing(file, tmp_path):
             assert str(file) in str(error)  # noqa: PT017  # both outcomes are allowed
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        model = Numbered()
+        model = NumberingModel()
         replay = Replay(file, model=model)
         again = replay.complete([prompt(text) for text in texts])
         replay.close()
-        assert [each.text for each in again[: len(said)]] == [each.text for each in said]
-        assert sum(map(len, model.calls)) <= len(texts) - len(said)
+        assert [each.text for each in again[: len(reply_texts)]] == [each.text for each in reply_texts]
+        assert sum(map(len, model.calls)) <= len(texts) - len(reply_texts)
     assert full > 3

@@ -1,4 +1,4 @@
-"""The real embedding model, exported once a session, and candidates by their words."""
+"""Fixtures: the embedding model, exported once per session, and candidates built from words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def encoder_cache(session_cache) -> Cache:
 
 @pytest.fixture(scope="session")
 def encoder(encoder_cache) -> CachedEncoder:
-    """The model as a user has it: exported to ONNX, vectors kept on disk."""
+    """Return the packaged model, exported to ONNX, with vectors cached on disk."""
     encoder = open_encoder(encoder_cache)
     assert encoder is not None
     return encoder
@@ -26,7 +26,7 @@ def encoder(encoder_cache) -> CachedEncoder:
 
 @pytest.fixture
 def candidate():
-    """Makes a candidate whose path is as distinct as its words."""
+    """Return a function that builds a candidate with a path of its own from its words."""
 
     def make(words: str) -> Candidate:
         return Candidate(RelationPath(TOPIC, (Step(f"http://ex.org/{words.replace(' ', '_')}"),)), words)

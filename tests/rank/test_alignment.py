@@ -1,4 +1,4 @@
-"""Aligning words with hops, against every division written out."""
+"""Alignment of words with hops, compared with all segmentations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HOPS = ["one", "two", "three"]
 
 
 def vectors(texts):
-    """A vector of length one for each text, the same every time, with nothing of language in it."""
+    """Return a fixed random unit vector for each text."""
     found = [np.random.default_rng(sum(map(ord, text)) * 7919 + len(text)).normal(size=8) for text in texts]
     return np.array([vector / np.linalg.norm(vector) for vector in found]) if found else np.empty((0, 8))
 
 
 def by_hand(words, chain, *, all_words):
-    """The best mean cosine over every way of cutting the words into one stretch a hop."""
+    """Return the best mean cosine over all segmentations of the words into one segment per hop."""
     best = -np.inf
     for used in [len(words)] if all_words else range(len(chain), len(words) + 1):
         for cuts in itertools.combinations(range(1, used), len(chain) - 1):
@@ -38,7 +38,7 @@ def by_hand(words, chain, *, all_words):
     st.lists(st.sampled_from(WORDS), max_size=4),
     st.lists(st.lists(st.sampled_from(HOPS), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3),
 )
-def test_is_the_best_division(words, chains):
+def test_alignment_is_the_best_segmentation(words, chains):
     aligner = HopAligner(words, encode_questions=vectors, encode=vectors)
     assert aligner.scores(chains) == pytest.approx([by_hand(words, chain, all_words=True) for chain in chains])
     assert aligner.promises(chains) == pytest.approx([by_hand(words, chain, all_words=False) for chain in chains])
@@ -50,7 +50,7 @@ def test_more_hops_than_words_and_no_hops():
     assert list(HopAligner([], encode_questions=vectors, encode=vectors).scores([("one",)])) == [NOT_ALIGNED]
 
 
-def test_a_hop_is_embedded_once():
+def test_each_hop_is_embedded_once():
     asked = []
 
     def encode(texts):

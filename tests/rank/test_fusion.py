@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion: ranks of ties, the sum by hand, and that places in the pool do not matter."""
+"""Reciprocal rank fusion: ties, weights, and independence of the pool order."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from kgqa.rank.fusion import RRF_K, average_ranks, reciprocal_rank_fusion
         ([], []),
     ],
 )
-def test_ranks_from_the_highest_with_ties_shared(scores, ranks):
+def test_ranks_share_ties(scores, ranks):
     assert average_ranks(np.array(scores)) == pytest.approx(np.array(ranks, dtype=float))
 
 
-def test_the_sum_by_hand():
+def test_sum_by_hand():
     lexical, semantic = np.array([3.0, 2.0, 0.0]), np.array([0.1, 0.9, 0.5])
     assert RRF_K == 60
     fused = reciprocal_rank_fusion([lexical, semantic])
     assert fused == pytest.approx([1 / 61 + 1 / 63, 1 / 62 + 1 / 61, 1 / 63 + 1 / 62])
 
 
-def test_the_sum_by_hand_with_weights_and_ties():
+def test_weighted_sum_with_ties_by_hand():
     lexical, semantic = np.array([0.0, 0.0]), np.array([0.2, 0.8])
     fused = reciprocal_rank_fusion([lexical, semantic], weights=[0.25, 2.0])
     assert fused == pytest.approx([0.25 / 61.5 + 2 / 62, 0.25 / 61.5 + 2 / 61])
 
 
-def test_another_constant():
+def test_other_constant():
     assert reciprocal_rank_fusion([np.array([1.0, 0.0])], k=1) == pytest.approx([1 / 2, 1 / 3])
 
 
-def test_a_weight_of_zero_leaves_a_ranking_out():
+def test_zero_weight_excludes_a_ranking():
     one, two = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])
     assert reciprocal_rank_fusion([one, two], weights=[1, 0]) == pytest.approx(reciprocal_rank_fusion([one]))
 
@@ -64,12 +64,12 @@ def test_first_in_both_beats_first_in_one():
         ([], [1.0]),
     ],
 )
-def test_what_does_not_fit_together(rankings, weights):
+def test_incompatible_inputs_are_refused(rankings, weights):
     with pytest.raises(ValueError):
         reciprocal_rank_fusion(rankings, weights=weights)
 
 
-def test_nothing_to_fuse():
+def test_empty_input():
     assert reciprocal_rank_fusion([]).shape == (0,)
     assert reciprocal_rank_fusion([np.zeros(0), np.zeros(0)]).shape == (0,)
 
@@ -78,19 +78,19 @@ score = st.integers(-3, 3).map(float) | st.floats(-10, 10)
 
 
 @given(st.lists(score, max_size=12))
-def test_ranks_sum_to_that_of_one_to_n(scores):
+def test_ranks_sum_to_the_sum_of_one_to_n(scores):
     n = len(scores)
     assert average_ranks(np.array(scores)).sum() == pytest.approx(n * (n + 1) / 2)
 
 
 @given(st.lists(score, max_size=12))
-def test_ranks_are_counts_of_what_is_better(scores):
+def test_rank_counts_better_items(scores):
     expected = [sum(o > s for o in scores) + (sum(o == s for o in scores) + 1) / 2 for s in scores]
     assert average_ranks(np.array(scores)) == pytest.approx(np.array(expected, dtype=float))
 
 
 @given(st.lists(st.tuples(score, score), min_size=1, max_size=10), st.randoms())
-def test_fusion_goes_along_with_a_permutation(pairs, random):
+def test_fusion_commutes_with_permutation(pairs, random):
     rankings = list(np.array(pairs).T)
     places = list(range(len(pairs)))
     random.shuffle(places)
@@ -100,6 +100,6 @@ def test_fusion_goes_along_with_a_permutation(pairs, random):
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=10))
-def test_only_ranks_count(scores):
+def test_fusion_depends_on_ranks_only(scores):
     array = np.array(scores)
     assert reciprocal_rank_fusion([array]) == pytest.approx(reciprocal_rank_fusion([array**3 * 7 - 2]))

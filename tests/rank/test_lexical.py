@@ -1,4 +1,4 @@
-"""BM25: its arithmetic by hand, its limits, and a naive implementation as the rival."""
+"""BM25: values by hand, limits, and comparison with a naive implementation and rank_bm25."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgqa.rank.lexical import STOPWORDS, bm25, bm25_of_terms, stem, terms
 POOL = ["team mascot", "team arena stadium", "place of birth"]
 
 
-def test_the_arithmetic_by_hand():
+def test_scores_by_hand():
     # terms: [team mascot], [team arena stadium], [place birth]; mean length 7/3; both query terms in N = 3 texts
     scores = bm25("the mascot of the team", POOL)
     idf_team = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
@@ -28,7 +28,7 @@ def test_the_arithmetic_by_hand():
     )
 
 
-def test_a_term_that_comes_twice_saturates():
+def test_repeated_term_saturates():
     once, twice, four = bm25("goal", ["goal x x x", "goal goal x x", "goal goal goal goal"])
     assert once < twice < four < 2.5 * bm25("goal", ["goal x x x", "y", "y"])[0]
     norm = 1.5  # all three have the mean length
@@ -40,12 +40,12 @@ def test_one_document():
     assert bm25("mascot", ["mascot"]) == pytest.approx([math.log(4 / 3) * 2.5 / 2.5])
 
 
-def test_a_term_in_every_text_still_counts():
+def test_term_in_every_text_still_counts():
     scores = bm25("team", ["team a", "team b", "team c"])
     assert (scores > 0).all()
 
 
-def test_repeating_a_word_in_the_question_changes_nothing():
+def test_repeated_question_word_counts_once():
     assert bm25("mascot mascot mascots", POOL) == pytest.approx(bm25("mascot", POOL))
 
 
@@ -62,7 +62,7 @@ def test_repeating_a_word_in_the_question_changes_nothing():
         ("team", ["", "of the"]),
     ],
 )
-def test_nothing_to_count_scores_zero(query, texts):
+def test_no_common_terms_score_zero(query, texts):
     scores = bm25(query, texts)
     assert scores.shape == (len(texts),)
     assert not scores.any()
@@ -111,7 +111,7 @@ def test_stem(word, stemmed):
 
 
 @given(st.text(max_size=12))
-def test_a_stem_is_never_shorter_than_three_letters_of_the_word(word):
+def test_stem_has_at_least_three_letters(word):
     assert len(stem(word)) >= min(3, len(word))
 
 
@@ -126,7 +126,7 @@ def test_scores_are_finite_and_never_negative(query, texts):
 
 
 def naive(query: str, texts: list[str]) -> list[float]:
-    """BM25 as it stands in the survey, term by term and text by text."""
+    """Compute BM25 as in the survey, term by term and text by text."""
     bags = [terms(text) for text in texts]
     mean = sum(len(bag) for bag in bags) / len(bags) if bags else 0
     scores = []
@@ -144,7 +144,7 @@ def naive(query: str, texts: list[str]) -> list[float]:
 
 
 @given(sentences, st.lists(sentences, max_size=8))
-def test_it_agrees_with_the_naive_implementation(query, texts):
+def test_scores_equal_the_naive_implementation(query, texts):
     ours, theirs = bm25(query, texts), naive(query, texts)
     assert ours == pytest.approx(theirs, abs=1e-9)
     order = np.argsort(-np.round(ours, 9), kind="stable")
@@ -152,13 +152,13 @@ def test_it_agrees_with_the_naive_implementation(query, texts):
 
 
 @given(sentences, st.lists(sentences, min_size=1, max_size=6), st.randoms())
-def test_the_order_of_the_pool_does_not_matter(query, texts, random):
+def test_scores_do_not_depend_on_the_pool_order(query, texts, random):
     places = list(range(len(texts)))
     random.shuffle(places)
     assert bm25(query, [texts[i] for i in places]) == pytest.approx(bm25(query, texts)[places])
 
 
-def test_stopwords_are_no_terms():
+def test_stopwords_are_excluded():
     assert terms(" ".join(STOPWORDS)) == []
 
 
@@ -182,18 +182,18 @@ def rank_bm25(query: str, texts: list[str]) -> np.ndarray:
         ("", POOL),
     ],
 )
-def test_with_the_published_idf_it_equals_rank_bm25(query, texts):
+def test_published_idf_equals_rank_bm25(query, texts):
     expected = rank_bm25(query, texts)
     assert bm25(query, texts, idf="okapi") == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert bm25(query, texts, variant="okapi") == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 @given(sentences, st.lists(sentences, min_size=3, max_size=12).filter(lambda texts: any(terms(text) for text in texts)))
-def test_with_the_published_idf_it_always_equals_rank_bm25(query, texts):
+def test_published_idf_equals_rank_bm25_on_random_texts(query, texts):
     assert bm25(query, texts, idf="okapi") == pytest.approx(rank_bm25(query, texts), rel=1e-9, abs=1e-12)
 
 
-def test_the_published_idf_by_hand():
+def test_published_idf_by_hand():
     # team in 2 of 3 texts: ln(1.5/2.5) < 0, so a quarter of the mean idf; mascot, arena, stadium, place, birth in one
     rare, frequent = math.log(2.5 / 1.5), math.log(1.5 / 2.5)
     floor = 0.25 * (5 * rare + frequent) / 6
@@ -203,7 +203,7 @@ def test_the_published_idf_by_hand():
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", "", "of the"], ["mascot"], ["mascot", "capital"], ["mascot"] * 2])
-def test_what_rank_bm25_scores_wrongly_stays_here(texts):
+def test_known_differences_from_rank_bm25(texts):
     scores = bm25("mascot", texts, variant="okapi")
     assert scores.shape == (len(texts),)
     assert scores.tolist() == bm25("mascot", texts).tolist()
@@ -211,12 +211,12 @@ def test_what_rank_bm25_scores_wrongly_stays_here(texts):
 
 
 @pytest.mark.parametrize(("texts", "scores"), [(["mascot"], [-0.27]), (["mascot", "capital"], [0.0, 0.0])])
-def test_rank_bm25_still_scores_them_wrongly(texts, scores):
-    """When this fails the library has been mended, and the variant may leave it more."""
+def test_rank_bm25_still_differs(texts, scores):
+    """If this fails, rank_bm25 was fixed and the variant can follow it."""
     assert rank_bm25("mascot", texts) == pytest.approx(scores, abs=0.01)
 
 
-def test_rank_bm25_still_fails_on_nothing():
+def test_rank_bm25_still_fails_on_empty_input():
     with pytest.raises(ZeroDivisionError):
         rank_bm25("mascot", [])
 
@@ -225,18 +225,18 @@ def test_rank_bm25_still_fails_on_nothing():
 
 
 @given(st.text(max_size=40))
-def test_a_text_that_comes_again_has_the_same_terms(text):
+def test_repeated_text_has_the_same_terms(text):
     first = terms(text)
     first.append("changed by the caller")
     assert terms(text) == first[:-1]
 
 
 @given(st.text(max_size=20))
-def test_a_long_text_is_split_as_a_short_one(text):
+def test_long_text_has_the_same_terms(text):
     assert terms(f"{text} " * 30) == terms(text) * 30
 
 
-def test_scores_of_terms_are_those_of_texts():
+def test_scores_from_terms_equal_scores_from_texts():
     wanted = list(dict.fromkeys(terms("the mascot of the team")))
     bags = [terms(text) for text in POOL]
     assert bm25_of_terms(wanted, bags).tolist() == bm25("the mascot of the team", POOL).tolist()

@@ -1,4 +1,4 @@
-"""The prefilter: the best of a pool, best first, with BM25 alone and with embeddings."""
+"""The prefilter: the best candidates of a pool by BM25, embeddings or both."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lexical(question, candidates, keep):
     return prefilter(question, candidates, keep=keep, encoder=None, lexical_weight=1.0)
 
 
-def test_bm25_alone_puts_the_match_first(pool):
+def test_bm25_ranks_the_match_first(pool):
     assert words_of(lexical("what is the mascot of the team?", pool, 2)) == [
         "sports team team mascot",
         "sports team arena stadium",
@@ -50,16 +50,16 @@ def test_ties_keep_the_order_of_the_pool(pool):
 
 
 @pytest.mark.parametrize(("keep", "left"), [(1, 1), (8, 8), (100, 8)])
-def test_as_many_as_asked_for_or_all(pool, keep, left):
+def test_requested_number_or_all(pool, keep, left):
     kept = lexical("film", pool, keep)
     assert len(kept) == len(set(kept)) == left
 
 
-def test_an_empty_pool():
+def test_empty_pool():
     assert lexical("film", [], 5) == []
 
 
-def test_an_empty_pool_with_embeddings(encoder):
+def test_empty_pool_with_embeddings(encoder):
     assert prefilter("film", [], keep=5, encoder=encoder, lexical_weight=0.25) == []
 
 
@@ -67,7 +67,7 @@ _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max
 
 
 @given(_words, st.lists(_words, max_size=10), st.integers(1, 12))
-def test_what_is_kept_is_no_worse_than_what_is_cut(question, texts, keep):
+def test_kept_candidates_score_at_least_as_high_as_cut_ones(question, texts, keep):
     topic = Entity("http://ex.org/t")
     pool = [Candidate(RelationPath(topic, (Step(f"http://ex.org/{i}"),)), text) for i, text in enumerate(texts)]
     scores = dict(zip(pool, bm25(question, texts)))
@@ -87,7 +87,7 @@ def test_what_is_kept_is_no_worse_than_what_is_cut(question, texts, keep):
         ("which animal stands for the club?", "sports team team mascot"),
     ],
 )
-def test_embeddings_find_what_shares_no_word(pool, encoder, question, best):
+def test_embeddings_match_without_common_words(pool, encoder, question, best):
     kept = prefilter(question, pool, keep=3, encoder=encoder, lexical_weight=0.25)
     assert best in words_of(kept)
 
@@ -105,7 +105,7 @@ def test_both_rankings_are_fused(pool, encoder):
     assert len(orders) == 3
 
 
-def test_the_lexical_weight_says_who_decides(pool, encoder):
+def test_lexical_weight(pool, encoder):
     question = "what money does a person use?"
 
     def best(weight: float) -> str:
@@ -118,7 +118,7 @@ def test_the_lexical_weight_says_who_decides(pool, encoder):
 # ---- the other ways to cut ----
 
 
-def test_embeddings_alone(pool, encoder):
+def test_embeddings_only(pool, encoder):
     question = "what money does a person use?"
     semantic = encoder.encode(words_of(pool)) @ encoder.encode_questions([question])[0]
     kept = prefilter(question, pool, keep=8, encoder=encoder, method="sbert")
@@ -126,29 +126,29 @@ def test_embeddings_alone(pool, encoder):
     assert kept == prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0)
 
 
-def test_words_alone_though_there_are_embeddings(pool, encoder):
+def test_words_only_despite_embeddings(pool, encoder):
     kept = prefilter("what money does a person use?", pool, keep=8, encoder=encoder, method="bm25")
     assert kept == lexical("what money does a person use?", pool, 8)
 
 
 @pytest.mark.parametrize("method", ["rrf", "sbert"])
-def test_without_embeddings_words_take_their_place(pool, method):
+def test_words_replace_missing_embeddings(pool, method):
     kept = prefilter("what is the mascot of the team?", pool, keep=8, encoder=None, method=method)
     assert kept == lexical("what is the mascot of the team?", pool, 8)
 
 
-def test_the_weight_of_words_is_a_quarter_by_default(pool, encoder):
+def test_default_lexical_weight(pool, encoder):
     question = "what money does a person use?"
     given = prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0.25)
     assert prefilter(question, pool, keep=8, encoder=encoder) == given
 
 
-def test_nothing_is_cut_and_nothing_moved(pool, encoder):
+def test_prefilter_none_keeps_the_pool(pool, encoder):
     assert prefilter("birth", pool, keep=2, encoder=encoder, method="none") == pool
     assert prefilter("birth", [], keep=2, encoder=encoder, method="none") == []
 
 
-def test_a_score_of_ones_own(pool):
+def test_custom_scorer(pool):
     asked = []
 
     def by_length(question, candidates):
@@ -173,12 +173,12 @@ def test_a_score_of_ones_own(pool):
         ("sbret", None),
     ],
 )
-def test_what_cannot_order_a_pool(pool, method, score):
+def test_invalid_scores_are_refused(pool, method, score):
     with pytest.raises(ValueError):
         prefilter("q", pool, keep=3, encoder=None, method=method, score=score)
 
 
-def test_chance_is_the_same_for_the_same_seed_question_and_pool(pool):
+def test_random_prefilter_is_reproducible(pool):
     def sample(pool, *, keep=5, question="q", seed=1):
         return prefilter(question, pool, keep=keep, encoder=None, method="random", seed=seed)
 
@@ -189,8 +189,8 @@ def test_chance_is_the_same_for_the_same_seed_question_and_pool(pool):
     assert len(orders) == 9
 
 
-def test_chance_is_fair(candidate):
-    """Each of 10 is kept among 3 in 300 of 1,000 draws: the chi-square of 9 degrees of freedom is below 27.9."""
+def test_random_prefilter_is_uniform(candidate):
+    """Each of 10 candidates is kept in about 300 of 1,000 draws (chi-square with 9 degrees of freedom below 27.9)."""
     pool = [candidate(str(i)) for i in range(10)]
     counts = dict.fromkeys(pool, 0)
     for seed in range(1000):
@@ -200,8 +200,8 @@ def test_chance_is_fair(candidate):
     assert sum((count - 300) ** 2 / 300 for count in counts.values()) < 27.9
 
 
-def test_chance_is_not_that_of_the_chooser_with_the_same_seed(pool):
-    """Otherwise a random tournament after a random prefilter would always return its first."""
+def test_random_prefilter_is_independent_of_the_random_chooser(pool):
+    """The random prefilter is independent of the random chooser with the same seed."""
     drawn = RandomChooser(1).score("q", pool)
     assert (
         np.argsort(-drawn).tolist()
@@ -210,7 +210,7 @@ def test_chance_is_not_that_of_the_chooser_with_the_same_seed(pool):
 
 
 @pytest.mark.parametrize("method", PREFILTER_METHODS)
-def test_what_it_orders_by(pool, encoder, method):
+def test_name_of_the_order(pool, encoder, method):
     def length(question, candidates):
         return [len(each.words) for each in candidates]
 
@@ -222,7 +222,7 @@ def test_what_it_orders_by(pool, encoder, method):
     assert prefilter_scores(question, [], encoder=encoder, method=method, score=length).shape == (0,)
 
 
-def test_the_published_variant_of_bm25(pool):
+def test_published_bm25_variant(pool):
     question = "what is the mascot of the team?"
     scores = prefilter_scores(question, pool, encoder=None, method="bm25", lexical_variant="okapi")
     assert scores.tolist() == bm25(question, words_of(pool), variant="okapi").tolist()

@@ -1,4 +1,4 @@
-"""The trained ranker: its formula by hand, its file there and back, and what a wrong file is told."""
+"""The trained ranker: its formula, its file format, and damaged or hostile files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RELATIONS = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [-1.0, 0.0], "d": [0.6, 0.8]
 
 
 def path(text: str) -> RelationPath:
-    """`a ^b`: along a, then against b."""
+    """Build a path; `a ^b` follows a, then b backwards."""
     steps = (Step(name.removeprefix("^"), "in" if name.startswith("^") else "out") for name in text.split())
     return RelationPath(TOPIC, tuple(steps))
 
@@ -39,7 +39,7 @@ def ranker(**changes) -> TrainedRanker:
 
 
 def by_hand(model: TrainedRanker, question, steps) -> float:
-    """The formula as the module states it, one path at a time."""
+    """Compute the formula of the module for one path."""
     moved = [np.array(RELATIONS[s.relation]) + model.directions[int(s.direction == "in")] for s in steps]
     place = model.first_map @ moved[0]
     if len(moved) > 1:
@@ -72,7 +72,7 @@ HALF = math.sqrt(0.5)
         (replace(ranker(), one_step_bias=0.25), "a b", HALF),
     ],
 )
-def test_the_formula(model, text, score):
+def test_formula_by_hand(model, text, score):
     assert model.score(np.array([1.0, 0.0]), [path(text)], vectors_of) == pytest.approx([score], abs=1e-6)
 
 
@@ -84,7 +84,7 @@ rankers = st.builds(TrainedRanker, matrices, matrices, matrices, matrices, st.fl
 
 
 @given(rankers, st.lists(steps_of, max_size=8), st.tuples(st.floats(0.1, 2), st.floats(-2, 2)))
-def test_many_paths_at_once_score_as_each_by_itself(model, many, question):
+def test_batch_scores_equal_single_scores(model, many, question):
     paths = [RelationPath(TOPIC, tuple(steps)) for steps in many]
     scores = model.score(np.array(question), paths, vectors_of)
     assert scores.shape == (len(paths),) and scores.dtype == np.float64
@@ -98,7 +98,7 @@ def test_many_paths_at_once_score_as_each_by_itself(model, many, question):
         assert abs(score) <= 1 + abs(model.one_step_bias) + 1e-3
 
 
-def test_more_paths_than_a_block_holds(ranker_384):
+def test_more_paths_than_one_block(ranker_384):
     random = np.random.default_rng(1)
     relations = {f"r{n}": random.normal(size=384).astype(np.float32) for n in range(60)}
     names = sorted(relations)
@@ -121,7 +121,7 @@ def test_no_paths_and_no_steps():
     assert ranker().score(np.ones(2), [path("")], vectors_of).shape == (1,)
 
 
-def test_paths_are_numbered_by_their_steps():
+def test_paths_are_encoded_by_their_steps():
     table = PathTable.of([path("a"), path("a ^b"), path("b b a")])
     assert table.steps == (Step("a"), Step("b", "in"), Step("b"))
     assert table.rows.tolist() == [[0, -1, -1], [0, 1, -1], [2, 2, 0]]
@@ -137,7 +137,7 @@ def ranker_384() -> TrainedRanker:
     return TrainedRanker(*maps, 0.1 * random.normal(size=(2, 384)).astype(np.float32), 0.02, "minilm-1")
 
 
-def test_what_is_saved_is_what_is_loaded(ranker_384, tmp_path):
+def test_saved_ranker_is_loaded_unchanged(ranker_384, tmp_path):
     kept = in_half_precision(ranker_384)
     kept.save(tmp_path / "r.npz")
     loaded = TrainedRanker.load(tmp_path / "r.npz", embeddings="minilm-1")
@@ -149,31 +149,31 @@ def test_what_is_saved_is_what_is_loaded(ranker_384, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["r.npz"]
 
 
-def test_saving_replaces_what_was_there(ranker_384, tmp_path):
+def test_saving_replaces_the_file(ranker_384, tmp_path):
     file = tmp_path / "r.npz"
     file.write_text("older")
     ranker_384.save(file)
     assert TrainedRanker.load(file).size == 384
 
 
-def test_where_nothing_can_be_written(ranker_384, tmp_path):
+def test_unwritable_folder_is_an_error(ranker_384, tmp_path):
     with pytest.raises(SettingsError, match="Cannot write the ranker"):
         ranker_384.save(tmp_path / "no folder" / "r.npz")
 
 
-def test_another_models_vectors(ranker_384, tmp_path):
+def test_vectors_of_another_model_are_refused(ranker_384, tmp_path):
     ranker_384.save(tmp_path / "r.npz")
     with pytest.raises(ModelUnavailable, match="trained on the vectors of minilm-1, but .* is another"):
         TrainedRanker.load(tmp_path / "r.npz", embeddings="another")
 
 
-class Attack:
+class PickleAttack:
     def __reduce__(self):
         return pytest.fail, ("a pickle was run",)
 
 
-def rewritten(file, **changes):
-    """The file with some of its arrays, or keys of its header, changed; an array that is None is left out."""
+def rewrite_file(file, **changes):
+    """Rewrite the file with changed arrays or header keys; an array that is None is omitted."""
     with np.load(file) as old:
         arrays = {name: old[name] for name in old.files}
     header = json.loads(str(arrays["header"]))
@@ -200,35 +200,35 @@ def rewritten(file, **changes):
         ({"one_step_bias": True}, "no one_step_bias"),
         ({"header": np.array("no json")}, "damaged"),
         ({"header": np.array("[]")}, "not that of a ranker"),
-        ({"header": np.array(Attack(), dtype=object)}, "damaged"),
+        ({"header": np.array(PickleAttack(), dtype=object)}, "damaged"),
         ({"header": None}, "damaged"),
         ({"first_map": None}, "damaged"),
         ({"first_map": np.zeros((3, 3))}, "shapes"),
         ({"first_map": np.zeros(384)}, "shapes"),
         ({"first_map": np.full((384, 384), np.inf)}, "NaN or values"),
-        ({"first_map": np.array([[Attack()]], dtype=object)}, "damaged"),
+        ({"first_map": np.array([[PickleAttack()]], dtype=object)}, "damaged"),
         ({"first_map": np.array([["text"]])}, "damaged"),
         ({"directions": np.zeros((1, 384))}, "shapes"),
     ],
 )
-def test_a_wrong_file_says_so(ranker_384, tmp_path, changes, message):
+def test_wrong_file_is_an_error(ranker_384, tmp_path, changes, message):
     file = tmp_path / "r.npz"
     ranker_384.save(file)
-    rewritten(file, **changes)
+    rewrite_file(file, **changes)
     with pytest.raises(SettingsError, match=message) as error:
         TrainedRanker.load(file)
     assert str(file) in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip", pickle.dumps(Attack()), b"PK\x03\x04" + bytes(100)])
-def test_no_ranker_at_all(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"no zip", pickle.dumps(PickleAttack()), b"PK\x03\x04" + bytes(100)])
+def test_file_of_another_kind_is_an_error(tmp_path, content):
     (tmp_path / "r.npz").write_bytes(content)
     with pytest.raises(SettingsError, match="damaged or not a ranker"):
         TrainedRanker.load(tmp_path / "r.npz")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
-def test_a_file_cut_short(ranker_384, tmp_path, share):
+def test_truncated_file_is_an_error(ranker_384, tmp_path, share):
     file = tmp_path / "r.npz"
     ranker_384.save(file)
     data = file.read_bytes()
@@ -237,7 +237,7 @@ def test_a_file_cut_short(ranker_384, tmp_path, share):
         TrainedRanker.load(file)
 
 
-def test_every_flipped_byte_is_noticed_or_harmless(ranker_384, tmp_path):
+def test_flipped_byte_is_detected_or_harmless(ranker_384, tmp_path):
     file = tmp_path / "r.npz"
     ranker_384.save(file)
     data = bytearray(file.read_bytes())
@@ -252,14 +252,14 @@ def test_every_flipped_byte_is_noticed_or_harmless(ranker_384, tmp_path):
         assert np.isfinite(loaded.first_map).all()
 
 
-def test_missing_and_unreadable(tmp_path):
+def test_missing_and_unreadable_files(tmp_path):
     with pytest.raises(SettingsError, match="There is no ranker .*kgqa rank train"):
         TrainedRanker.load(tmp_path / "r.npz")
     with pytest.raises(SettingsError, match="Cannot read"):
         TrainedRanker.load(tmp_path)
 
 
-def test_a_file_that_unpacks_to_too_much(tmp_path):
+def test_compression_bomb_is_refused(tmp_path):
     file = tmp_path / "r.npz"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as members:
         members.writestr("first_map.npy", bytes(65 << 20))
@@ -268,7 +268,7 @@ def test_a_file_that_unpacks_to_too_much(tmp_path):
         TrainedRanker.load(file)
 
 
-def test_an_array_that_claims_to_be_huge(ranker_384, tmp_path):
+def test_array_with_huge_shape_is_refused(ranker_384, tmp_path):
     file = tmp_path / "r.npz"
     ranker_384.save(file)
     claimed = io.BytesIO()
@@ -286,7 +286,7 @@ def test_an_array_that_claims_to_be_huge(ranker_384, tmp_path):
 
 
 class CountingEncoder:
-    """Counts what is computed; the vectors are the real ones."""
+    """An encoder that counts the texts it computes."""
 
     def __init__(self, encoder) -> None:
         self.name = encoder.name
@@ -298,7 +298,7 @@ class CountingEncoder:
         return self._encoder.encode(texts)
 
 
-def test_no_path_is_embedded_only_relations_once_and_the_question(encoder):
+def test_only_relations_and_the_question_are_embedded(encoder):
     counting = CountingEncoder(encoder._encoder)
     score = ranker_scorer(
         TrainedRanker.identity(384, counting.name), CachedEncoder(counting, None), lambda relation: f"the {relation}"
@@ -312,7 +312,7 @@ def test_no_path_is_embedded_only_relations_once_and_the_question(encoder):
     assert score("anything", []).shape == (0,)
 
 
-def test_a_scorer_for_other_embeddings_is_refused(encoder):
+def test_ranker_of_other_embeddings_is_refused(encoder):
     with pytest.raises(ModelUnavailable, match="another-model"):
         ranker_scorer(TrainedRanker.identity(384, "another-model"), encoder, str)
 
@@ -335,7 +335,7 @@ def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
 
 
 @pytest.mark.parametrize("bias", [10**400, 1e308, -1e308])
-def test_a_bias_out_of_range_is_refused(tmp_path, bias):
+def test_bias_out_of_range_is_refused(tmp_path, bias):
     TrainedRanker.identity(4, "m").save(tmp_path / "r.npz")
     with np.load(tmp_path / "r.npz") as kept:
         arrays = {name: kept[name] for name in kept.files if name != "header"}

@@ -1,4 +1,4 @@
-"""The proxy that counts what programs ask of a SPARQL server and of a model, question by question."""
+"""The proxy that counts the requests of programs to a SPARQL server and a model per question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL = "SELECT * WHERE { ?s ?p ?o }"
 
 @pytest.fixture
 def servers() -> Iterator[dict]:
-    """A SPARQL server that keeps its requests, a model that counts 7 and 3 tokens, and the proxy's arguments."""
+    """Yield a recording SPARQL server, a model that counts 7 and 3 tokens, and the arguments of the proxy."""
     requests: list[tuple[str, str, dict, bytes]] = []
 
     def sparql(method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
@@ -55,7 +55,7 @@ def chat(proxy: CountingProxy, text: str) -> str:
     return json.load(urlopen(request))["choices"][0]["message"]["content"]
 
 
-def test_both_are_counted_by_question(servers):
+def test_queries_and_calls_are_counted_per_question(servers):
     begun: list[str] = []
     with proxy_of(servers, on_question=begun.append) as proxy:
         select(proxy)
@@ -75,7 +75,7 @@ def test_both_are_counted_by_question(servers):
     assert 0 < one.query_ms / 1000 + one.call_ms / 1000 <= one.seconds + 0.001
 
 
-def test_programs_that_do_not_mark_are_followed_by_their_prompts(servers):
+def test_unmarked_questions_are_recognised_by_their_prompts(servers):
     with proxy_of(servers, question_of=lambda text: text.partition("Q: ")[2] or None) as proxy:
         for text in ("Q: a", "more of it", "Q: b", "Q: b"):
             chat(proxy, text)
@@ -100,7 +100,7 @@ def test_programs_that_do_not_mark_are_followed_by_their_prompts(servers):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "direct"])
-def test_a_query_that_names_no_graph_gets_the_default_one(servers, query, fields, added, method):
+def test_query_without_graph_gets_the_default_graph(servers, query, fields, added, method):
     with proxy_of(servers, default_graph=GRAPH) as proxy:
         sent = urlencode({"query": query, **fields, "format": "json"})
         if method == "GET":
@@ -118,7 +118,7 @@ def test_a_query_that_names_no_graph_gets_the_default_one(servers, query, fields
     assert (content.decode() if method == "direct" else form["query"][0]) == query
 
 
-def test_a_request_is_passed_on_as_it_came(servers):
+def test_request_is_forwarded_unchanged(servers):
     with proxy_of(servers) as proxy:
         sent = urlencode({"query": ALL}).encode()
         urlopen(Request(f"{proxy.sparql_url}?y=%2F", sent, {"X-Own": "1"})).close()
@@ -126,7 +126,7 @@ def test_a_request_is_passed_on_as_it_came(servers):
     assert (method, path, content, headers["x-own"]) == ("POST", "/sparql?y=%2F", sent, "1")
 
 
-def test_failures_are_counted_and_passed_on(servers):
+def test_failures_are_counted_and_forwarded(servers):
     with proxy_of(servers) as proxy:
         with pytest.raises(HTTPError) as caught:
             select(proxy, "broken")
@@ -140,7 +140,7 @@ def test_failures_are_counted_and_passed_on(servers):
         assert caught.value.code == 502 and proxy.counts[""].failed == 1
 
 
-def test_time_is_added_to_each_side(servers):
+def test_time_is_measured_for_both_servers(servers):
     with proxy_of(servers, round_trip=0.02, latency=0.05) as proxy:
         select(proxy)
         chat(proxy, "x")
@@ -148,7 +148,7 @@ def test_time_is_added_to_each_side(servers):
     assert counts.query_ms >= 20 and counts.call_ms >= 50 and counts.seconds >= 0.07
 
 
-def test_requests_at_the_same_time_are_all_counted(servers):
+def test_concurrent_requests_are_counted(servers):
     with proxy_of(servers) as proxy, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: select(proxy).read(), range(40)))
         assert proxy.counts[""].queries == 40

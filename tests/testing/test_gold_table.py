@@ -1,4 +1,4 @@
-"""What an oracle is told of a question: its solutions in this graph, in the words of the prompts."""
+"""The gold table: solutions of a question in a graph, in the words of the prompts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def gold(demo):
     return gold
 
 
-def test_paths_whose_ends_are_exactly_the_answers_in_the_words_of_the_prompts(gold):
+def test_solutions_are_paths_with_exactly_the_gold_answers(gold):
     found = gold(CAPITAL)
     assert frozenset({ANTHEM}) in found.solutions
     assert found.answers == ("Tokyo",) and {"Japan", "Tokyo"} <= found.nodes
@@ -51,7 +51,7 @@ def test_paths_whose_ends_are_exactly_the_answers_in_the_words_of_the_prompts(go
     assert found.rank("[E1] -> anthem composer") == WORST
 
 
-def test_the_words_are_those_of_the_settings(gold):
+def test_words_follow_the_settings(gold):
     found = gold(CAPITAL, ask__method="top-2", ask__preset="as-published")
     paths = {path for solution in found.solutions for path in solution}
     assert any(path.startswith("[E1] -> government.national_anthem.national_anthem_of") for path in paths)
@@ -59,18 +59,18 @@ def test_the_words_are_those_of_the_settings(gold):
     assert all(path.startswith("Kimigayo -> ") for solution in unmasked.solutions for path in solution)
 
 
-def test_what_the_depth_does_not_reach_is_no_solution(gold):
+def test_paths_beyond_the_depth_are_no_solution(gold):
     found = gold(CAPITAL, explore__depth=1)
     assert found.solutions == () and found.answers == ("Tokyo",)
 
 
-def test_topics_that_are_wrong_or_missing_leave_the_names(gold):
+def test_wrong_or_missing_topics_leave_the_answer_names(gold):
     for topics in ((), ("m.nowhere",), ("not an id",)):
         found = gold(question("Who?", topics, ("m.demo_tokyo", "Tokyo"), ("", "354")))
         assert found.solutions == () and found.answers == ("Tokyo", "354")
 
 
-def test_several_topics_that_must_meet_are_one_solution(gold):
+def test_join_of_several_topics_is_one_solution(gold):
     which = question(
         "Which part did Julie Andrews play in The Sound of Music?",
         ("m.demo_julie_andrews", "m.demo_the_sound_of_music"),
@@ -82,7 +82,7 @@ def test_several_topics_that_must_meet_are_one_solution(gold):
     assert alone and all(len(solution) == 1 for solution in alone)
 
 
-def test_gold_paths_of_the_data_count_alone(demo):
+def test_given_gold_paths_are_the_only_solutions(demo):
     query = """PREFIX ns: <http://rdf.freebase.com/ns/> SELECT ?x WHERE {
       ns:m.demo_kimigayo ns:government.national_anthem.national_anthem_of ?a .
       ?a ns:government.national_anthem_of_a_country.country ?c . ?c ns:location.country.capital ?x }"""
@@ -100,7 +100,7 @@ def test_gold_paths_of_the_data_count_alone(demo):
     assert gold_along(CAPITAL, resources, []).solutions == gold_for(CAPITAL, resources).solutions
 
 
-def test_gold_paths_of_two_topics_meet_on_their_mediator(demo):
+def test_gold_paths_of_two_topics_join_at_the_mediator(demo):
     query = """PREFIX ns: <http://rdf.freebase.com/ns/> SELECT ?x WHERE {
       ns:m.demo_julie_andrews ns:film.actor.film ?y . ns:m.demo_the_sound_of_music ns:film.film.starring ?y .
       ?y ns:film.performance.character ?x }"""
@@ -123,7 +123,7 @@ def test_gold_paths_of_two_topics_meet_on_their_mediator(demo):
 
 
 @pytest.mark.parametrize("method", ["top", "top-1", "top-2", "tog"])
-def test_an_oracle_that_knows_it_answers_by_every_method(demo, method):
+def test_oracle_with_the_table_answers_by_every_method(demo, method):
     oracle = ModelOracle({})
     with ScriptedServer(oracle, constrains="structured_outputs") as server:
         settings = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#oracle"}

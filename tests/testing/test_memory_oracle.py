@@ -1,4 +1,4 @@
-"""The oracle that knows the real answers: it gives them where a prompt lets it, and is truthful about paths."""
+"""The oracle with remembered answers: it gives them if a prompt allows, and is truthful about paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWERING = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/suffici
 
 
 @pytest.mark.parametrize("name", sorted(set(RIGHT)))
-def test_it_remembers_only_where_it_is_asked_for_answers(name):
+def test_remembers_only_in_prompts_for_answers(name):
     said = MemoryOracle(TABLE, memory=MEMORY)(messages(name))
     truthful = ModelOracle(TABLE)(messages(name))
     assert ("Kyoto" in said) == (name in ANSWERING)
@@ -24,6 +24,6 @@ def test_it_remembers_only_where_it_is_asked_for_answers(name):
         assert said == truthful
 
 
-def test_what_it_does_not_remember_it_reads():
+def test_unknown_answers_are_read_from_the_prompt():
     for name in RIGHT:
         assert MemoryOracle(TABLE)(messages(name)) == ModelOracle(TABLE)(messages(name))

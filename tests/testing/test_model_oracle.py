@@ -1,4 +1,4 @@
-"""The oracle that answers prompts: it is right where it should be, wrong as often as it should be, and always the same."""
+"""The oracle that answers prompts: correctness, error rate and determinism."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ RIGHT = {
 
 
 def messages(name: str, **values) -> list[dict[str, str]]:
-    """A prompt's example with other values."""
+    """Render the example of a prompt with other values."""
     rendered = PROMPTS.render(name, **PROMPTS.get(name).example | values)
     return [{"role": message.role, "content": message.content} for message in rendered]
 
 
 # what is asked of judges is about answers, not about the graph
-OURS = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
+OWN_SOLUTION = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_every_kind_of_prompt_gets_the_right_reply(name):
-    assert set(RIGHT) == OURS, "every prompt has a right reply here"
+@pytest.mark.parametrize("name", sorted(OWN_SOLUTION))
+def test_every_prompt_gets_the_correct_reply(name):
+    assert set(RIGHT) == OWN_SOLUTION, "every prompt has a right reply here"
     assert ModelOracle(TABLE, p=1.0)(messages(name)).startswith(RIGHT[name])
 
 
-def test_the_replies_are_read_as_they_are_meant():
+def test_replies_are_read_back():
     oracle = ModelOracle(TABLE)
     assert read_choice(oracle(messages("top/compare")), options=("A", "B")).value == "A"
     assert read_choice(oracle(messages("top/relevant")), options=("RELEVANT", "NOT RELEVANT")).value == "RELEVANT"
@@ -103,11 +103,11 @@ def test_the_replies_are_read_as_they_are_meant():
         ("top/answer", {"paths": []}, '{"answers": ["Mara Holt", "Jonas Pell"]}'),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_to_be(name, values, reply):
+def test_wrong_candidates_are_rejected(name, values, reply):
     assert ModelOracle(TABLE)(messages(name, **values)).startswith(reply)
 
 
-def test_picks_are_in_the_order_of_their_distance_and_no_more_than_asked_for():
+def test_picks_are_ordered_by_distance_and_limited():
     pool = ["[E1] -> x", "[E1]", "[E1] -> person children", "[E1] -> person children -> musician instruments"]
     oracle = ModelOracle(TABLE)
     assert oracle(messages("top/pick", candidates=pool, k=4)) == "[4, 3, 2, 1]"
@@ -117,12 +117,12 @@ def test_picks_are_in_the_order_of_their_distance_and_no_more_than_asked_for():
     assert ModelOracle(table)(messages("top/pick", question=question, candidates=pool, k=2)) == "[4, 3]"
 
 
-def test_names_that_read_like_labels_change_nothing():
+def test_names_that_look_like_labels():
     triples = ["Relevant Records; label artist; Bo Li", "Scores of Fire; film; Cello", "Selected Works; book; Cello"]
     assert ModelOracle(TABLE)(messages("tog/sufficient", triples=triples)) == "{Yes}. It is {Cello}."
 
 
-def test_a_relation_is_not_right_for_being_part_of_another():
+def test_relation_name_must_match_completely():
     relations = ["person", "children", "person children", "instruments"]
     assert ModelOracle(TABLE)(messages("tog/relations", relations=relations)) == RIGHT["tog/relations"]
     through_a_mediator = {"q": Gold((frozenset({"Ann Li -> a b · c d"}),))}
@@ -130,13 +130,13 @@ def test_a_relation_is_not_right_for_being_part_of_another():
     assert reply.splitlines() == ["1. {c d (Score: 0.5)}: it is.", "2. {a b (Score: 0.5)}: it is."]
 
 
-def test_the_only_entry_of_a_table_is_for_every_question():
+def test_single_table_entry_applies_to_every_question():
     only = {"": TABLE[FOUNDED]}
     assert ModelOracle(only)(messages("top/accept", question="Anything?")) == "[YES]"
     assert ModelOracle(TABLE)(messages("top/accept", question="Anything?")) == "[NO]"
 
 
-def test_a_prompt_of_another_kind_is_not_understood():
+def test_unknown_prompt_is_an_error():
     assert "do not know" in ModelOracle(TABLE)([{"role": "user", "content": "Hello."}])
 
 
@@ -165,12 +165,12 @@ MEETS = " (which at its end meets [E2] <- c)"
         (BOTH, "[E2] <- c (which at its end meets [E1] -> a -> b)", 0),
     ],
 )
-def test_the_distance_of_a_path(solution, text, rank):
+def test_distance_of_a_path(solution, text, rank):
     assert Gold((solution,)).rank(text) == rank
     assert Gold().rank(text) == WORST
 
 
-def test_the_nearest_solution_counts_and_names_may_have_brackets():
+def test_nearest_solution_and_names_with_brackets():
     gold = Gold((frozenset({"[E1] -> a -> b -> c"}), frozenset({"Up (film) -> a", "Heat (1995) <- b"})))
     assert gold.rank("[E1] -> a") == 2
     assert gold.rank("Up (film) -> a (which at its end meets Heat (1995) <- b)") == 0
@@ -179,7 +179,7 @@ def test_the_nearest_solution_counts_and_names_may_have_brackets():
 # ---- chance ----
 
 
-def right_of(p: float, name: str, right: str, count: int = 2000, **values) -> float:
+def correct_choices(p: float, name: str, right: str, count: int = 2000, **values) -> float:
     oracle = ModelOracle(TABLE | {f"{number}": TABLE[FOUNDED] for number in range(count)}, p=p)
     replies = [oracle(messages(name, question=str(number), **values)) for number in range(count)]
     assert all(replies)
@@ -198,18 +198,18 @@ PAIR = ["[E1] -> athlete team -> organization founders", "[E1] -> athlete team"]
         ("top/pick", "[1", {"candidates": PAIR, "k": 1}),
     ],
 )
-def test_it_is_right_as_often_as_it_should_be(name, right, values):
+def test_accuracy_is_p(name, right, values):
     error = 4 * math.sqrt(0.7 * 0.3 / 2000)
-    assert abs(right_of(0.7, name, right, **values) - 0.7) < error
-    assert right_of(1.0, name, right, count=50, **values) == 1
+    assert abs(correct_choices(0.7, name, right, **values) - 0.7) < error
+    assert correct_choices(1.0, name, right, count=50, **values) == 1
 
 
-def test_between_equals_it_has_no_favourite():
-    share = right_of(0.9, "top/compare", "[A]", a="-> x", b="-> y")
+def test_no_position_bias_among_equals():
+    share = correct_choices(0.9, "top/compare", "[A]", a="-> x", b="-> y")
     assert abs(share - 0.5) < 4 * math.sqrt(0.25 / 2000)
 
 
-def test_the_same_prompt_has_the_same_reply():
+def test_same_prompt_has_the_same_reply():
     asked = [messages("top/compare", question=f"{number}") for number in range(200)]
     first = [ModelOracle({"": TABLE[FOUNDED]}, p=0.7)(each) for each in asked]
     again = ModelOracle({"": TABLE[FOUNDED]}, p=0.7)
@@ -218,14 +218,14 @@ def test_the_same_prompt_has_the_same_reply():
     assert set(first) == {"[A]", "[B]"}
 
 
-def test_asked_again_it_may_say_something_else():
+def test_repeated_request_may_have_another_reply():
     asked = messages("top/compare")
     more = [{"role": "assistant", "content": "[B]"}, {"role": "user", "content": "Reply again."}]
     replies = {ModelOracle(TABLE, p=0.5, seed=seed)(asked + more * times) for seed in range(9) for times in (0, 1)}
     assert replies == {"[A]", "[B]"}
 
 
-def test_behind_a_server():
+def test_oracle_behind_a_server():
     table = ModelOracle(TABLE)
     with ScriptedServer(table, constrains="structured_outputs") as server:
         models = open_models(resolve({"llm.model": f"{server.url}#oracle"}, environment={}))

@@ -1,4 +1,4 @@
-"""The noisy oracle errs as often as it says, and is the same for the same seed."""
+"""The noisy oracle: error rates and reproducibility."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def share(hits: int) -> float:
 
 
 def near(chance: float):
-    """Four standard errors."""
+    """Return whether the value is within four standard errors."""
     return pytest.approx(chance, abs=4 * math.sqrt(max(chance * (1 - chance), 0.01) / TRIALS))
 
 
-def test_without_noise_it_tells_the_truth():
+def test_no_noise_gives_the_truth():
     oracle = NoisyOracle(POOL)
     assert oracle.prefer("q", [(BEST, SECOND), (LAST, SECOND)]) == [1, -1]
     assert oracle.pick("q", [POOL[::-1], POOL[3:5]], 3) == [[9, 8, 7], [0, 1]]
@@ -41,7 +41,7 @@ def test_without_noise_it_tells_the_truth():
 
 @pytest.mark.parametrize("p", [0.5, 0.7, 0.95])
 @pytest.mark.parametrize("others", ["order", "coin"])
-def test_the_best_is_preferred_with_the_chance(p, others):
+def test_best_is_preferred_with_probability_p(p, others):
     oracle = NoisyOracle(POOL, p=p, others=others, seed=3)
     for other in (SECOND, LAST):
         assert share(oracle.prefer("q", [(BEST, other)] * TRIALS).count(1)) == near(p)
@@ -53,23 +53,22 @@ def test_the_best_is_preferred_with_the_chance(p, others):
     assert share((scores[:, 0] > scores[:, 1]).sum()) == near(p)
 
 
-def test_what_others_are():
+def test_other_candidates():
     ordered, coin = (NoisyOracle(POOL, p=0.9, others=others) for others in ("order", "coin"))
     pairs = [(SECOND, LAST)] * TRIALS
     assert share(ordered.prefer("q", pairs).count(1)) == near(0.9)
     assert share(coin.prefer("q", pairs).count(1)) == near(0.5)
 
 
-def test_what_is_not_in_the_truth_is_worst():
+def test_unknown_candidate_is_worst():
     oracle = NoisyOracle(POOL[:2], p=0.9)
     assert share(oracle.prefer("q", [(POOL[5], SECOND)] * TRIALS).count(-1)) == near(0.9)
     assert share(oracle.prefer("q", [(POOL[5], LAST)] * TRIALS).count(1)) == near(0.5)
 
 
 @pytest.mark.parametrize("p", [0.7, 0.9])
-def test_the_best_of_thirty_among_three_picked(p):
-    """Places are drawn one by one, the best w = p / (1 - p) times as often as one of the others: it is missed with
-    the chance 29 / (w + 29) x 28 / (w + 28) x 27 / (w + 27)."""
+def test_best_of_thirty_is_among_three_picks(p):
+    """The best of 30 is missed in 3 draws with probability 29 / (w + 29) x 28 / (w + 28) x 27 / (w + 27), w = p / (1 - p)."""
     pool, w = pool_of(30), p / (1 - p)
     oracle = NoisyOracle(pool, p=p, others="coin")
     hits = sum(0 in picked for picked in oracle.pick("q", [pool] * TRIALS, 3))
@@ -77,7 +76,7 @@ def test_the_best_of_thirty_among_three_picked(p):
 
 
 @given(st.integers(0, 40), st.integers(1, 50), st.floats(0.5, 1), st.integers(0, 9), st.sampled_from(["order", "coin"]))
-def test_picks_are_different_indices_of_the_chunk(size, k, p, seed, others):
+def test_picks_are_distinct_indices_of_the_chunk(size, k, p, seed, others):
     pool = pool_of(size)
     (picked,) = NoisyOracle(pool, p=p, seed=seed, others=others).pick("q", [pool], k)
     assert len(picked) == len(set(picked)) == min(k, size)
@@ -85,7 +84,7 @@ def test_picks_are_different_indices_of_the_chunk(size, k, p, seed, others):
     assert np.isfinite(NoisyOracle(pool, p=p, seed=seed, others=others).score("q", pool)).all()
 
 
-def test_a_seed_gives_the_same_answers_and_another_gives_others():
+def test_replies_are_reproducible_by_seed():
     def answers(seed):
         oracle = NoisyOracle(POOL, p=0.6, seed=seed)
         return (
@@ -98,13 +97,13 @@ def test_a_seed_gives_the_same_answers_and_another_gives_others():
     assert answers(1) != answers(2)
 
 
-def test_bias_names_the_first():
+def test_bias_prefers_the_first():
     oracle = NoisyOracle(POOL, bias=0.5)
     assert share(oracle.prefer("q", [(LAST, BEST)] * TRIALS).count(1)) == near(0.5)
     assert oracle.prefer("q", [(BEST, LAST)] * 20) == [1] * 20
 
 
-def test_silence_is_as_frequent_as_it_says():
+def test_rate_of_missing_replies():
     oracle = NoisyOracle(POOL, silent=0.25)
     assert share(oracle.prefer("q", [(BEST, LAST)] * TRIALS).count(0)) == near(0.25)
     assert share(oracle.pick("q", [POOL[:2]] * TRIALS, 1).count([])) == near(0.25)
@@ -112,7 +111,7 @@ def test_silence_is_as_frequent_as_it_says():
     assert share(oracle.accept("q", [POOL] * TRIALS).count("unparsed")) == near(0.25)
 
 
-def test_it_counts_what_it_was_shown():
+def test_calls_are_counted():
     oracle = NoisyOracle(POOL)
     oracle.prefer("q", [(BEST, LAST)] * 4)
     oracle.pick("q", [POOL, POOL], 2)
@@ -125,6 +124,6 @@ def test_it_counts_what_it_was_shown():
 
 
 @pytest.mark.parametrize("wrong", [{"p": 0.4}, {"p": 1.1}, {"bias": -0.1}, {"silent": 2}, {"others": "chance"}])
-def test_chances_out_of_range(wrong):
+def test_probabilities_out_of_range(wrong):
     with pytest.raises(ValueError):
         NoisyOracle(POOL, **wrong)

@@ -1,4 +1,4 @@
-"""benchmarks/peer.py: kgqa and another program over the same server, proxy and oracle, on a real Virtuoso."""
+"""benchmarks/peer.py: kgqa and another program with the same server, proxy and oracle, on a real Virtuoso."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANSWERED = GoldQuestion(
 
 @pytest.fixture(scope="module")
 def endpoint(virtuoso_server) -> str:
-    """The address of a server whose graph is the demo's; beside it the entities have triples in another graph."""
+    """Yield the URL of a server with the demo graph and a second graph about the same entities."""
     demo = Path(kgqa.demo.__file__).with_name("graph.nt")
     file = virtuoso_server.import_folder / "peers.nt"
     shutil.copyfile(demo, file)
@@ -37,12 +37,12 @@ def endpoint(virtuoso_server) -> str:
 
 
 @pytest.fixture
-def measured(endpoint, monkeypatch, capsys):
-    """Runs the benchmark with options; what it printed, by program."""
+def run_benchmark(endpoint, monkeypatch, capsys):
+    """Return a function that runs the benchmark and returns its results by program."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import peer
 
-    def measured(*arguments: str) -> dict:
+    def run_benchmark(*arguments: str) -> dict:
         options = ["--graph", endpoint, "--graph-iri", GRAPH, "--dataset", "demo", "--limit", "3", "--p", "1"]
         options += ["--embeddings", "off", "--latency", "0.01", "--json"]
         monkeypatch.setattr(sys, "argv", ["peer.py", *options, *arguments])
@@ -51,13 +51,13 @@ def measured(endpoint, monkeypatch, capsys):
         errors.append(printed.err)
         return json.loads(printed.out)["programs"]
 
-    errors = measured.errors = []  # type: ignore[attr-defined]
-    return measured
+    errors = run_benchmark.errors = []  # type: ignore[attr-defined]
+    return run_benchmark
 
 
-def test_kgqa_and_a_program_that_walks_as_think_on_graph_does(measured):
+def test_kgqa_and_a_walking_program(run_benchmark):
     peer = ["--peer", str(ROOT / "benchmarks"), "--peer-command", f"{sys.executable} {WALKER}"]
-    found = measured("--methods", "tog", *peer, "--peer-answers", "{out}/answers.jsonl")
+    found = run_benchmark("--methods", "tog", *peer, "--peer-answers", "{out}/answers.jsonl")
     assert set(found) == {"kgqa tog", "benchmarks"}
     for name in ("kgqa tog", "benchmarks"):
         row = found[name]
@@ -68,22 +68,22 @@ def test_kgqa_and_a_program_that_walks_as_think_on_graph_does(measured):
         assert row["wall s"] >= 0.01 * row["calls"] / 3 and row["SPARQL ms"] > 0
 
 
-def test_a_program_is_run_once_for_each_question_or_says_nothing_of_them(measured):
+def test_program_runs_once_per_question_or_once_for_all(run_benchmark):
     peer = ["--peer", str(ROOT / "benchmarks"), "--peer-name", "walker", "--peer-command"]
     command = f"{sys.executable} {WALKER} --no-marks"
-    each = measured("--methods", "", *peer, command, "--each")["walker"]
-    once = measured("--methods", "", *peer, command)["walker"]
+    each = run_benchmark("--methods", "", *peer, command, "--each")["walker"]
+    once = run_benchmark("--methods", "", *peer, command)["walker"]
     # answers by its last reply to each; before the first prompt nobody knows the question
     assert each["right"] == once["right"] == 3
     assert each["set-up queries"] == 0 < once["set-up queries"]
     assert each["calls"] == once["calls"]
 
 
-def test_a_program_that_fails_is_said_and_nothing_is_right(measured, tmp_path):
+def test_failing_program_is_reported_with_no_correct_answers(run_benchmark, tmp_path):
     command = f"{sys.executable} -c 'import sys; sys.exit(\"no such luck {{sparql}}\")'"
-    found = measured("--methods", "", "--peer", str(tmp_path), "--peer-command", command)[tmp_path.name]
+    found = run_benchmark("--methods", "", "--peer", str(tmp_path), "--peer-command", command)[tmp_path.name]
     assert (found["right"], found["crashes"]) == (0, 1)
-    assert "no such luck" in measured.errors[0]
+    assert "no such luck" in run_benchmark.errors[0]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_program_that_fails_is_said_and_nothing_is_right(measured, tmp_path):
         ({"A": "Cara"}, "Cara"),
     ],
 )
-def test_the_answer_in_a_reply(value, text):
+def test_answer_in_a_reply(value, text):
     assert answer_text(value) == text
 
 
@@ -111,7 +111,7 @@ def test_the_answer_in_a_reply(value, text):
         ("Mara Holtz", False), ("19310", False), ("e", False), ("", False),
     ],
 )  # fmt: skip
-def test_an_answer_holds_a_gold_answer_in_whole_words(answer, right):
+def test_gold_answer_must_match_whole_words(answer, right):
     assert holds_gold(answer, ANSWERED) is right
 
 

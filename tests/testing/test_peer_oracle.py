@@ -1,5 +1,4 @@
-"""The oracle reads the prompts of other programs. The prompts here are in words of ours; their structure, labels and
-forms of reply are those that Think-on-Graph and Plan-on-Graph publish."""
+"""The oracle on prompts of other programs, with the structure, labels and reply forms of Think-on-Graph and Plan-on-Graph."""
 
 from __future__ import annotations
 
@@ -125,7 +124,7 @@ Memory: {{"1": "nothing yet"}}
 }
 
 
-def asked(prompt: str, table=None, **options) -> str:
+def reply_to(prompt: str, table=None, **options) -> str:
     oracle = PeerOracle(TABLE if table is None else table, **{"p": 1.0, **options})
     return oracle([{"role": "system", "content": "You help."}, {"role": "user", "content": prompt}])
 
@@ -150,34 +149,34 @@ def asked(prompt: str, table=None, **options) -> str:
         (POG["added"], '["FC North"]'),
     ],
 )  # fmt: skip
-def test_a_prompt_gets_the_right_decision_in_the_form_it_asks_for(prompt, reply):
-    assert asked(prompt) == reply
+def test_prompt_gets_the_correct_decision_in_the_requested_form(prompt, reply):
+    assert reply_to(prompt) == reply
 
 
-def test_subobjectives_are_a_list_that_is_not_taken_for_the_question():
-    (first,) = json.loads(asked(POG["subobjectives"]))
+def test_subobjectives_are_not_taken_for_the_question():
+    (first,) = json.loads(reply_to(POG["subobjectives"]))
     prompt = POG["relations"].replace("Find the club", first)
-    assert asked(prompt) == '["sports.athlete.team"]'
+    assert reply_to(prompt) == '["sports.athlete.team"]'
 
 
-def test_the_question_asked_is_found_among_several_that_are_known():
-    assert asked(TOG["relations"].replace(ASKED, OTHER)).startswith("1. {music.artist.instrument ")
+def test_question_is_found_among_known_questions():
+    assert reply_to(TOG["relations"].replace(ASKED, OTHER)).startswith("1. {music.artist.instrument ")
     example = TOG["relations"].replace("Name the wife of Bo Li?", OTHER)
-    assert asked(example).startswith("1. {sports.athlete.team ")
-    assert asked(TOG["enough"].replace(ASKED, ASKED.upper())) == asked(TOG["enough"])
+    assert reply_to(example).startswith("1. {sports.athlete.team ")
+    assert reply_to(TOG["enough"].replace(ASKED, ASKED.upper())) == reply_to(TOG["enough"])
 
 
-def test_prompts_of_kgqa_are_read_as_before():
+def test_prompts_of_kgqa_are_still_read():
     ours = f"Question: {ASKED}\nEntity: Ann Li\nEntities: FC South; Mara Holt\nScore:"
-    assert asked(ours) == "Score: 0.0, 1.0"
-    assert "nobody" in asked(f"Question: {ASKED}"), "it knows nothing by itself"
-    assert "Mara Holt" in asked(f"Question: {ASKED}", memory=1.0)
-    assert asked(TOG["memory only"], memory=1.0) == "It is {Mara Holt; Jonas Pell}."
+    assert reply_to(ours) == "Score: 0.0, 1.0"
+    assert "nobody" in reply_to(f"Question: {ASKED}"), "it knows nothing by itself"
+    assert "Mara Holt" in reply_to(f"Question: {ASKED}", memory=1.0)
+    assert reply_to(TOG["memory only"], memory=1.0) == "It is {Mara Holt; Jonas Pell}."
 
 
 @pytest.mark.parametrize("prompt", [TOG["relations"], TOG["entities"], TOG["enough"], POG["relations"], POG["enough"]])
-def test_decisions_are_right_with_the_chance_p_and_the_same_in_every_order(prompt):
-    right = asked(prompt)
+def test_decisions_are_correct_with_probability_p_in_any_order(prompt):
+    right = reply_to(prompt)
     prompts = [prompt.replace("Bo Li", f"Bo Li {n}") for n in range(300)]
     oracle = PeerOracle(TABLE, p=0.8, seed=1)
 
@@ -194,22 +193,22 @@ def test_decisions_are_right_with_the_chance_p_and_the_same_in_every_order(promp
     assert any(other([{"role": "user", "content": prompts[n]}]) != there[n] for n in range(100))
 
 
-def test_a_list_of_kgqa_is_one_decision_as_well():
+def test_list_of_kgqa_is_one_decision():
     table = {"Q?": Gold((frozenset({"[E1] -> right"}),))}
     paths = ["[E1] -> right" if n == 7 else f"[E1] -> wrong {n}" for n in range(1, 31)]
     asked_for = "Select at most 3.\n" + "\n".join(f"[{n}] {path}" for n, path in enumerate(paths, 1))
     picks, scores = 0, 0
     for n in range(300):
-        reply = json.loads(asked(f"Question: Q?\nSelected: {n}\n{asked_for}", table, p=0.8))
+        reply = json.loads(reply_to(f"Question: Q?\nSelected: {n}\n{asked_for}", table, p=0.8))
         assert len(set(reply)) == 3 and set(reply) <= set(range(1, 31))
         picks += reply[0] == 7
-        rated = json.loads(asked(f"Question: Q?\nScores: {n}\n{asked_for}", table, p=0.8))["scores"]
+        rated = json.loads(reply_to(f"Question: Q?\nScores: {n}\n{asked_for}", table, p=0.8))["scores"]
         assert len(rated) == 30
         scores += max(range(30), key=rated.__getitem__) == 6
     assert 0.72 < picks / 300 < 0.88 and 0.72 < scores / 300 < 0.88
 
 
-def test_replies_of_relations_have_the_published_form():
+def test_relation_replies_have_the_published_form():
     oracle = PeerOracle(TABLE, p=0.5)
     for n in range(50):
         text = oracle([{"role": "user", "content": TOG["relations"].replace("Bo Li", str(n))}])
@@ -229,7 +228,7 @@ def test_replies_of_relations_have_the_published_form():
         ("", []),
     ],
 )
-def test_lists(text, items):
+def test_list_replies(text, items):
     assert listed(text) == items
 
 
@@ -243,16 +242,16 @@ def test_lists(text, items):
         ("Ann", "x r ['Bo', 'Ann']", True),
     ],
 )
-def test_a_name_is_a_whole_part(name, text, stands):
+def test_name_must_match_a_whole_part(name, text, stands):
     assert stands_in(name, text) is stands
 
 
-def test_a_relation_called_score_asks_for_no_scores():
+def test_relation_named_score_asks_for_no_scores():
     prompt = POG["relations"].replace("people.person.spouse; people", "sports.match.score; people")
-    assert asked(prompt) == asked(POG["relations"])
+    assert reply_to(prompt) == reply_to(POG["relations"])
 
 
-def test_a_prompt_without_the_mark_is_not_of_that_form():
+def test_prompt_without_the_mark_is_of_another_form():
     assert read_peer_prompt("Question: who?") is None
     found = read_peer_prompt("Q: who?\nA: {x}\n\nQ: and who?\nA:")
     assert found is not None and (found.question, found.kind) == ("and who?", "answer")

@@ -1,4 +1,4 @@
-"""The scripted server: what it sends, how it fails, and that it never keeps a test waiting."""
+"""The scripted model server: replies, faults and closing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgqa.testing.server import ScriptedServer
 
 
 def send(server: ScriptedServer, method: str, path: str, body: object = None, headers: dict[str, str] | None = None):
-    """Status, headers and text."""
+    """Send a request and return status, headers and text."""
     connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
     try:
         content = body if isinstance(body, bytes) else json.dumps(body)
@@ -38,7 +38,7 @@ def choice_of(text: str) -> dict:
     return json.loads(text)["choices"][0]
 
 
-def in_threads(count: int, function) -> None:
+def run_in_threads(count: int, function) -> None:
     threads = [threading.Thread(target=function, args=(i,)) for i in range(count)]
     for thread in threads:
         thread.start()
@@ -49,7 +49,7 @@ def in_threads(count: int, function) -> None:
 # ---- replies ----
 
 
-def test_replies_are_used_up_in_order():
+def test_replies_are_sent_in_order():
     with ScriptedServer(["one", ModelReply("two", finish_reason="length")]) as server:
         server.enqueue("three")
         bodies = [json.loads(chat(server, str(i))[2]) for i in range(3)]
@@ -61,20 +61,20 @@ def test_replies_are_used_up_in_order():
         assert [request.messages[0]["content"] for request in server.requests] == ["0", "1", "2", "hello"]
 
 
-def test_a_function_replies_after_what_is_queued():
+def test_function_replies_after_the_queue():
     with ScriptedServer(lambda messages: messages[-1]["content"].upper()) as server:
         server.enqueue("first")
         assert [choice_of(chat(server, "abc")[2])["message"]["content"] for _ in range(2)] == ["first", "ABC"]
 
 
-def test_what_a_function_raises_is_said():
+def test_exception_of_the_function_is_in_the_reply():
     with ScriptedServer(lambda messages: messages[7]) as server:
         status, _, text = chat(server)
         assert status == 400 and "IndexError" in text
         assert isinstance(server.errors[0], IndexError)
 
 
-def test_the_fields_of_a_reply():
+def test_fields_of_a_reply():
     reply = ModelReply(
         "text", reasoning="why", reasoning_field="reasoning_content", logprobs={"content": []}, prompt_tokens=7
     )
@@ -90,7 +90,7 @@ def test_the_fields_of_a_reply():
         assert server.requests[0].body["temperature"] == 0.5
 
 
-def test_the_key_is_looked_at_and_not_kept():
+def test_key_is_checked_and_not_recorded():
     with ScriptedServer(lambda _: "yes", key="right") as server:
         body = {"model": "m", "messages": []}
         for key, status in (("right", 200), ("wrong", 401), ("", 401)):
@@ -101,7 +101,7 @@ def test_the_key_is_looked_at_and_not_kept():
         assert "content-length" in server.requests[0].headers
 
 
-def test_models_and_unknown_places():
+def test_model_list_and_unknown_paths():
     with ScriptedServer(models=["a", "b"]) as server:
         status, headers, text = send(server, "GET", "/v1/models")
         assert status == 200 and headers["Content-Type"] == "application/json"
@@ -120,7 +120,7 @@ def test_models_and_unknown_places():
     "body",
     [b"", b"{", b"[]", b"null", b'{"model": 1, "messages": []}', b'{"model": "m"}', b'{"model": "m", "messages": [1]}'],
 )
-def test_a_request_that_is_none(body):
+def test_invalid_request(body):
     with ScriptedServer(["never"]) as server:
         assert send(server, "POST", "/v1/chat/completions", body)[0] == 400
         assert server.calls == 0
@@ -150,7 +150,7 @@ def test_a_request_that_is_none(body):
         (Fault(418, b"teapot", "text/plain"), 418, "teapot"),
     ],
 )  # fmt: skip
-def test_a_fault(fault, status, said):
+def test_fault(fault, status, said):
     with ScriptedServer([fault, "well"]) as server:
         got, headers, text = chat(server)
         assert got == status and said in text
@@ -169,12 +169,12 @@ def test_a_fault(fault, status, said):
         (datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC), "Wed, 02 Jan 2030 03:04:05 GMT"),
     ],
 )
-def test_when_to_come_back(given, sent):
+def test_retry_after_header(given, sent):
     with ScriptedServer([faults.rate_limited(given)]) as server:
         assert chat(server)[1]["Retry-After"] == sent
 
 
-def test_a_body_that_ends_early():
+def test_truncated_body():
     with pytest.raises(json.JSONDecodeError):
         json.loads(faults.half_json().body)
 
@@ -182,14 +182,14 @@ def test_a_body_that_ends_early():
 @pytest.mark.parametrize(
     "fault", [faults.dropped(), faults.hangs(0.05), faults.cut_off()], ids=["dropped", "hangs", "cut off"]
 )
-def test_a_connection_that_is_dropped(fault):
+def test_dropped_connection(fault):
     with ScriptedServer([fault, "well"]) as server:
         with pytest.raises((HTTPException, ConnectionError)):
             chat(server)
         assert chat(server)[0] == 200
 
 
-def test_fields_that_are_rejected():
+def test_rejected_fields():
     with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
         assert chat(server)[0] == 200
         status, _, text = chat(server, seed=1)
@@ -199,7 +199,7 @@ def test_fields_that_are_rejected():
 # ---- many at once, and the end ----
 
 
-def test_the_connection_is_kept():
+def test_connection_is_reused():
     with ScriptedServer(lambda _: "yes") as server:
         connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
         for _ in range(3):
@@ -211,10 +211,10 @@ def test_the_connection_is_kept():
         connection.close()
 
 
-def test_how_many_at_once():
+def test_maximum_of_concurrent_requests():
     with ScriptedServer(lambda _: "yes", latency=0.2) as server:
         start = time.monotonic()
-        in_threads(5, lambda i: chat(server))
+        run_in_threads(5, lambda i: chat(server))
         assert server.most_at_once == 5 and server.calls == 5
         assert 0.2 <= time.monotonic() - start < 0.9
         server.latency = 0
@@ -224,17 +224,17 @@ def test_how_many_at_once():
         assert server.requests[0].arrived >= start
 
 
-def test_each_reply_is_used_once_by_many():
+def test_each_reply_is_sent_once_to_concurrent_clients():
     with ScriptedServer([str(i) for i in range(40)]) as server:
         got: list[str] = []
-        in_threads(8, lambda _: got.extend(choice_of(chat(server)[2])["message"]["content"] for _ in range(5)))
+        run_in_threads(8, lambda _: got.extend(choice_of(chat(server)[2])["message"]["content"] for _ in range(5)))
         assert sorted(map(int, got)) == list(range(40))
 
 
 @pytest.mark.parametrize(
     "slow", [{"reply": [faults.hangs(60)]}, {"reply": ["late"], "latency": 60}], ids=["hangs", "latency"]
 )
-def test_it_ends_at_once_while_a_request_waits(slow):
+def test_close_during_a_waiting_request(slow):
     others = set(threading.enumerate())
     server = ScriptedServer(**slow)
     caught: list[Exception] = []
@@ -260,7 +260,7 @@ def test_it_ends_at_once_while_a_request_waits(slow):
         time.sleep(0.01)
 
 
-def test_a_kept_connection_ends_with_it():
+def test_close_ends_kept_connections():
     with ScriptedServer(["yes"]) as server:
         connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
         connection.request("POST", "/v1/chat/completions", b'{"model": "m", "messages": []}')
@@ -269,7 +269,7 @@ def test_a_kept_connection_ends_with_it():
     connection.close()
 
 
-def test_nothing_listens_afterwards():
+def test_port_is_free_after_close():
     with ScriptedServer(["never"]) as server:
         pass
     with pytest.raises(ConnectionError):
@@ -304,7 +304,7 @@ SCHEMA = {
         ("none", SCHEMA, "I take blue"),
     ],
 )
-def test_what_holds_the_model_to_choices(constrains, fields, sent):
+def test_constraint_forms(constrains, fields, sent):
     with ScriptedServer(["I take blue"], constrains=constrains) as server:
         assert choice_of(chat(server, **fields)[2])["message"]["content"] == sent
 
@@ -320,12 +320,12 @@ def test_what_holds_the_model_to_choices(constrains, fields, sent):
         ("json_schema", SCHEMA, 200),
     ],
 )
-def test_a_server_that_does_not_ignore_silently(constrains, fields, status):
+def test_unsupported_constraint_is_rejected(constrains, fields, status):
     with ScriptedServer(["blue"], constrains=constrains, ignores_silently=False) as server:
         assert chat(server, **fields)[0] == status
 
 
-def test_refusals_and_empty_replies_are_not_made_to_fit():
+def test_refusals_and_empty_replies_are_not_constrained():
     with ScriptedServer([faults.refusal(), faults.empty()], constrains="structured_outputs") as server:
         assert [choice_of(chat(server, **STRUCTURED)[2])["message"]["content"] for _ in range(2)] == [None, ""]
 
@@ -340,10 +340,10 @@ def test_refusals_and_empty_replies_are_not_made_to_fit():
         ("c++ (or c)", ["c", "c++"], "c++"),
     ],
 )
-def test_the_nearest_choice(text, choices, choice):
+def test_nearest_choice(text, choices, choice):
     assert nearest(text, choices) == choice
 
 
-def test_a_way_to_constrain_that_there_is_not():
+def test_unknown_constraint_form_is_an_error():
     with pytest.raises(ValueError, match="json_schema"):
         ScriptedServer(constrains="guided_choice")

@@ -1,4 +1,4 @@
-"""The scripted SPARQL server: what it is told to send arrives as it is, and what came in is written down."""
+"""The scripted SPARQL server: framings, recording of requests, pauses and closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def get(server, **fields):
     return urllib3.PoolManager(retries=False, timeout=5).request("GET", server.url, fields=fields)
 
 
-def test_the_example_of_the_docs_runs():
+def test_example_of_the_docs_runs():
     text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     code = textwrap.dedent(text[text.rindex("    from kgqa.graph.endpoint.store") :])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -29,14 +29,14 @@ def test_the_example_of_the_docs_runs():
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-def test_a_body_arrives_in_every_framing(framing):
+def test_body_in_every_framing(framing):
     body = b"x" * 100_000
     sent = SparqlReply(body=body) if framing == "length" else faults.pieces(body[:10], 0.01, body[10:], framing=framing)
     with SparqlServer(sent) as server:
         assert get(server).data == body
 
 
-def test_requests_are_written_down():
+def test_requests_are_recorded():
     with SparqlServer([truth(True), table(["x"], [[Literal("1"), None], [Entity("_:b")]])]) as server:
         pool = urllib3.PoolManager(retries=False)
         assert pool.request("GET", server.url, fields={"query": "ASK {}"}).json() == {"head": {}, "boolean": True}
@@ -55,12 +55,12 @@ def test_requests_are_written_down():
         SparqlReply(body=lambda: iter([b"x"]), framing="chunked", missing=1),
     ],
 )
-def test_what_is_announced_and_never_comes_is_an_error_to_any_client(sent):
+def test_missing_bytes_are_an_error_for_clients(sent):
     with SparqlServer(sent) as server, pytest.raises(urllib3.exceptions.HTTPError):
         get(server)
 
 
-def test_pauses_are_made():
+def test_pauses():
     with SparqlServer(
         [faults.trickling(b"abc", seconds=0.1), SparqlReply(seconds=0.2), SparqlReply(head_pause=0.005)]
     ) as server:
@@ -70,7 +70,7 @@ def test_pauses_are_made():
             assert time.monotonic() - started >= least
 
 
-def test_closing_drops_who_waits():
+def test_close_drops_waiting_clients():
     import threading
 
     server = SparqlServer(SparqlReply(seconds=60))
@@ -81,7 +81,7 @@ def test_closing_drops_who_waits():
     assert time.monotonic() - started < 3
 
 
-def test_the_table_of_the_docs_names_every_key():
+def test_table_of_the_docs_names_every_key():
     from dataclasses import fields
 
     from kgqa.graph.endpoint.profiles import Profile

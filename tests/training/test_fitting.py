@@ -1,4 +1,4 @@
-"""Training: it learns what can be learned, the same every time, and its arithmetic is that of scoring."""
+"""Training of the ranker: what it learns, reproducibility, and agreement with scoring."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def torch():
     return torch
 
 
-def turned_world(examples: int, seed: int = 0) -> tuple[list[Example], Vectors]:
-    """Questions that lie where a fixed rotation takes the gold path's vectors: untrained cosines cannot find it,
-    trained maps can. Every pool holds all single steps and many pairs."""
+def rotated_examples(examples: int, seed: int = 0) -> tuple[list[Example], Vectors]:
+    """Return examples whose question vectors are rotated gold path vectors, which only trained maps can match."""
     random = np.random.default_rng(seed)
     turn = np.linalg.qr(np.random.default_rng(99).normal(size=(SIZE, SIZE)))[0]
     relations = np.random.default_rng(7).normal(size=(STEPS, SIZE)).astype(np.float32)
@@ -54,14 +53,14 @@ def turned_world(examples: int, seed: int = 0) -> tuple[list[Example], Vectors]:
     return made, Vectors(relations, np.zeros(STEPS, dtype=np.intp), questions, "m")
 
 
-def joined(one: Vectors, other: Vectors) -> Vectors:
+def path_vector(one: Vectors, other: Vectors) -> Vectors:
     return Vectors(one.relations, one.directions, {**one.questions, **other.questions}, "m")
 
 
-def test_it_learns_a_rotation_and_unseen_questions_profit(torch):
-    seen, vectors = turned_world(300)
-    unseen, others = turned_world(50, seed=1)
-    vectors = joined(vectors, others)
+def test_rotation_is_learned_and_generalises(torch):
+    seen, vectors = rotated_examples(300)
+    unseen, others = rotated_examples(50, seed=1)
+    vectors = path_vector(vectors, others)
     before = hit_rates(TrainedRanker.identity(SIZE, "m"), unseen, vectors)[0]
     ranker = fit_ranker(seen, vectors, TrainingSettings(epochs=15, rate=2e-2, batch=16))
     after = hit_rates(ranker, unseen, vectors)[0]
@@ -69,7 +68,7 @@ def test_it_learns_a_rotation_and_unseen_questions_profit(torch):
 
 
 def test_directions_are_learned(torch):
-    """Two steps along the same relation, forwards and backwards: only the direction tells them apart."""
+    """Two steps along one relation differ in direction only."""
     relations = np.tile(np.eye(4, dtype=np.float32)[:1], (2, 1))
     pool = np.array([[0], [1]], dtype=np.int32)
     asked = {"who made it?": np.eye(4, dtype=np.float32)[1], "what did it make?": np.eye(4, dtype=np.float32)[2]}
@@ -80,8 +79,8 @@ def test_directions_are_learned(torch):
     assert hit_rates(ranker, examples, vectors) == [1.0]
 
 
-def test_the_bias_is_learned(torch):
-    """Where the one-step path is always meant, and its vector is no nearer, the bias grows."""
+def test_bias_is_learned(torch):
+    """The bias for one step grows if one-step paths are always correct and vectors do not help."""
     relations = np.eye(3, dtype=np.float32)[[0, 0]]
     pool = np.array([[0, -1], [0, 1]], dtype=np.int32)  # the same direction, one step or two
     vectors = Vectors(relations, np.zeros(2, dtype=np.intp), {"q": np.eye(3, dtype=np.float32)[0]}, "m")
@@ -89,8 +88,8 @@ def test_the_bias_is_learned(torch):
     assert ranker.one_step_bias > 0.05 and rank_of_gold(ranker, Example("q", pool, 0), vectors) == 1
 
 
-def test_a_strong_pull_keeps_the_maps_near_the_identity(torch):
-    examples, vectors = turned_world(200)
+def test_strong_regularisation_keeps_maps_near_the_identity(torch):
+    examples, vectors = rotated_examples(200)
 
     def distance(pull: float) -> float:
         ranker = fit_ranker(examples, vectors, TrainingSettings(epochs=5, rate=5e-3, pull=pull))
@@ -101,16 +100,16 @@ def test_a_strong_pull_keeps_the_maps_near_the_identity(torch):
     assert pulled < 0.3 * free
 
 
-def test_the_same_seed_gives_the_same_ranker_and_another_another(torch):
-    examples, vectors = turned_world(150)
+def test_training_is_reproducible_by_seed(torch):
+    examples, vectors = rotated_examples(150)
     settings = [TrainingSettings(epochs=2, negatives=20, seed=seed) for seed in (3, 3, 4)]
     one, again, other = (fit_ranker(examples, vectors, each) for each in settings)
     assert np.array_equal(one.first_map, again.first_map) and one.one_step_bias == again.one_step_bias
     assert not np.array_equal(one.first_map, other.first_map)
 
 
-def test_the_number_of_threads_is_as_before_and_progress_is_told(torch):
-    examples, vectors = turned_world(70)
+def test_thread_count_is_restored_and_progress_reported(torch):
+    examples, vectors = rotated_examples(70)
     before = torch.get_num_threads()
     told: list[tuple[int, int]] = []
     fit_ranker(
@@ -120,8 +119,8 @@ def test_the_number_of_threads_is_as_before_and_progress_is_told(torch):
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_an_interruption_comes_through(torch):
-    examples, vectors = turned_world(70)
+def test_interrupt_is_raised(torch):
+    examples, vectors = rotated_examples(70)
     before = torch.get_num_threads()
 
     def stop(done, total, loss):
@@ -133,9 +132,9 @@ def test_an_interruption_comes_through(torch):
 
 
 @pytest.mark.parametrize("examples", [[], [Example("q", np.array([[0]], dtype=np.int32), 0)]])
-def test_nothing_to_train_on(examples):
+def test_no_examples_is_an_error(examples):
     with pytest.raises(SettingsError, match="nothing to train on"):
-        fit_ranker(examples, turned_world(1)[1])
+        fit_ranker(examples, rotated_examples(1)[1])
 
 
 WITHOUT_TORCH = """
@@ -155,7 +154,7 @@ except ModelUnavailable as error:
 """
 
 
-def test_without_torch_it_says_what_to_install():
+def test_missing_torch_is_an_error():
     done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=60)
     assert "pip install 'kgqa[minilm]'" in done.stdout, done.stderr
 
@@ -173,8 +172,8 @@ def padded(paths: list[list[int]]) -> np.ndarray:
 
 
 @given(st.lists(tables, min_size=1, max_size=3), st.integers(0, 100))
-def test_a_packed_batch_says_what_scoring_computes(batch, seed):
-    """Training and scoring lay paths out in different ways; the sums must be the same."""
+def test_batch_scores_equal_ranker_scores(batch, seed):
+    """Training and scoring use different layouts of the paths and must agree."""
     random = np.random.default_rng(seed)
     relations = random.normal(size=(10, 4)).astype(np.float32)
     maps = [random.normal(size=(4, 4)).astype(np.float32) for _ in range(2)]
@@ -195,7 +194,7 @@ def test_a_packed_batch_says_what_scoring_computes(batch, seed):
 
 
 @given(st.integers(2, 40), st.integers(1, 50), st.data())
-def test_sampling_keeps_the_gold_path_first_and_no_path_twice(paths, negatives, data):
+def test_sampling_keeps_the_gold_path_first_without_duplicates(paths, negatives, data):
     gold = data.draw(st.integers(0, paths - 1))
     pool = np.arange(paths, dtype=np.int32)[:, None]
     rows = _sampled(Example("q", pool, gold), negatives, np.random.default_rng(0))[:, 0].tolist()
@@ -211,7 +210,7 @@ def test_sampling_reaches_every_path():
 
 
 @given(st.lists(st.sampled_from("abcdefghij"), max_size=30), st.floats(0, 1), st.integers(0, 5))
-def test_a_split_keeps_examples_of_one_question_together(questions, share, seed):
+def test_split_keeps_examples_of_a_question_together(questions, share, seed):
     pool = np.array([[0], [1]], dtype=np.int32)
     examples = [Example(question, pool, number % 2) for number, question in enumerate(questions)]
     part, apart = split_examples(examples, share, seed)
@@ -221,7 +220,7 @@ def test_a_split_keeps_examples_of_one_question_together(questions, share, seed)
 
 
 @pytest.mark.parametrize(("question", "rank"), [([1, 0, 0], 1), ([0.5, 0.6, 0], 2), ([0, 0.5, 0.6], 3), ([0, 0, 0], 3)])
-def test_the_rank_of_the_gold_path(question, rank):
+def test_rank_of_the_gold_path(question, rank):
     vectors = Vectors(np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array(question, float)}, "m")
     example = Example("q", np.array([[0], [1], [2]], dtype=np.int32), 0)
     assert rank_of_gold(TrainedRanker.identity(3, "m"), example, vectors) == rank

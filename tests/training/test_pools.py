@@ -1,4 +1,4 @@
-"""What a ranker is trained on: gold paths read from queries, pools from graphs and ontologies, and nothing measured."""
+"""Training examples: gold paths from queries, pools from graphs and ontologies, and exclusion of test questions."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ PREFIX = f"PREFIX ns: <{NS}> "
 
 
 def steps(text: str) -> tuple[Step, ...]:
-    """`a.b.c ^d.e.f`: along the first relation, then against the second."""
+    """Build steps; `a.b.c ^d.e.f` follows the first relation, then the second backwards."""
     return tuple(Step(NS + name.removeprefix("^"), "in" if name[0] == "^" else "out") for name in text.split())
 
 
-def written(path: RelationPath) -> str:
+def write_questions(path: RelationPath) -> str:
     names = ("^" * (step.direction == "in") + step.relation.removeprefix(NS) for step in path.steps)
     return f"{path.topic.iri.removeprefix(NS)}: {' '.join(names)}"
 
@@ -103,11 +103,11 @@ def written(path: RelationPath) -> str:
     ],
 )
 def test_paths_of_queries(query, topics, expected):
-    assert [written(path) for path in query_paths(PREFIX + query, [NS + t for t in topics.split()])] == expected
+    assert [write_questions(path) for path in query_paths(PREFIX + query, [NS + t for t in topics.split()])] == expected
 
 
 @given(st.text(alphabet="SELECT?x{}().;,<>:nsa 1\"'|^/", max_size=60))
-def test_no_text_is_too_strange(text):
+def test_any_query_text_is_read(text):
     assert isinstance(query_paths(text), list)
     assert isinstance(query_paths(f"SELECT ?x {{ {text} }}"), list)
 
@@ -130,11 +130,11 @@ def test_no_text_is_too_strange(text):
     ],
 )  # fmt: skip
 def test_paths_of_questions(row, schema, names, expected):
-    assert [written(path) for path in gold_paths(row, schema, by_local_name=names)] == expected
+    assert [write_questions(path) for path in gold_paths(row, schema, by_local_name=names)] == expected
 
 
 @pytest.mark.slow
-def test_nearly_all_training_questions_of_webqsp_have_a_path(data_folder):
+def test_most_webqsp_training_questions_have_a_path(data_folder):
     rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")
     found = [gold_paths(row, FREEBASE) for row in rows]
     assert sum(map(bool, found)) >= 0.99 * len(rows)
@@ -144,7 +144,7 @@ def test_nearly_all_training_questions_of_webqsp_have_a_path(data_folder):
 # ---- files of questions ----
 
 
-def test_questions_are_read_plain_and_gzipped(tmp_path):
+def test_plain_and_gzipped_question_files(tmp_path):
     text = '{"question": "who?"}\n\n{"question": "é?", "id": 1}\n'
     (tmp_path / "q.jsonl").write_text(text, encoding="utf-8")
     (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(text.encode()))
@@ -162,13 +162,13 @@ def test_questions_are_read_plain_and_gzipped(tmp_path):
         (b"[" * 100_000, "line 1 is not JSON"),
     ],
 )
-def test_files_that_are_no_questions(tmp_path, content, message):
+def test_invalid_question_files(tmp_path, content, message):
     (tmp_path / "q.jsonl").write_bytes(content)
     with pytest.raises(QuestionError, match=message):
         read_training_questions(tmp_path / "q.jsonl")
 
 
-def test_damaged_and_missing_files(tmp_path):
+def test_damaged_and_missing_question_files(tmp_path):
     (tmp_path / "q.gz").write_bytes(gzip.compress(b'{"question": "who?"}' * 100)[:-20])
     for name in ("q.gz", "missing.jsonl"):
         with pytest.raises(QuestionError, match="Cannot read"):
@@ -212,7 +212,7 @@ def ontology(tmp_path) -> Ontology:
     return read_ontology(folder, FREEBASE)
 
 
-def test_what_leads_on_from_a_type(ontology):
+def test_steps_from_a_type(ontology):
     assert ontology.steps_from(NS + "people.person") == steps(
         "people.person.date_of_birth people.person.education people.person.place_of_birth"
     ), "in relations only where no out relation is their inverse, and no noise"
@@ -225,7 +225,7 @@ def test_what_leads_on_from_a_type(ontology):
     assert ontology.steps_from(None) == ontology.steps_from(NS + "unheard.of") == ()
 
 
-def test_steps_have_ends(ontology):
+def test_types_at_the_end_of_steps(ontology):
     (born,) = steps("people.person.place_of_birth")
     assert ontology.start(born) == ontology.end(born.reversed()) == NS + "people.person"
     assert ontology.end(born) == NS + "location.location"
@@ -236,7 +236,7 @@ def test_steps_have_ends(ontology):
     assert ontology.start(Step(NS + "unheard.of.it")) is None
 
 
-def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
+def test_ontology_from_one_file(ontology, tmp_path):
     assert read_ontology(tmp_path / "ontology" / "fb_roles", FREEBASE) == ontology
     (tmp_path / "alone").write_text(ROLES)
     alone = read_ontology(tmp_path / "alone", FREEBASE)
@@ -246,7 +246,7 @@ def test_an_ontology_by_its_file_or_without_its_companions(ontology, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"), [(b"", "is not an ontology"), (b"\xff" * 9, "Cannot read"), (None, "Cannot read")]
 )
-def test_what_is_no_ontology(tmp_path, content, message):
+def test_invalid_ontology(tmp_path, content, message):
     if content is not None:
         (tmp_path / "roles").write_bytes(content)
     with pytest.raises(SettingsError, match=message):
@@ -270,7 +270,7 @@ def gold_of(builder: PoolBuilder, example) -> tuple[Step, ...]:
     return tuple(builder.steps[number] for number in example.pool[example.gold] if number >= 0)
 
 
-def test_a_simulated_pool(ontology):
+def test_simulated_pool(ontology):
     builder = PoolBuilder(ontology=ontology)
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
@@ -290,21 +290,21 @@ def test_a_simulated_pool(ontology):
     assert (builder.from_graph, builder.from_ontology) == (0, 2)
 
 
-def test_a_gold_path_is_folded_as_its_pool_is(ontology):
+def test_gold_path_is_folded_like_its_pool(ontology):
     builder = PoolBuilder(ontology=ontology)
     example = builder.example(gold("^people.person.place_of_birth"))
     assert gold_of(builder, example) == steps("location.location.people_born_here")
     assert steps("^people.person.place_of_birth") not in pool_of(builder, example)
 
 
-def test_a_gold_path_the_ontology_does_not_give_is_added(ontology):
+def test_gold_path_outside_the_ontology_is_added(ontology):
     builder = PoolBuilder(ontology=ontology)
     example = builder.example(gold("film.actor.film people.person.place_of_birth"))
     assert gold_of(builder, example) == steps("film.actor.film people.person.place_of_birth")
     assert steps("film.actor.film film.performance.film") in pool_of(builder, example)
 
 
-def test_a_long_gold_path_stands_beside_its_siblings(ontology):
+def test_long_gold_path_is_among_its_siblings(ontology):
     builder = PoolBuilder(ontology=ontology)
     text = "people.person.place_of_birth location.location.people_born_here people.person.date_of_birth"
     pool = pool_of(builder, builder.example(gold(text)))
@@ -314,7 +314,7 @@ def test_a_long_gold_path_stands_beside_its_siblings(ontology):
     assert max(map(len, pool)) == 3
 
 
-def test_without_graph_or_ontology_or_in_neither_there_is_no_example(ontology):
+def test_no_example_without_graph_or_ontology(ontology):
     assert PoolBuilder().example(gold("people.person.education")) is None
     assert PoolBuilder(ontology=ontology).example(gold("unheard.of.it")) is None
 
@@ -342,7 +342,7 @@ def graph() -> KnowledgeGraph:
     return memory_graph([*lines, *EXTRA.splitlines()])
 
 
-def test_a_pool_from_a_graph(graph, ontology):
+def test_pool_from_a_graph(graph, ontology):
     builder = PoolBuilder(graphs=[graph], ontology=ontology)
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
@@ -355,7 +355,7 @@ def test_a_pool_from_a_graph(graph, ontology):
     assert (builder.from_graph, builder.from_ontology) == (1, 0)
 
 
-def test_the_ontology_helps_where_the_graph_has_not_the_topic_or_not_the_path(graph, ontology):
+def test_ontology_replaces_missing_topic_or_path_of_the_graph(graph, ontology):
     builder = PoolBuilder(graphs=[graph], ontology=ontology)
     assert builder.example(gold("people.person.place_of_birth", topic="m.99"))
     assert builder.example(gold("people.person.date_of_birth"))
@@ -363,7 +363,7 @@ def test_the_ontology_helps_where_the_graph_has_not_the_topic_or_not_the_path(gr
     assert PoolBuilder(graphs=[graph]).example(gold("people.person.date_of_birth")) is None
 
 
-def test_a_long_gold_path_in_a_graph(graph):
+def test_long_gold_path_in_a_graph(graph):
     builder = PoolBuilder(graphs=[graph])
     text = "people.person.place_of_birth location.location.contains location.location.motto"
     example = builder.example(gold(text))
@@ -372,7 +372,7 @@ def test_a_long_gold_path_in_a_graph(graph):
     assert builder.example(gold(text.replace("motto", "anthem"))) is None
 
 
-def test_an_inverse_is_taken_for_the_relation_the_graph_has(graph):
+def test_inverse_is_replaced_by_the_relation_of_the_graph(graph):
     builder = PoolBuilder(graphs=[graph])
     example = builder.example(gold("^location.location.people_born_here"))
     assert gold_of(builder, example) == steps("people.person.place_of_birth")
@@ -383,7 +383,7 @@ def test_an_inverse_is_taken_for_the_relation_the_graph_has(graph):
 BORN = PREFIX + "SELECT ?x { ns:m.1 ns:people.person.place_of_birth ?x }"
 
 
-def test_mentions_are_left_out_by_the_graphs_names_and_the_files(graph):
+def test_mentions_are_masked_by_names_of_graph_and_file(graph):
     rows = [
         {"question": "where was ada lovelace born?", "sparql": BORN},
         {"question": "where was Lady L. born?", "sparql": BORN, "topic_entities": [{"id": "m.1", "name": "Lady L."}]},
@@ -394,14 +394,16 @@ def test_mentions_are_left_out_by_the_graphs_names_and_the_files(graph):
     assert training_questions(rows, gold_path_reader([FREEBASE]))[0].asked == "where was ada lovelace born?"
 
 
-def test_local_names_are_those_that_tell_relations_apart(graph):
+def test_local_names_distinguish_relations(graph):
     assert relations_by_local_name([graph])["people.person.education"] == NS + "people.person.education"
 
 
-def test_a_question_is_read_under_the_first_schema_that_understands_it():
+def test_question_is_read_with_the_first_matching_schema():
     row = {"topic_entities": [{"id": "m.1"}], "gold_path": ["people.person.education"]}
     assert gold_path_reader([RDFS])(row) == []
-    assert [written(path) for path in gold_path_reader([RDFS, FREEBASE])(row)] == ["m.1: people.person.education"]
+    assert [write_questions(path) for path in gold_path_reader([RDFS, FREEBASE])(row)] == [
+        "m.1: people.person.education"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -422,14 +424,14 @@ def test_a_question_is_read_under_the_first_schema_that_understands_it():
         ({"question": "x", "id": "webqsp_train_7"}, True),
     ],
 )  # fmt: skip
-def test_nothing_that_is_measured_is_trained_on(ontology, row, kept):
+def test_test_questions_are_excluded_from_training(ontology, row, kept):
     guard = LeakGuard(gold_path_reader([FREEBASE]), ontology.inverses)
     guard.add([{"question": "where was Ada born?", "id": "WebQTest-7", "sparql": BORN}])
     assert guard.keep([row]) == ([row] if kept else [])
 
 
 @pytest.mark.slow
-def test_real_training_questions_lose_what_webqsp_test_has(data_folder):
+def test_webqsp_test_questions_are_excluded_from_real_data(data_folder):
     train, test = (
         read_training_questions(data_folder / name)
         for name in ("train/webqsp_train.jsonl.gz", "freebase/questions_webqsp_test.dev.jsonl.gz")
@@ -444,7 +446,7 @@ def test_real_training_questions_lose_what_webqsp_test_has(data_folder):
 
 
 @pytest.mark.slow
-def test_real_pools_have_the_gold_path_once(data_folder):
+def test_real_pools_contain_the_gold_path_once(data_folder):
     ontology = read_ontology(data_folder / "ontology", FREEBASE)
     rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")[:100]
     builder = PoolBuilder(ontology=ontology)

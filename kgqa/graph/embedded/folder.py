@@ -97,7 +97,7 @@ class GraphFolder:
         return self.path / "loading.json"
 
     def exists(self) -> bool:
-        """Tell whether a load into this folder has been published."""
+        """Return whether a load into this folder has been published."""
         return (self.path / "graph.json").is_file()
 
     def meta(self) -> GraphMeta:
@@ -163,7 +163,7 @@ class GraphFolder:
             return None
 
     def is_journal_published(self) -> bool:
-        """Tell whether the load in the journal has been published, and only its journal is left."""
+        """Return whether the load in the journal has been published, and only its journal is left."""
         try:
             loaded: int = read_journal_record(self.journal_file)["generation"]
             return loaded == self.current_generation()
@@ -171,7 +171,7 @@ class GraphFolder:
             return False
 
     def is_being_written(self) -> bool:
-        """Tell whether a process is loading or updating."""
+        """Return whether a process is loading or updating."""
         try:
             Lock(self.path / "write.lock", exclusive=True).release()
         except BlockingIOError:

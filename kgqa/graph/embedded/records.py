@@ -25,7 +25,7 @@ _PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
 
 
 def is_generation_name(name: str) -> bool:
-    """Tell whether a name is that of a generation, such as `gen-3`."""
+    """Return whether a name is that of a generation, such as `gen-3`."""
     return _GENERATION.fullmatch(name) is not None
 
 

@@ -110,7 +110,7 @@ class PathPattern:
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
-    """Tell whether `step` can go back over the edge of `previous`.
+    """Return whether `step` can go back over the edge of `previous`.
 
     It can by the same relation in the other direction, or by the inverse relation in the same direction.
     """

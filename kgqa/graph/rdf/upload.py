@@ -185,7 +185,7 @@ def upload_problem(line: bytes) -> str | None:
 
 
 def _is_valid(lines: list[bytes]) -> bool:
-    """Tell whether the engine's parser accepts all of these lines; the quick check sees only their form."""
+    """Return whether the engine's parser accepts all of these lines; the quick check sees only their form."""
     try:
         for _ in ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS):
             pass

@@ -268,7 +268,7 @@ class GraphTables:
         self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
 
     def is_noise(self, relation: str) -> bool:
-        """Tell whether exploration skips a relation, by the schema or by the graph's own marks."""
+        """Return whether exploration skips a relation, by the schema or by the graph's own marks."""
         return self.schema.is_noise(relation) or relation in self.noise
 
     @property

@@ -105,5 +105,5 @@ def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[...
 
 
 def is_blank_node(value: Value) -> bool:
-    """Tell whether a value is a blank node, which no query can name."""
+    """Return whether a value is a blank node, which no query can name."""
     return isinstance(value, Entity) and value.iri.startswith("_:")

@@ -38,7 +38,7 @@ class TestFingerprint:
         assert fingerprint(sorted_hashes(values - {gone} | {new})) != whole
         assert fingerprint(sorted_hashes(values)) == whole
 
-    def test_form(self):
+    def test_fingerprint_format(self):
         for values in ((), (0,), (2**64 - 1,), range(1000)):
             text = fingerprint(sorted_hashes(values))
             assert len(text) == 16 and int(text, 16) >= 0
@@ -51,7 +51,7 @@ class TestFingerprint:
         assert one.fingerprint == other.fingerprint
         assert one.triples == other.triples == 20
 
-    def test_does_not_depend_on_the_division_into_files_or_loads(self, load, tmp_path):
+    def test_does_not_depend_on_files_or_loads(self, load, tmp_path):
         files = []
         for n in range(3):
             files.append(tmp_path / f"part{n}.nt")
@@ -63,14 +63,14 @@ class TestFingerprint:
         assert GraphFolder(folder).meta().fingerprint == whole.fingerprint
         assert GraphFolder(folder).meta().triples == 20
 
-    def test_one_triple_more_less_or_other(self, load):
+    def test_depends_on_each_triple(self, load):
         seen = {
             GraphFolder(load(lines)).meta().fingerprint
             for lines in (LINES, LINES[:-1], LINES[1:], [*LINES[1:], LINES[0].replace("/p", "/q")])
         }
         assert len(seen) == 4
 
-    def test_a_graph_name_counts(self, load):
+    def test_depends_on_the_graph_name(self, load):
         plain, named = load(LINES[:1]), load([LINES[0][:-1] + "<http://e/g> ."])
         assert GraphFolder(plain).meta().fingerprint != GraphFolder(named).meta().fingerprint
 
@@ -85,7 +85,7 @@ def original(tmp_path_factory):
 
 @pytest.fixture
 def small(original, tmp_path):
-    """A graph of two triples that may be damaged."""
+    """Return a graph of two triples that a test may damage."""
     return Path(shutil.copytree(original, tmp_path / "small"))
 
 
@@ -144,7 +144,7 @@ class TestNoGraph:
         with pytest.raises(StoreUnavailable, match="graph.json is damaged.*Load the data again"):
             open_store(folder)
 
-    def test_bookkeeping_that_is_no_text(self, small):
+    def test_bookkeeping_that_is_not_text(self, small):
         folder = small
         (folder / "graph.json").write_bytes(b"\xff\xfe\x00")
         with pytest.raises(StoreUnavailable, match="graph.json is damaged"):
@@ -213,7 +213,7 @@ class TestLocks:
             folder.read_lock(1)
         exclusive.release()
 
-    def test_killed_holder_leaves_none(self, load, python, wait_until):
+    def test_killed_holder_leaves_no_lock(self, load, python, wait_until):
         folder = GraphFolder(load(LINES[:2]))
         script = (
             "import sys, time; from pathlib import Path; from kgqa.graph.embedded.folder import GraphFolder\n"
@@ -227,7 +227,7 @@ class TestLocks:
         holder.wait(10)
         folder.write_lock().release()
 
-    def test_generation_in_use_is_kept_until_nobody_reads_it(self, load):
+    def test_generation_in_use_is_kept_until_closed(self, load):
         path = load(LINES[:2])
         with EmbeddedStore(path, workers=1) as reader:
             load(LINES[2:4], into=path)
@@ -238,7 +238,7 @@ class TestLocks:
         assert GraphFolder(path).meta().triples == 6
 
 
-def test_bookkeeping_is_replaced_whole(tmp_path):
+def test_bookkeeping_is_replaced_atomically(tmp_path):
     file = tmp_path / "x.json"
     write_json(file, {"a": 1})
     with pytest.raises(TypeError):
@@ -246,7 +246,7 @@ def test_bookkeeping_is_replaced_whole(tmp_path):
     assert json.loads(file.read_text()) == {"a": 1}
 
 
-def test_amend_keeps_the_rest(load):
+def test_amend_keeps_other_fields(load):
     folder = GraphFolder(load(LINES[:2], schema="rdfs", settings={"walks": "free"}))
     before = folder.meta()
     assert isinstance(before, GraphMeta) and before.schema == "rdfs" and before.settings == {"walks": "free"}

@@ -54,7 +54,7 @@ def graph(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def copy(graph, tmp_path) -> Path:
-    """A folder to damage, beside a victim that nobody may touch."""
+    """Return a copy of the graph folder to damage, beside a file that must not change."""
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "letter").write_text("dear")
     return Path(shutil.copytree(graph, tmp_path / "a" / "g"))
@@ -67,7 +67,7 @@ def untouched(tmp_path: Path) -> bool:
 
 
 @pytest.mark.parametrize("generation", ["1/../../../victim", "../../victim", -1, True, 1.0, 10**30, None, [2]])
-def test_a_generation_is_a_number(copy, tmp_path, generation):
+def test_generation_must_be_a_number(copy, tmp_path, generation):
     (copy / "loading.json").write_text(json.dumps({**JOURNAL, "generation": generation}))
     for how in (lambda: load_graph(copy, resume=True), lambda: discard_interrupted(copy)):
         try:
@@ -83,7 +83,7 @@ def test_a_generation_is_a_number(copy, tmp_path, generation):
     "place",
     ["gen-1", "gen-1/store", "gen-2", "gen-1/triples.u64", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock"],
 )
-def test_links_out_of_a_folder_are_not_written_through(copy, tmp_path, place):
+def test_links_out_of_the_folder_are_not_followed(copy, tmp_path, place):
     link = copy / place
     if link.is_dir():
         shutil.rmtree(link)
@@ -102,14 +102,14 @@ def test_links_out_of_a_folder_are_not_written_through(copy, tmp_path, place):
         assert untouched(tmp_path)
 
 
-def test_a_record_that_is_a_pipe_is_not_waited_for(copy):
+def test_record_that_is_a_pipe_is_refused(copy):
     (copy / "graph.json").unlink()
     os.mkfifo(copy / "graph.json")
     with pytest.raises(StoreUnavailable, match="graph.json is damaged.*not an ordinary file"):
         EmbeddedStore(copy)
 
 
-def test_a_record_that_is_huge_is_not_read(copy):
+def test_huge_record_is_refused(copy):
     with open(copy / "graph.json", "w") as file:
         file.truncate(1 << 40)
     with pytest.raises(StoreUnavailable, match="graph.json is damaged.*larger than"):
@@ -120,7 +120,7 @@ def test_a_record_that_is_huge_is_not_read(copy):
 @pytest.mark.cli
 @settings(max_examples=MAX_EXAMPLES)
 @given(hostile(RECORD))
-def test_any_graph_record(graph, tmp_path_factory, damaged):
+def test_any_graph_record_gives_a_graph_or_an_error(graph, tmp_path_factory, damaged):
     place = tmp_path_factory.mktemp("record")
     folder = Path(shutil.copytree(graph, place / "g"))
     (folder / "graph.json").write_text(as_json(damaged))
@@ -135,7 +135,7 @@ def test_any_graph_record(graph, tmp_path_factory, damaged):
 @pytest.mark.cli
 @settings(max_examples=MAX_EXAMPLES)
 @given(hostile(JOURNAL))
-def test_any_journal(graph, tmp_path_factory, damaged):
+def test_any_journal_gives_a_load_or_an_error(graph, tmp_path_factory, damaged):
     place = tmp_path_factory.mktemp("journal")
     folder = Path(shutil.copytree(graph, place / "g"))
     (folder / "loading.json").write_text(as_json(damaged))
@@ -154,7 +154,7 @@ class TestCache:
         with open_graph(folder, cache=Cache(cache)) as graph:
             return [hit.name for hit in graph.search(text)]
 
-    def test_a_folder_that_claims_the_fingerprint_of_another(self, graph, tmp_path):
+    def test_false_fingerprint_does_not_reuse_cached_tables(self, graph, tmp_path):
         foreign = make(tmp_path / "foreign", "poison")
         record = json.loads((foreign / "graph.json").read_text())
         record["fingerprint"] = json.loads((graph / "graph.json").read_text())["fingerprint"]
@@ -167,7 +167,7 @@ class TestCache:
         assert self.names(foreign, tmp_path / "cache", "one") == ["one"]
         assert self.names(kept, tmp_path / "cache", "poison") == ["poison"]
 
-    def test_the_same_folder_uses_what_is_kept(self, graph, tmp_path, monkeypatch):
+    def test_same_folder_reuses_cached_tables(self, graph, tmp_path, monkeypatch):
         self.names(graph, tmp_path / "cache", "one")
         before = {
             path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "graphs").rglob("*") if path.is_file()

@@ -23,7 +23,7 @@ FREE_KB = (*range(0, 64, 4), *range(64, 1600, 48)) if SOAK else (0, 8, 100)
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory) -> Iterator[Path]:
-    """A disk of 32 MB, mounted for these tests."""
+    """Mount a disk of 32 MB."""
     place = tmp_path_factory.mktemp("disk")
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True)
     if mounted.returncode:
@@ -44,7 +44,7 @@ def count(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
-def test_a_full_disk(disk, tmp_path, into_graph):
+def test_load_on_a_full_disk(disk, tmp_path, into_graph):
     one, many = tmp_path / "one.nt", tmp_path / "many.nt"
     one.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
     many.write_text("".join(f'<http://e/{n}> <http://e/p> "value {n}" .\n' for n in range(2000)))
@@ -71,7 +71,7 @@ def test_a_full_disk(disk, tmp_path, into_graph):
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["", "quiet"])
-def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
+def test_replay_file_on_a_full_disk(disk, tmp_path, quiet):
     with ScriptedServer(lambda messages: "[1]" + " and so on" * 4000) as server:
         leave(disk, 100)
         try:
@@ -109,7 +109,7 @@ def test_a_replay_file_on_a_full_disk(disk, tmp_path, quiet):
     assert done.returncode == 3 and "no space left on the disk of" in done.stderr.lower(), done.stderr
 
 
-def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):
+def test_too_few_open_files_are_not_reported_as_damage(tmp_path):
     (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
     load_graph(tmp_path / "g", [tmp_path / "one.nt"])
     kgqa = Path(sys.executable).with_name("kgqa")
@@ -122,19 +122,19 @@ def test_too_few_open_files_are_not_a_damaged_graph(tmp_path):
     assert count(tmp_path / "g") == 1
 
 
-class TestNamesThatAreNoUtf8:
+class TestFileNamesOutsideUtf8:
     """File names are bytes; those of other systems are often in Latin-1."""
 
     NAME = os.fsdecode(b"caf\xe9")
 
-    def test_a_file_is_loaded_and_named(self, tmp_path):
+    def test_file_is_loaded_and_named(self, tmp_path):
         file = tmp_path / f"{self.NAME}.nt"
         file.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
         assert load_graph(tmp_path / "g", [file]).triples == 1
         with EmbeddedStore(tmp_path / "g", workers=1) as store:
             assert store.meta.files[0]["path"] == str(file)
 
-    def test_a_message_shows_it_escaped(self, tmp_path):
+    def test_message_shows_the_name_escaped(self, tmp_path):
         done = subprocess.run(
             [
                 Path(sys.executable).with_name("kgqa"),
@@ -149,7 +149,7 @@ class TestNamesThatAreNoUtf8:
         )
         assert done.returncode == 1 and r"caf\xe9.nt cannot be read" in done.stderr
 
-    def test_a_graph_needs_another_name(self, tmp_path):
+    def test_graph_folder_needs_another_name(self, tmp_path):
         (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
         with pytest.raises(KgqaError, match="not UTF-8.*another name"):
             load_graph(tmp_path / self.NAME, [tmp_path / "one.nt"])

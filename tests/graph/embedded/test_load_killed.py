@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def journal(folder: Path, file: Path, *, done: bool = True) -> None:
-    """Put a journal of a load of `file` into the folder, of the generation that is published."""
+    """Write the journal of a load of `file` with the published generation into the folder."""
     from kgqa.graph.embedded.bulk_load import Journal, file_job
 
     generation = GraphFolder(folder).meta().generation
@@ -40,7 +40,7 @@ def journal(folder: Path, file: Path, *, done: bool = True) -> None:
     Journal(generation, generation - 1 or None, "fail", [job]).save(GraphFolder(folder))
 
 
-class TestPublishedButNotTidiedUp:
+class TestKilledAfterPublishing:
     """Killed between publishing graph.json and removing loading.json."""
 
     @pytest.fixture
@@ -50,7 +50,7 @@ class TestPublishedButNotTidiedUp:
         journal(tmp_path / "g", tmp_path / "new.nt")
         return tmp_path / "g"
 
-    def test_it_is_no_interrupted_load(self, graph):
+    def test_is_not_an_interrupted_load(self, graph):
         with EmbeddedStore(graph, workers=1) as store:
             assert not store.notice()
 
@@ -58,13 +58,13 @@ class TestPublishedButNotTidiedUp:
         assert not discard_interrupted(graph)
         assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
 
-    def test_resume_says_what_is_there(self, graph):
+    def test_resume_reports_the_published_graph(self, graph):
         before = fingerprint(graph)
         report = load_graph(graph, resume=True)
         assert (report.fingerprint, report.triples, report.lines, report.added) == (before, 1, 1, None)
         assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
 
-    def test_a_resume_that_fails_keeps_the_graph(self, graph, tmp_path):
+    def test_failed_resume_keeps_the_graph(self, graph, tmp_path):
         (tmp_path / "new.nt").write_text("damaged\n")
         try:
             load_graph(graph, resume=True)
@@ -72,13 +72,13 @@ class TestPublishedButNotTidiedUp:
             pass
         assert subjects(graph) == {"3"}
 
-    def test_another_load_goes_on(self, graph, tmp_path):
+    def test_another_load_succeeds(self, graph, tmp_path):
         (tmp_path / "old.nt").write_text(OLD + "\n")
         assert load_graph(graph, [tmp_path / "old.nt"]).triples == 2
         assert subjects(graph) == {"1", "3"}
         assert [item.name for item in sorted(graph.glob("gen-*"))] == ["gen-2"]
 
-    def test_a_journal_that_is_of_the_current_generation_and_not_done_destroys_nothing(self, graph, tmp_path):
+    def test_unfinished_journal_of_the_current_generation_destroys_nothing(self, graph, tmp_path):
         (tmp_path / "bad.nt").write_text("damaged\n")
         journal(graph, tmp_path / "bad.nt", done=False)
         for how in (lambda: load_graph(graph, resume=True), lambda: discard_interrupted(graph)):
@@ -90,7 +90,7 @@ class TestPublishedButNotTidiedUp:
 
 
 def killed_loads(tmp_path: Path, *, into_graph: bool):
-    """Folders in which a load of new.nt was killed at each of its changes; without SOAK at a few of them."""
+    """Return folders in which a load was killed at each of its writes, or at a few of them without SOAK."""
     (tmp_path / "old.nt").write_text(OLD + "\n")
     (tmp_path / "new.nt").write_text(NEW + "\n")
     folder, base = tmp_path / "g", tmp_path / "base"

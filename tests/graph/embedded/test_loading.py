@@ -32,7 +32,7 @@ TURTLE = """
 :c :p :a ; :text "漢字\\u2028new" .
 """
 NUMBER = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(50)]
-ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
+ALL_TRIPLES = "SELECT ?s ?p ?o { ?s ?p ?o }"
 
 
 def meta(folder: Path):
@@ -41,7 +41,7 @@ def meta(folder: Path):
 
 def triples(folder: Path) -> set[tuple]:
     with EmbeddedStore(folder, workers=1) as store:
-        return set(store.select(ALL))
+        return set(store.select(ALL_TRIPLES))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def numbers(tmp_path) -> Path:
 
 @pytest.mark.usefixtures("loads_in_process")
 class TestFormats:
-    def test_all_give_the_same_graph(self, tmp_path, turtle, load):
+    def test_all_formats_give_the_same_graph(self, tmp_path, turtle, load):
         quads = list(ox.parse(path=str(turtle), format=ox.RdfFormat.TURTLE))
         by_engine = {
             "nt": ox.RdfFormat.N_TRIPLES, "nq": ox.RdfFormat.N_QUADS, "ttl": ox.RdfFormat.TURTLE, "trig": ox.RdfFormat.TRIG,
@@ -86,7 +86,7 @@ class TestFormats:
                 seen[f"{inner}.{ending}"] = meta(folder).fingerprint, meta(folder).triples
         assert set(seen.values()) == {(seen["nt"][0], 9)}, seen
 
-    def test_format_told_and_endings_in_capitals(self, tmp_path, turtle, load):
+    def test_explicit_format_and_uppercase_endings(self, tmp_path, turtle, load):
         odd = tmp_path / "dump"
         odd.write_bytes(turtle.read_bytes())
         capital = tmp_path / "DATA.TTL"
@@ -101,7 +101,7 @@ class TestFormats:
         with pytest.raises(LoadError, match="unknown RDF format.*--format nt"):
             load(odd)
 
-    def test_gzip_of_several_members(self, tmp_path, load):
+    def test_gzip_with_several_members(self, tmp_path, load):
         file = tmp_path / "joined.nt.gz"
         half = len(NUMBER) // 2
         file.write_bytes(
@@ -141,7 +141,7 @@ HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", "
 
 
 @pytest.mark.usefixtures("loads_in_process")
-class TestTheSameFileTwice:
+class TestSameFileTwice:
     @pytest.mark.parametrize(
         "ending, text, count",
         [
@@ -168,14 +168,14 @@ class TestTheSameFileTwice:
         assert len(everything) == count
         assert not any("_:" in str(row) for row in everything)
 
-    def test_nodes_of_different_files_stay_apart(self, tmp_path, load):
+    def test_blank_nodes_of_different_files_differ(self, tmp_path, load):
         files = []
         for name in "ab":
             files.append(tmp_path / f"{name}.ttl")
             files[-1].write_text(f"@prefix : <http://e/> . [] :name '{name}' .")
         assert len({row[0] for row in triples(load(files))}) == 2
 
-    def test_same_nodes_whatever_the_place_and_name_of_the_file(self, tmp_path, load):
+    def test_blank_nodes_do_not_depend_on_the_file_path(self, tmp_path, load):
         text = "_:x <http://e/p> _:y .\n"
         (tmp_path / "one").mkdir()
         for place in (tmp_path / "one" / "a.nt", tmp_path / "b.nt"):
@@ -185,7 +185,7 @@ class TestTheSameFileTwice:
 
 def _everything(folder: Path) -> list[tuple]:
     with EmbeddedStore(folder, workers=1) as store:
-        return [*store.select(ALL), *store.select("SELECT * { GRAPH ?g { ?s ?p ?o } }")]
+        return [*store.select(ALL_TRIPLES), *store.select("SELECT * { GRAPH ?g { ?s ?p ?o } }")]
 
 
 @pytest.mark.usefixtures("loads_in_process")
@@ -202,7 +202,7 @@ class TestMalformed:
         load(NUMBER, into=folder)  # and it can be loaded into
         assert meta(folder).triples == before.triples + 50
 
-    def test_fail_on_the_first_load_leaves_no_half_graph(self, tmp_path):
+    def test_failed_first_load_leaves_no_graph(self, tmp_path):
         bad = tmp_path / "bad.nt"
         bad.write_text(NUMBER[0] + "\nnonsense\n")
         with pytest.raises(LoadError):
@@ -211,7 +211,7 @@ class TestMalformed:
             open_store(tmp_path / "g")
         assert not isinstance(caught.value, StoreIncomplete)
 
-    def test_a_good_file_before_a_bad_one_is_not_kept(self, tmp_path, numbers):
+    def test_valid_file_before_an_invalid_one_is_not_kept(self, tmp_path, numbers):
         bad = tmp_path / "bad.nt"
         bad.write_text("nonsense\n")
         with pytest.raises(LoadError, match=r"bad\.nt, line 1"):
@@ -219,7 +219,7 @@ class TestMalformed:
         with pytest.raises(StoreUnavailable):
             open_store(tmp_path / "g")
 
-    def test_skip_counts_and_names_them(self, tmp_path, load):
+    def test_skip_counts_and_reports_lines(self, tmp_path, load):
         first, second = tmp_path / "one.nt", tmp_path / "two.nq"
         first.write_text("\n".join([NUMBER[0], "bad", NUMBER[1], "", "# comment", "worse .", NUMBER[2]]))
         second.write_bytes(b"\xff\n" + NUMBER[3].encode() + b"\n")
@@ -229,7 +229,7 @@ class TestMalformed:
         assert all(e.message for e in report.examples)
         assert triples(tmp_path / "g") == triples(load(NUMBER[:4]))
 
-    def test_many_bad_lines_give_a_few_examples(self, tmp_path):
+    def test_many_malformed_lines_give_few_examples(self, tmp_path):
         bad = tmp_path / "bad.nt"
         bad.write_text("nonsense\n" * 5000 + NUMBER[0] + "\n")
         report = load_graph(tmp_path / "g", [bad], on_error="skip")
@@ -245,7 +245,7 @@ class TestMalformed:
             "<http://e/a> <http://e/b> \"x\"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .",
         ],
     )  # fmt: skip
-    def test_what_only_the_engine_refuses_takes_no_good_line_with_it(self, tmp_path, load, refused):
+    def test_engine_refusal_skips_only_its_line(self, tmp_path, load, refused):
         file = tmp_path / "sly.nt"
         file.write_text("\n".join([*NUMBER[:10], refused, *NUMBER[10:20], "bad", *NUMBER[20:]]) + "\n")
         report = load_graph(tmp_path / "g", [file], on_error="skip")
@@ -254,7 +254,7 @@ class TestMalformed:
         assert report.fingerprint == meta(load(NUMBER)).fingerprint
         assert len(triples(tmp_path / "g")) == 50
 
-    def test_what_only_the_engine_refuses_is_named_when_it_fails(self, tmp_path):
+    def test_engine_refusal_names_its_line(self, tmp_path):
         file = tmp_path / "sly.nt"
         file.write_text("\n".join([*NUMBER[:10], '<http://a:b/> <http://e/c> "x" .', *NUMBER[10:]]) + "\n")
         with pytest.raises(LoadError, match=r"sly\.nt, line 11: "):
@@ -288,7 +288,7 @@ class TestMalformed:
         assert not (tmp_path / "g" / "graph.json").exists()
 
     @pytest.mark.parametrize("kind, size", [("gz", 50), ("gz", 60_000), ("bz2", 50), ("xz", 50)])
-    def test_cut_short(self, tmp_path, load, turtle, kind, size):
+    def test_truncated_file(self, tmp_path, load, turtle, kind, size):
         folder = load(turtle)
         before = meta(folder)
         pack = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind]
@@ -301,13 +301,13 @@ class TestMalformed:
         assert meta(folder) == before and len(triples(folder)) == before.triples
 
     @pytest.mark.parametrize("kind", ["gz", "xz"])
-    def test_not_compressed_at_all(self, tmp_path, kind):
+    def test_uncompressed_file_with_gzip_ending(self, tmp_path, kind):
         file = tmp_path / f"plain.nt.{kind}"
         file.write_text(NUMBER[0] + "\n")
         with pytest.raises(LoadError, match=rf"plain\.nt\.{kind} "):
             load_graph(tmp_path / "g", [file])
 
-    def test_damaged_in_the_middle(self, tmp_path):
+    def test_damage_in_the_middle(self, tmp_path):
         data = bytearray(
             gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(5000)).encode())
         )
@@ -362,7 +362,7 @@ class TestReport:
         assert {progress.file for progress in seen} <= {"big.nt", "more.ttl", ""}
         assert {progress.stage for progress in seen} <= {"reading", "loading", "finishing"}
 
-    def test_a_progress_callback_that_fails(self, tmp_path):
+    def test_failing_progress_callback(self, tmp_path):
         file = tmp_path / "big.nt"
         file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
 
@@ -374,14 +374,14 @@ class TestReport:
         report = load_graph(tmp_path / "g", resume=True)
         assert report.triples == 60_000
 
-    def test_through_an_open_store(self, load, numbers):
+    def test_load_through_an_open_store(self, load, numbers):
         folder = load(NUMBER[:20])
         with EmbeddedStore(folder, workers=2) as store:
             before = store.fingerprint
-            assert len(store.select(ALL)) == 20
+            assert len(store.select(ALL_TRIPLES)) == 20
             assert store.load([numbers]).added == 30
             assert store.fingerprint != before
-            assert len(store.select(ALL)) == 50
+            assert len(store.select(ALL_TRIPLES)) == 50
 
 
 LOAD = """
@@ -404,7 +404,7 @@ except KgqaError as error:
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory) -> Path:
-    """Long enough to be interrupted in the middle: about a second."""
+    """Return a file that takes about a second to load, long enough to interrupt."""
     file = tmp_path_factory.mktemp("big") / "big.nt"
     with open(file, "w") as out:
         out.writelines(f"<http://e/{n}> <http://e/p{n % 7}> <http://e/{n * 31 % 100_003}> .\n" for n in range(100_000))
@@ -421,7 +421,7 @@ def expected(big, tmp_path_factory):
 
 @pytest.fixture
 def interrupted(python, big, wait_until, users_of):
-    """`interrupted(folder, who, *files)`: a load whose worker or parent was killed with -9 in the middle."""
+    """Return `interrupted(folder, who, *files)`, which kills the worker or parent of a load with SIGKILL."""
 
     def interrupted(folder: Path, who: str, *files: Path) -> subprocess.Popen:
         parent = python(LOAD, folder, *(files or (big,)))
@@ -471,7 +471,7 @@ class TestInterrupted:
         assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
         assert not (folder / "loading.json").exists()
 
-    def test_a_later_load_leaves_the_old_graph_served(self, load, interrupted, big):
+    def test_interrupted_later_load_keeps_the_old_graph(self, load, interrupted, big):
         folder = load(NUMBER)
         before = meta(folder)
         interrupted(folder, "worker")
@@ -480,7 +480,7 @@ class TestInterrupted:
         report = load_graph(folder, resume=True)
         assert report.triples == len({*NUMBER}) + 100_001
 
-    def test_throwing_it_away_for_another_file(self, load, interrupted, numbers, expected):
+    def test_discarding_it_for_another_file(self, load, interrupted, numbers, expected):
         folder = load(NUMBER[:2])
         interrupted(folder, "parent")
         report = load_graph(folder, [numbers], restart=True)
@@ -510,7 +510,7 @@ class TestInterrupted:
         assert after.fingerprint == expected.fingerprint
         assert (after.schema, after.settings) == ("rdfs", {"walks": "free"})
 
-    def test_segments_are_not_loaded_twice_or_left_out(self, tmp_path, big, expected, python):
+    def test_segments_are_loaded_exactly_once(self, tmp_path, big, expected, python):
         """A journal in the middle of a file: earlier lines are not loaded again, and the result is the same."""
         script = (
             "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
@@ -544,7 +544,7 @@ class TestInterrupted:
             load_graph(folder, resume=True)
         load_graph(folder, [big], restart=True)
 
-    def test_ctrl_c_can_be_resumed(self, tmp_path, python, big, expected, wait_until, users_of):
+    def test_load_can_be_resumed_after_ctrl_c(self, tmp_path, python, big, expected, wait_until, users_of):
         parent = python(LOAD, tmp_path / "g", big)
         parent.stdout.readline()
         assert parent.stdout.readline().startswith("loading")
@@ -555,8 +555,8 @@ class TestInterrupted:
 
 
 @pytest.mark.slow
-class TestTwoAtOnce:
-    def test_the_second_is_told(self, tmp_path, python, big, numbers, load):
+class TestConcurrentLoads:
+    def test_second_load_is_refused(self, tmp_path, python, big, numbers, load):
         folder = load(NUMBER[:3])
         first = python(LOAD, folder, big)
         first.stdout.readline()
@@ -569,7 +569,7 @@ class TestTwoAtOnce:
         assert "Error" not in first.communicate(timeout=60)[0]
         assert load_graph(folder, [numbers]).triples == 50 + 100_001
 
-    def test_readers_come_and_go_while_loads_are_published(self, load, python, numbers, tmp_path):
+    def test_readers_during_published_loads(self, load, python, numbers, tmp_path):
         """A reader always gets one of the generations, never an error."""
         folder = load(NUMBER[:1])
         script = (
@@ -618,7 +618,7 @@ if os.access(sys.executable, os.X_OK):
 
 @pytest.fixture
 def public():
-    """A folder that other users may enter; pytest's own are closed to them."""
+    """Return a folder that other users may enter, unlike the folders of pytest."""
     base = Path(tempfile.mkdtemp())
     base.chmod(0o755)
     yield base
@@ -627,7 +627,7 @@ def public():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 def test_no_permission(load, python, public):
-    """In a process that became another user, because root may do everything."""
+    """The load runs as another user, because root may read everything."""
     load(NUMBER[:2], into=public / "g")
     load(NUMBER[:2], into=public / "secret")
     (public / "secret" / "graph.json").chmod(0o600)
@@ -645,7 +645,7 @@ def test_no_permission(load, python, public):
     assert meta(public / "g").triples == 2
 
 
-def test_a_pipe_is_refused_at_once(tmp_path):
+def test_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.nt")
     with pytest.raises(LoadError, match="not a regular file"):
         load_graph(tmp_path / "g", [tmp_path / "pipe.nt"])

@@ -16,14 +16,14 @@ from kgqa.graph.embedded.worker_client import Worker
 PROBE = "import sys; from kgqa.graph.embedded.sandbox import deny_network; sys.exit(0 if deny_network() else 3)"
 
 
-def test_it_can_be_done_here():
-    """In another process: it cannot be undone."""
+def test_sandbox_is_available():
+    """The sandbox cannot be undone, so the test uses another process."""
     assert subprocess.run([sys.executable, "-c", PROBE]).returncode == 0
 
 
 @pytest.fixture
 def listener():
-    """A port on loopback and the connections it got; whoever connects is hung up on."""
+    """Yield a loopback port and the list of its connections, which are closed at once."""
     found: list[object] = []
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.1)
@@ -50,7 +50,7 @@ def asking(port: int) -> str:
     return f"SELECT * {{ SERVICE <http://127.0.0.1:{port}/x> {{ ?s ?p ?o }} }}"
 
 
-def test_a_worker_reaches_nobody(listener, load):
+def test_worker_cannot_connect(listener, load):
     port, found = listener
     worker = Worker({"path": str(load("<http://e/a> <http://e/b> <http://e/c> .") / "gen-1" / "store"), "mode": "read"})
     with pytest.raises(KgqaError):
@@ -60,14 +60,14 @@ def test_a_worker_reaches_nobody(listener, load):
     assert found == []
 
 
-def test_without_the_fence_the_engine_does_connect(listener):
+def test_engine_connects_without_sandbox(listener):
     port, found = listener
     with pytest.raises(OSError):
         list(ox.Store().query(asking(port)))
     assert len(found) >= 1
 
 
-def test_other_work_goes_on():
+def test_queries_work_in_the_sandbox():
     code = (
         "import socket, subprocess, tempfile\n"
         "from kgqa.graph.embedded.sandbox import deny_network\n"

@@ -69,7 +69,7 @@ def running(pid: int) -> bool:
 
 
 def ended(pid: int) -> bool:
-    """Whether a child of this process has ended with all its threads; it is left to be waited for."""
+    """Return whether a child process has ended, without waiting for it."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -108,7 +108,7 @@ class TestAnswers:
         assert len(shared.select("PREFIX n: <http://e/> SELECT ?o { n:a n:p ?o }")) == 1
         assert len(shared.select("PREFIX n: <http://> SELECT ?o { ?s n:a.b.c ?o }")) == 0
 
-    def test_is_a_store(self, shared, folder):
+    def test_implements_the_store_protocol(self, shared, folder):
         assert not {name for name in dir(Store) if not name.startswith("_")} - set(dir(shared))
         assert shared.fingerprint == GraphFolder(folder).meta().fingerprint
         assert shared.meta.triples == len(LINES)
@@ -159,7 +159,7 @@ class TestRefused:
             shared.select(QUICK + " #" + "x" * 5_000_000)
         assert shared.select(ALL).rows and shared.meta.triples == len(LINES)
 
-    def test_message_says_where(self, shared):
+    def test_message_has_line_and_column(self, shared):
         with pytest.raises(QueryRejected, match="Not valid SPARQL: .*1:"):
             shared.select("SELECT ?x WHERE }")
 
@@ -171,8 +171,8 @@ class TestRefused:
         assert store.worker_pids() == before != []
 
 
-class TestTooMuch:
-    def test_rows(self, store):
+class TestTooLargeResults:
+    def test_row_limit(self, store):
         assert len(store.select(ALL, max_rows=len(LINES))) == len(LINES)
         with pytest.raises(PartialResult, match="more than 303 rows"):
             store.select(ALL, max_rows=len(LINES) - 1)
@@ -181,14 +181,14 @@ class TestTooMuch:
         assert len(store.select("SELECT * { ?s <http://e/nothing> ?o }", max_rows=0)) == 0
         assert len(store.select(QUICK)) == 1
 
-    def test_endless_result_ends(self, store):
+    def test_endless_result_is_stopped(self, store):
         started = time.monotonic()
         with pytest.raises(PartialResult):
             store.select("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", max_rows=1000)
         assert time.monotonic() - started < 10
         assert len(store.select(QUICK)) == 1
 
-    def test_bytes(self, store, monkeypatch):
+    def test_byte_limit(self, store, monkeypatch):
         monkeypatch.setattr("kgqa.graph.embedded.store.MAX_RESULT_BYTES", 1000)
         with pytest.raises(PartialResult, match="larger than 1,000 bytes"):
             store.select(ALL)
@@ -205,13 +205,13 @@ class TestTimeout:
         assert not running(worker)
         assert len(store.select(QUICK)) == 1
 
-    def test_default_of_the_store(self, folder):
+    def test_default_timeout_of_the_store(self, folder):
         with EmbeddedStore(folder, workers=1, timeout=0.4) as store:
             with pytest.raises(StoreTimeout):
                 store.select(SLOW)
             assert len(store.select(QUICK, timeout=20)) == 1
 
-    def test_waiting_for_a_worker_counts(self, store, wait_until):
+    def test_timeout_includes_waiting_for_a_worker(self, store, wait_until):
         errors: list = []
         thread = slow(store, errors, timeout=1.5)
         assert wait_until(lambda: store.worker_pids() == [])
@@ -221,7 +221,7 @@ class TestTimeout:
         assert isinstance(errors[0], StoreTimeout)
         assert len(store.select(QUICK)) == 1
 
-    def test_many_in_a_row_leave_no_process(self, folder, users_of):
+    def test_repeated_timeouts_leave_no_process(self, folder, users_of):
         with EmbeddedStore(folder, workers=2) as store:
             for _ in range(4):
                 with pytest.raises(StoreTimeout):
@@ -231,7 +231,7 @@ class TestTimeout:
 
 @pytest.mark.slow
 class TestKilledWorker:
-    def test_idle(self, store, wait_until):
+    def test_idle_worker_killed(self, store, wait_until):
         store.select(QUICK)
         for _ in range(2):
             (worker,) = store.worker_pids()
@@ -239,7 +239,7 @@ class TestKilledWorker:
             assert wait_until(lambda: ended(worker))
             assert len(store.select(QUICK)) == 1
 
-    def test_before_the_first_query(self, folder, wait_until):
+    def test_worker_killed_before_the_first_query(self, folder, wait_until):
         with EmbeddedStore(folder, workers=1) as store:
             (worker,) = store.worker_pids()
             os.kill(worker, signal.SIGKILL)
@@ -248,7 +248,7 @@ class TestKilledWorker:
 
     @pytest.fixture
     def busy(self, folder, store, users_of, wait_until):
-        """`busy() -> pid` of a worker that has a query, another one each time."""
+        """Return `busy() -> pid`, which starts a query and returns the process of its worker."""
         store.select(QUICK)
         seen = users_of(folder) - set(store.worker_pids())
 
@@ -260,8 +260,8 @@ class TestKilledWorker:
 
         return busy
 
-    def test_busy_once(self, store, wait_until):
-        """A worker killed from outside: the query is run again once."""
+    def test_worker_killed_once(self, store, wait_until):
+        """A query is repeated once when its worker is killed."""
         store.select(QUICK)
         (worker,) = store.worker_pids()
         os.kill(worker, signal.SIGSTOP)
@@ -273,7 +273,7 @@ class TestKilledWorker:
         thread.join(10)
         assert found == [[(Entity("http://e/b"),)]]
 
-    def test_busy_twice(self, store, busy):
+    def test_worker_killed_twice(self, store, busy):
         errors: list = []
         thread = slow(store, errors)
         for _ in range(2):
@@ -283,7 +283,7 @@ class TestKilledWorker:
         assert len(store.select(QUICK)) == 1
 
     @pytest.mark.parametrize("by_itself", [signal.SIGABRT, signal.SIGSEGV])
-    def test_an_engine_that_dies_by_itself_is_not_asked_again(self, store, busy, by_itself):
+    def test_query_that_crashes_the_engine_is_not_repeated(self, store, busy, by_itself):
         errors: list = []
         thread = slow(store, errors)
         os.kill(busy(), by_itself)
@@ -291,8 +291,8 @@ class TestKilledWorker:
         assert isinstance(errors[0], StoreCrashed) and f"{-by_itself}" in str(errors[0])
         assert "not retried" in str(errors[0])
 
-    def test_an_update_is_not_tried_again(self, opened, wait_until):
-        store = opened(LINES, writable=True)
+    def test_update_is_not_repeated(self, new_store, wait_until):
+        store = new_store(LINES, writable=True)
         store.select(QUICK)
         (worker,) = store.worker_pids()
         os.kill(worker, signal.SIGSTOP)
@@ -311,7 +311,7 @@ class TestKilledWorker:
         thread.join(10)
         assert isinstance(errors[0], StoreCrashed)
 
-    def test_only_its_own_query_ends(self, folder, wait_until):
+    def test_only_the_query_of_the_killed_worker_ends(self, folder, wait_until):
         with EmbeddedStore(folder, workers=2) as store:
             store.select(QUICK)
             (worker,) = store.worker_pids()
@@ -326,7 +326,7 @@ class TestKilledWorker:
 
 
 class TestThreads:
-    def test_each_gets_its_own_answer(self, shared):
+    def test_each_thread_gets_its_own_result(self, shared):
         failures: list = []
 
         def ask(number: int) -> None:
@@ -361,9 +361,9 @@ class TestThreads:
         with pytest.raises(StoreUnavailable, match="has been closed"):
             store.select(QUICK)
 
-    def test_a_worker_of_before_a_load_is_not_asked_after_it(self, opened, tmp_path, wait_until):
-        """A load while a query runs: the next query sees the new triples."""
-        store = opened(LINES, workers=2)
+    def test_worker_from_before_a_load_is_not_reused(self, new_store, tmp_path, wait_until):
+        """After a load during a query, the next query sees the new triples."""
+        store = new_store(LINES, workers=2)
         more = tmp_path / "more.nt"
         more.write_text("<http://e/new> <http://e/p> <http://e/b> .\n")
         done: list = []
@@ -380,7 +380,7 @@ class TestThreads:
 
 
 class TestClose:
-    def test_twice(self, folder, users_of, wait_until):
+    def test_close_twice(self, folder, users_of, wait_until):
         store = EmbeddedStore(folder, workers=2)
         store.select(QUICK)
         (worker,) = store.worker_pids()
@@ -390,7 +390,7 @@ class TestClose:
         with pytest.raises(StoreUnavailable, match="has been closed"):
             store.ask("ASK {}")
 
-    def test_forgotten_store_ends_its_workers(self, folder, wait_until):
+    def test_garbage_collected_store_ends_its_workers(self, folder, wait_until):
         import gc
 
         store = EmbeddedStore(folder, workers=1)
@@ -426,7 +426,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 class TestParent:
-    def test_ctrl_c_leaves_no_worker_behind(self, folder, python, wait_until):
+    def test_ctrl_c_leaves_no_worker(self, folder, python, wait_until):
         parent = python(PARENT, folder, "read", "interrupt", SLOW)
         worker = int(parent.stdout.readline())
         assert running(worker)
@@ -437,8 +437,8 @@ class TestParent:
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text()
         assert children == ""
 
-    def test_ctrl_c_of_the_terminal_reaches_the_parent_only(self, folder, python, wait_until):
-        """A terminal sends it to the whole process group: the worker must ignore it."""
+    def test_terminal_ctrl_c_reaches_only_the_parent(self, folder, python, wait_until):
+        """A terminal sends SIGINT to the process group, so workers must ignore it."""
         parent = python(PARENT, folder, "read", "wait", SLOW, start_new_session=True)
         worker = int(parent.stdout.readline())
         time.sleep(0.3)
@@ -448,7 +448,7 @@ class TestParent:
         assert parent.stdout.readline() == "1\n"
 
     @pytest.mark.parametrize("mode", ["read", "write"])
-    def test_killed_in_the_middle_of_a_query(self, load, python, users_of, wait_until, mode):
+    def test_parent_killed_during_a_query(self, load, python, users_of, wait_until, mode):
         folder = load(LINES)
         parent = python(PARENT, folder, mode, "wait", SLOW)
         worker = int(parent.stdout.readline())
@@ -473,7 +473,7 @@ class TestParent:
 
 
 def fresh(load, store: EmbeddedStore) -> str:
-    """The fingerprint of a new graph loaded from everything that a store says it holds."""
+    """Return the fingerprint of a new graph loaded from all triples of the store."""
     lines = []
     for s, p, o in store.select(ALL):
         if isinstance(o, Entity):
@@ -486,8 +486,8 @@ def fresh(load, store: EmbeddedStore) -> str:
 
 
 class TestUpdates:
-    def test_reads_see_them_and_the_fingerprint_follows(self, opened, load):
-        store = opened(LINES, writable=True)
+    def test_updates_change_results_and_fingerprint(self, new_store, load):
+        store = new_store(LINES, writable=True)
         before = store.fingerprint
         store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/b>, 'a\\tb\\u007F', 'ä'@en, 5, 1.5, true }")
         assert len(store.select("SELECT ?o { <http://e/new> ?p ?o }")) == 6
@@ -510,25 +510,25 @@ class TestUpdates:
         ],
         ids=["numbers", "other values", "texts"],
     )  # fmt: skip
-    def test_the_same_triples_give_the_same_fingerprint_again(self, opened, values):
-        """Adding and removing a triple changes nothing, however its value is written."""
+    def test_removing_an_added_triple_restores_the_fingerprint(self, new_store, values):
+        """Adding and removing a triple restores the fingerprint, however its value is written."""
         full = [re.sub(r"xsd:(\w+)", rf"<{XSD}\1>", value) for value in values]
-        store = opened([f"<http://e/x> <http://e/v{n}> {value} ." for n, value in enumerate(full)], writable=True)
+        store = new_store([f"<http://e/x> <http://e/v{n}> {value} ." for n, value in enumerate(full)], writable=True)
         before = store.meta
         store.update("INSERT DATA { <http://e/y> <http://e/p> 1 }")
         store.update("DELETE DATA { <http://e/y> <http://e/p> 1 }")
         after = store.meta
         assert (after.triples, after.fingerprint) == (before.triples, before.fingerprint)
 
-    def test_two_spellings_of_one_value(self, opened):
-        """The engine keeps numbers as values: how many triples a graph has must be how many it gives back."""
-        store = opened(
+    def test_two_spellings_of_one_value_are_one_triple(self, new_store):
+        """The engine stores numbers by value; the triple count must match the returned triples."""
+        store = new_store(
             [f'<http://e/x> <http://e/v> "{text}"^^<{XSD}integer> .' for text in ("1", "01", "+1")], writable=True
         )
         assert store.meta.triples == len(store.select(ALL))
 
-    def test_keeps_other_processes_out(self, opened, python):
-        store = opened(LINES, writable=True)
+    def test_writing_store_locks_out_other_writers(self, new_store, python):
+        store = new_store(LINES, writable=True)
         folder = store.folder.path
         script = (
             "import sys; from pathlib import Path; from kgqa.errors import KgqaError\n"
@@ -550,8 +550,8 @@ class TestUpdates:
                 EmbeddedStore(folder, writable=True)
             assert len(reader.select(ALL)) == len(LINES)
 
-    def test_a_load_through_a_writing_store_is_refused(self, opened, tmp_path):
-        store = opened(LINES, writable=True)
+    def test_load_through_a_writing_store_is_refused(self, new_store, tmp_path):
+        store = new_store(LINES, writable=True)
         with pytest.raises(StoreUnavailable):
             store.load([tmp_path / "x.nt"])
         assert len(store.select(ALL)) == len(LINES)
@@ -577,22 +577,22 @@ class TestUpdates:
             assert reader.meta.triples == len(LINES) + 1
             assert reader.fingerprint == fresh(load, reader)
 
-    def test_an_update_that_is_refused_changes_nothing(self, opened):
-        store = opened(LINES, writable=True)
+    def test_refused_update_changes_nothing(self, new_store):
+        store = new_store(LINES, writable=True)
         before = store.fingerprint
         for text in ("nonsense", "LOAD <http://127.0.0.1:9/>", "INSERT DATA { <http://e/x> <http://e/p> ?v }", ALL):
             with pytest.raises(QueryRejected):
                 store.update(text)
         assert store.fingerprint == before and len(store.select(ALL)) == len(LINES)
 
-    def test_named_graphs(self, opened):
-        store = opened(LINES[:2], writable=True)
+    def test_named_graphs(self, new_store):
+        store = new_store(LINES[:2], writable=True)
         before = store.fingerprint
         store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/a> <http://e/p> <http://e/b> } }")
         assert len(store.select(ALL)) == 2 and store.meta.triples == 3 and store.fingerprint != before
 
-    def test_blank_nodes_do_not_break_it(self, opened):
-        store = opened(LINES[:2], writable=True)
+    def test_blank_nodes_in_updates(self, new_store):
+        store = new_store(LINES[:2], writable=True)
         store.update("INSERT DATA { _:x <http://e/p> [ <http://e/q> 'a' ] }")
         first = store.fingerprint
         assert first == store.fingerprint and store.meta.triples == 4
@@ -600,15 +600,15 @@ class TestUpdates:
         with EmbeddedStore(store.folder.path, workers=1) as reader:
             assert reader.fingerprint == first
 
-    def test_create(self, tmp_path):
+    def test_create_new_graph(self, tmp_path):
         with open_store(tmp_path / "new", writable=True, create=True) as store:
             assert store.meta.triples == 0 and len(store.select(ALL)) == 0
             store.update("INSERT DATA { <http://e/a> <http://e/p> <http://e/b> }")
         with open_store(tmp_path / "new", create=True) as store:
             assert len(store.select(ALL)) == 1
 
-    def test_a_load_after_updates_keeps_both(self, opened, load):
-        store = opened(LINES[:2], writable=True)
+    def test_load_after_updates_keeps_both(self, new_store, load):
+        store = new_store(LINES[:2], writable=True)
         store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/b> }")
         store.close()
         folder = load(LINES[2:4], into=store.folder.path)
@@ -617,7 +617,7 @@ class TestUpdates:
             assert reader.fingerprint == fresh(load, reader)
 
 
-def test_closing_lets_go_whatever_happens(load, monkeypatch):
+def test_failing_close_releases_everything(load, monkeypatch):
     folder = load(LINES)
     store = EmbeddedStore(folder, writable=True)
     store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/o> }")

@@ -105,13 +105,13 @@ class TestAgainstTheEngine:
             "SELECT (BNODE() AS ?b) { FILTER(false) }",
         ],
     )
-    def test_odd_tables(self, query):
+    def test_unusual_tables(self, query):
         decoded, names, expected = table(ox.Store(), query)
         assert list(decoded.variables) == names
         assert decoded.rows == expected
 
 
-class TestBroken:
+class TestInvalidTables:
     @pytest.mark.parametrize(
         "data",
         [
@@ -133,12 +133,12 @@ class TestBroken:
             b"?x\nTRUE\n",
         ],
     )
-    def test_is_no_table(self, data):
+    def test_invalid_table_is_an_error(self, data):
         with pytest.raises(ValueError):
             decode_tsv(data)
 
     @pytest.mark.parametrize("cut", range(1, 24))
-    def test_cut_short(self, cut):
+    def test_truncated_row_is_an_error(self, cut):
         """A result that ends within a row is an error."""
         whole = b'?x\n<http://e/a>\n"text"@en\n'
         data = whole[:-cut]

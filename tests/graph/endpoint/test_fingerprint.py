@@ -1,4 +1,4 @@
-"""The fingerprint of a graph on a server: the same for the same counts, another after a change, never a reason to hang."""
+"""The fingerprint of a graph on a server: made of counts, cached, and measured within a deadline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def number(value: int, **options) -> SparqlReply:
 
 @pytest.fixture
 def graph_of():
-    """`graph_of(answer, ...) -> (store, server)`: counts are answered by a function of the query."""
+    """Return `graph_of(answer, ...) -> (store, server)`, whose counts come from a function of the query."""
     with contextlib.ExitStack() as opened:
 
         def graph_of(answer, **options):
@@ -43,7 +43,7 @@ def is_total(query: str) -> bool:
     return "?predicate" in query
 
 
-def test_it_is_made_of_counts_and_measured_once(graph_of):
+def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
     store, server = graph_of(lambda query: number(1000 if is_total(query) else 3))
     assert store.fingerprint.startswith("remote-") and len(store.fingerprint) == 32
     assert store.triples == 1000
@@ -51,7 +51,7 @@ def test_it_is_made_of_counts_and_measured_once(graph_of):
     assert all("COUNT(*)" in query for query in server.queries)
 
 
-def test_it_is_that_of_the_graph_and_not_of_the_server(graph_of):
+def test_fingerprint_is_of_the_graph_not_of_the_server(graph_of):
     def answer(query):
         return number(1000 if is_total(query) else 3)
 
@@ -65,7 +65,7 @@ def test_it_is_that_of_the_graph_and_not_of_the_server(graph_of):
     assert len(fingerprints) == 5
 
 
-def test_of_a_graph_too_large_to_count_the_telling_relations_are_enough(graph_of):
+def test_large_graph_uses_the_schema_relations(graph_of):
     store, _ = graph_of(lambda query: LATE if is_total(query) else number(3))
     other, _ = graph_of(lambda query: LATE if is_total(query) else number(4))
     assert store.fingerprint and store.triples is None
@@ -73,8 +73,8 @@ def test_of_a_graph_too_large_to_count_the_telling_relations_are_enough(graph_of
 
 
 @pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
-def test_a_graph_is_large_where_a_count_that_stops_gets_so_far(graph_of, counted, large):
-    """Late alone is no sign of size, and relations that no bundled schema knows tell nothing."""
+def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
+    """Only a count with rows at its limit marks a large graph, not a late one."""
 
     def answer(query):
         if "LIMIT 20000000" in query:
@@ -89,12 +89,12 @@ def test_a_graph_is_large_where_a_count_that_stops_gets_so_far(graph_of, counted
 @pytest.mark.parametrize(
     "answer", [LATE, SparqlReply(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
 )
-def test_where_nothing_is_known_there_is_none(graph_of, answer):
+def test_unmeasurable_graph_has_no_fingerprint(graph_of, answer):
     store, _ = graph_of(lambda query: answer)
     assert store.fingerprint == ""
 
 
-def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
+def test_unreachable_server_is_measured_later(graph_of):
     down = True
     store, _ = graph_of(lambda query: SparqlReply(503) if down else number(3))
     with pytest.raises(StoreUnavailable):
@@ -103,7 +103,7 @@ def test_a_server_that_is_away_is_an_error_and_is_measured_later(graph_of):
     assert store.fingerprint
 
 
-def test_counts_that_took_long_are_kept_for_a_while(graph_of, tmp_path, monkeypatch):
+def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.2)
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
 
@@ -123,7 +123,7 @@ def test_counts_that_took_long_are_kept_for_a_while(graph_of, tmp_path, monkeypa
             assert again.fingerprint == first
 
 
-def test_quick_counts_are_made_anew_by_each_run(graph_of, tmp_path):
+def test_fast_counts_are_repeated_by_each_run(graph_of, tmp_path):
     triples = 5
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
         store, server = graph_of(lambda query: number(triples), cache=cache)
@@ -133,7 +133,7 @@ def test_quick_counts_are_made_anew_by_each_run(graph_of, tmp_path):
         assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint != first
 
 
-def test_counting_ends_in_time_altogether(graph_of, monkeypatch):
+def test_counting_ends_at_the_deadline(graph_of, monkeypatch):
     monkeypatch.setattr(fingerprint, "COUNT_SECONDS", 0.2)
     monkeypatch.setattr(fingerprint, "ALL_COUNTS_SECONDS", 0.5)
     store, server = graph_of(lambda query: number(7, seconds=5))
@@ -142,7 +142,7 @@ def test_counting_ends_in_time_altogether(graph_of, monkeypatch):
     assert time.monotonic() - started < 1.5 and len(server.requests) <= 4
 
 
-def test_threads_measure_once_and_wait_no_longer_than_their_query_may_take(graph_of, tmp_path):
+def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
     begun, go_on = threading.Event(), threading.Event()
 
     def answer(query):
@@ -167,7 +167,7 @@ def test_threads_measure_once_and_wait_no_longer_than_their_query_may_take(graph
         assert sum("COUNT" in query for query in server.queries) == 1 + len(detection_predicates())
 
 
-def test_a_server_that_said_nothing_is_asked_again(graph_of, tmp_path, monkeypatch):
+def test_silent_server_is_measured_again(graph_of, tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)
     silent = True
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:

@@ -1,4 +1,4 @@
-"""How the settings reach the endpoint store."""
+"""Settings of the endpoint store."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def server():
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """An empty working folder."""
+    """Return an empty working folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
 
 
-def test_without_settings_the_profile_decides(home):
+def test_profile_gives_the_defaults(home):
     options = EndpointOptions.of(resolve())
     assert options == EndpointOptions()
     assert options.access.concurrency is None and options.access.rate is None
 
 
-def test_settings_and_the_password_of_the_environment_arrive(home, monkeypatch):
+def test_settings_and_environment_password_are_used(home, monkeypatch):
     for name, value in {
         "ENDPOINT_PROFILE": "qlever", "ENDPOINT_CONCURRENCY": "3", "ENDPOINT_RATE": "2.5", "ENDPOINT_CONTACT": "a@e.org",
         "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim", "ENDPOINT_CONNECT_TIMEOUT": "1", "ENDPOINT_PATIENCE": "0",
@@ -54,7 +54,7 @@ def test_settings_and_the_password_of_the_environment_arrive(home, monkeypatch):
     assert "geheim" not in repr(options)
 
 
-def test_a_file_in_the_working_folder_gets_no_password_sent_anywhere(home, monkeypatch):
+def test_file_in_the_working_folder_cannot_redirect_the_password(home, monkeypatch):
     (home / "kgqa.toml").write_text('[graph]\npath = "http://evil.example/sparql"\n')
     assert EndpointOptions.of(resolve()).access.password == ""
     monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
@@ -65,7 +65,7 @@ def test_a_file_in_the_working_folder_gets_no_password_sent_anywhere(home, monke
     assert EndpointOptions.of(resolve()).access.password == "geheim"
 
 
-def test_a_password_in_an_address_is_not_shown(home, monkeypatch):
+def test_password_in_a_url_is_not_shown(home, monkeypatch):
     (home / "kgqa.toml").write_text('[graph]\npath = "http://bob:hunter2@evil.example/sparql"\n')
     monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
     with pytest.raises(SettingsError) as caught:
@@ -74,7 +74,7 @@ def test_a_password_in_an_address_is_not_shown(home, monkeypatch):
 
 
 @pytest.mark.parametrize(("count", "fits"), [(100, True), (101, False)])
-def test_many_named_graphs_are_named_by_the_user(tmp_path, count, fits):
+def test_several_named_graphs_must_be_chosen(tmp_path, count, fits):
     def script(request):
         if "?graph" not in request.query:
             return truth(False) if request.query.startswith("ASK") else table(["x"], [])
@@ -89,8 +89,8 @@ def test_many_named_graphs_are_named_by_the_user(tmp_path, count, fits):
                 user_graphs(store)
 
 
-def opened_twice(server, tmp_path, **options) -> int:
-    """Requests of the same query in two runs."""
+def requests_of_two_runs(server, tmp_path, **options) -> int:
+    """Return the requests of the same query in two runs."""
     for _ in range(2):
         cache = Cache(tmp_path / "cache")
         with EndpointOptions(profile="generic", **options).open(server.url, cache=cache, timeout=5) as store:
@@ -116,12 +116,12 @@ def counts(request):
         ({"cache_days": 1, "cache_bytes": 1 << 20}, 1),
     ],
 )
-def test_results_are_kept_unless_that_is_not_wanted(tmp_path, options, asked):
+def test_result_cache_can_be_disabled(tmp_path, options, asked):
     with SparqlServer(counts) as server:
-        assert opened_twice(server, tmp_path, **options) == asked
+        assert requests_of_two_runs(server, tmp_path, **options) == asked
 
 
-def test_a_cache_without_room_keeps_nothing(tmp_path):
+def test_cache_of_size_zero_keeps_nothing(tmp_path):
     with SparqlServer(counts) as server:
         for _ in range(2):
             cache = Cache(tmp_path / "cache", limit_bytes=0)
@@ -130,7 +130,7 @@ def test_a_cache_without_room_keeps_nothing(tmp_path):
         assert server.queries == [QUERY, QUERY]
 
 
-def test_all_files_of_the_results_are_one_entry_of_the_cache(tmp_path, server):
+def test_result_files_are_one_cache_entry(tmp_path, server):
     cache = Cache(tmp_path / "cache")
     with EndpointOptions(profile="generic").open(server.url, cache=cache, timeout=5, writable="http://e/g") as store:
         assert store.writable == "http://e/g"

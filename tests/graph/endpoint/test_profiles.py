@@ -1,4 +1,4 @@
-"""What servers differ in: the table of profiles, and which of them fits."""
+"""The table of server profiles and the detection of the profile."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from kgqa.settings_table import SETTINGS
         ("http://e/sparql", "nginx", "generic"),
     ],
 )
-def test_a_profile_is_told_by_host_and_by_what_the_server_calls_itself(url, header, name):
+def test_profile_is_detected_by_host_and_server_header(url, header, name):
     assert profile_of(url, header).name == name
 
 
-def test_the_setting_offers_them_all():
+def test_setting_lists_all_profiles():
     choices = next(setting.choices for setting in SETTINGS if setting.key == "endpoint.profile")
     assert set(choices or ()) == {"auto", *profiles()}
 
 
-def test_an_unknown_name_is_an_error_that_lists_the_known():
+def test_unknown_profile_is_an_error():
     with pytest.raises(SettingsError, match="virtuoso, qlever"):
         profile_named("oracle")
 
@@ -51,11 +51,11 @@ def test_an_unknown_name_is_an_error_that_lists_the_known():
         ("wikidata", 2.5, "2500"),
     ],
 )
-def test_a_time_limit_as_the_server_reads_it_is_never_shorter_than_ours(name, seconds, told):
+def test_sent_time_limit_is_not_shorter_than_ours(name, seconds, told):
     assert profile_named(name).time_limit(seconds) == told
 
 
-def test_templates_and_expressions_are_there():
+def test_templates_and_expressions_are_valid():
     for profile in profiles().values():
         if profile.limits_query:
             assert (files("kgqa.queries") / f"{profile.limits_query}.rq").is_file()
@@ -66,7 +66,7 @@ def test_templates_and_expressions_are_there():
         assert not profile.truncates_on_timeout or profile.limits_query
 
 
-def test_signs_are_those_of_all_profiles():
+def test_error_signs_are_collected_from_all_profiles():
     for profile in profiles().values():
         assert "x-sql-state" in reply_signs(profile).timeout_headers
         assert "operation timed out" in reply_signs(profile).timeout_texts

@@ -1,5 +1,4 @@
-"""Questions are asked by many threads while their server is stopped, started and killed: each ends in an answer, which is
-that of a quiet day, or in a failure that says what happened; none hangs."""
+"""Questions of many threads while the server is restarted and killed: each gets the usual answer or a clear error."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ SLOW = f"SELECT (COUNT(*) AS ?n) FROM <{GRAPH}> WHERE {{ ?a ?p ?b . ?c ?q ?d . ?
 
 @pytest.fixture(scope="module")
 def server(prepared_folder, tmp_path_factory):
-    """A server of one's own with the demo graph in it, that may be stopped and killed."""
+    """Yield a server with the demo graph that a test may stop and kill."""
     folder = copied(prepared_folder, tmp_path_factory.mktemp("restarts") / "server")
     with running_server(folder, query_seconds=30) as server:
         file = server.import_folder / "graph.nt"
@@ -50,7 +49,7 @@ def outcome(answer: Answer) -> tuple:
     return answer.status, found, answer.sparql
 
 
-def test_questions_outlive_restarts(server, tmp_path):
+def test_questions_survive_restarts(server, tmp_path):
     settings = resolve(
         {
             "graph.path": server.url,
@@ -108,7 +107,7 @@ def test_questions_outlive_restarts(server, tmp_path):
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"] if SOAK else ["kill"])
-def test_a_server_that_ends_in_the_middle_of_a_query_is_an_error(server, end):
+def test_server_killed_during_a_query_is_an_error(server, end):
     problems: list[StoreError] = []
     with EndpointStore(server.url, graphs=[GRAPH], access=Access(patience=1.0)) as store:
         store.profile

@@ -1,4 +1,4 @@
-"""Results on disk: found again while the graph is the same, by several processes, through damage and sudden ends."""
+"""The result cache on disk: expiry, size limits, damage, threads and processes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def opened(file):
+def open_cache(file):
     caches: list[ResultCache] = []
 
-    def opened(**options) -> ResultCache:
+    def open_cache(**options) -> ResultCache:
         caches.append(ResultCache(file, **options))
         return caches[-1]
 
-    yield opened
+    yield open_cache
     for cache in caches:
         cache.close()
 
@@ -36,77 +36,77 @@ def in_file(file) -> int:
         return connection.execute("SELECT COUNT(*) FROM results").fetchone()[0]
 
 
-def test_what_is_put_is_found_at_once_and_after_closing(opened):
-    cache = opened()
+def test_stored_result_is_found_before_and_after_closing(open_cache):
+    cache = open_cache()
     cache.put(b"k", b"body" * 100)
     assert cache.get(b"k") == b"body" * 100 and cache.get(b"other") is None
     cache.put(b"k", b"newer")
     cache.close()
     cache.close()
     assert cache.get(b"k") is None  # closed
-    assert opened().get(b"k") == b"newer"
+    assert open_cache().get(b"k") == b"newer"
 
 
-def test_an_old_result_is_not_used(opened, monkeypatch):
-    cache = opened(days=1)
+def test_expired_result_is_not_used(open_cache, monkeypatch):
+    cache = open_cache(days=1)
     cache.put(b"k", b"body")
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 86_300)
     assert cache.get(b"k") == b"body"
     cache.close()
     monkeypatch.setattr(time, "time", lambda: now + 86_500)
-    assert opened(days=1).get(b"k") is None
+    assert open_cache(days=1).get(b"k") is None
 
 
-def test_facts_have_an_age_of_their_own(opened):
-    cache = opened()
+def test_facts_expire_separately(open_cache):
+    cache = open_cache()
     cache.put_fact(b"f", "text")
-    assert opened().fact(b"f", max_age=60) == "text"
+    assert open_cache().fact(b"f", max_age=60) == "text"
     assert cache.fact(b"f", max_age=0) is None
     cache.put_fact(b"f", None)
     assert cache.fact(b"f", max_age=60) is None
 
 
 def noise(number: int, length: int = 20_000) -> bytes:
-    """Bytes that cannot be packed."""
+    """Return bytes that cannot be compressed."""
     import random
 
     return random.Random(number).randbytes(length)
 
 
-def test_the_oldest_go_when_it_grows_over_its_limit(opened, file, monkeypatch):
-    cache, now = opened(limit_bytes=1_000_000), time.time()
+def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
+    cache, now = open_cache(limit_bytes=1_000_000), time.time()
     for number in range(200):
         monkeypatch.setattr(time, "time", lambda number=number: now + number)
         cache.put(b"%d" % number, noise(number))
     cache.close()
-    cache = opened(limit_bytes=1_000_000)
+    cache = open_cache(limit_bytes=1_000_000)
     kept = [number for number in range(200) if cache.get(b"%d" % number)]
     assert kept == list(range(200 - len(kept), 200)) and 30 <= len(kept) <= 50
     assert file.stat().st_size < 1_500_000
 
 
-def test_a_smaller_limit_makes_the_file_smaller(opened, file):
-    cache = opened()
+def test_smaller_limit_shrinks_the_file(open_cache, file):
+    cache = open_cache()
     for number in range(100):
         cache.put(b"%d" % number, noise(number))
     cache.close()
-    opened(limit_bytes=200_000).close()
+    open_cache(limit_bytes=200_000).close()
     assert file.stat().st_size < 400_000
 
 
-def test_very_long_results_are_not_kept(opened):
-    cache = opened(limit_bytes=100_000)
+def test_very_long_results_are_not_stored(open_cache):
+    cache = open_cache(limit_bytes=100_000)
     cache.put(b"k", b"x" * 10_001)
     assert cache.get(b"k") is None
-    cache = opened(limit_bytes=0)
+    cache = open_cache(limit_bytes=0)
     cache.put(b"k", b"x")
     assert cache.get(b"k") is None
 
 
 @pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "empty", "folder", "no permission"])
-def test_a_damaged_file_costs_results_and_nothing_else(opened, file, damage, tmp_path):
-    cache = opened()
+def test_damaged_file_loses_only_results(open_cache, file, damage, tmp_path):
+    cache = open_cache()
     for number in range(200):
         cache.put(b"%d" % number, noise(number, 2000))
     cache.close()
@@ -126,22 +126,22 @@ def test_a_damaged_file_costs_results_and_nothing_else(opened, file, damage, tmp
         file.unlink()
         file.parent.rmdir()
         file.parent.write_text("a file where the folder should be")
-    cache = opened()
+    cache = open_cache()
     for number in range(200):
         assert cache.get(b"%d" % number) in (None, noise(number, 2000))
     cache.put(b"new", b"body")
     cache.close()
-    again = opened()
+    again = open_cache()
     again.get(b"0")
     again.put(b"new", b"body")
     assert again.get(b"new") == (None if damage in ("folder", "no permission") else b"body")
 
 
-def test_another_process_that_writes_keeps_nobody_waiting(opened, file):
-    cache = opened()
+def test_lock_of_another_process_does_not_block(open_cache, file):
+    cache = open_cache()
     cache.put(b"before", b"body")
     cache.close()
-    cache = opened()
+    cache = open_cache()
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     started = time.monotonic()
@@ -156,8 +156,8 @@ def test_another_process_that_writes_keeps_nobody_waiting(opened, file):
     assert in_file(file) == 2 * FLUSH_RESULTS + 1  # what could not be written waited
 
 
-def test_threads_share_one(opened, file):
-    cache = opened()
+def test_threads_share_one_cache(open_cache, file):
+    cache = open_cache()
 
     def work(name: int) -> None:
         for number in range(100):
@@ -190,23 +190,23 @@ sys.stdin.readline()
 """
 
 
-def test_two_processes_at_once(python, opened, file):
+def test_two_processes_at_once(python, open_cache, file):
     writers = [python(WRITER, file, name, 2000, "fast") for name in ("a", "b")]
     for writer in writers:
         assert [writer.stdout.readline().strip() for _ in range(2)] == ["open", "done"], writer.stderr.read()
-    cache = opened()
+    cache = open_cache()
     for name in ("a", "b"):
         found = [cache.get(f"{name}/{number}".encode()) for number in range(2000)]
         assert all(body == f"{name} {number} ".encode() * 200 for number, body in enumerate(found))
 
 
-def test_kill_9_in_the_middle_leaves_whole_results(python, opened, file):
+def test_killed_writer_leaves_whole_results(python, open_cache, file):
     writer = python(WRITER, file, "a", 1_000_000, "slowly")
     assert writer.stdout.readline().strip() == "open"
     time.sleep(0.5)
     writer.send_signal(signal.SIGKILL)
     writer.wait()
-    cache = opened()
+    cache = open_cache()
     found = [cache.get(f"a/{number}".encode()) for number in range(5000)]
     kept = [body for body in found if body is not None]
     assert kept and kept == [f"a {number} ".encode() * 200 for number in range(len(kept))]
@@ -214,8 +214,8 @@ def test_kill_9_in_the_middle_leaves_whole_results(python, opened, file):
     assert cache.get(b"new") == b"body"
 
 
-def test_results_belong_to_a_graph_an_endpoint_and_a_user(opened):
-    cache = opened()
+def test_results_are_keyed_by_graph_endpoint_and_user(open_cache):
+    cache = open_cache()
     mine = GraphResults(cache, "http://e/sparql", "remote-1")
     mine.put("ASK {}", b"body")
     assert GraphResults(cache, "http://e/sparql", "remote-1").get("ASK {}") == b"body"
@@ -228,7 +228,7 @@ def test_results_belong_to_a_graph_an_endpoint_and_a_user(opened):
         assert other.get("ASK {}") is None
 
 
-def test_only_a_body_that_was_read_to_its_end_is_kept():
+def test_only_completely_read_bodies_are_stored():
     heard = RecordingStream([b"a" * 20_000, b"b" * 3], record=True)
     parts = iter(heard)
     next(parts)

@@ -1,4 +1,4 @@
-"""What a server may be told of time: never so that it cuts a result without a sign."""
+"""Time limits sent to a server, chosen so that it never truncates a result silently."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NONE = math.inf
         ("generic", NONE, 1, False),
     ],
 )
-def test_which_limit_is_told(profile, own, seconds, told):
+def test_sent_time_limit(profile, own, seconds, told):
     assert ServerLimits(own).permit(seconds, profile_named(profile)) is told
 
 
@@ -52,11 +52,11 @@ def test_limits_are_read_from_one_row(row, limits):
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", table_bytes(["a", "b"], []), table_bytes(["a"], [[Literal("1")]])])
-def test_what_is_no_such_row_leaves_them_unknown(body):
+def test_other_rows_leave_the_limits_unknown(body):
     assert read_limits([body]) == UNKNOWN
 
 
-def test_what_qlever_says_to_a_limit_that_is_too_long():
+def test_qlever_limit_error_is_recognised():
     said = qlever_limit(30)
     assert limit_in_error(profile_named("qlever"), said.status, said.body) == 30
     assert limit_in_error(profile_named("qlever"), 200, said.body) is None

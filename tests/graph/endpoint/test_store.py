@@ -1,5 +1,4 @@
-"""The endpoint store on a scripted server: whatever a server does, a result is whole or an error. What a real Virtuoso
-does stands in test_endpoint_virtuoso.py."""
+"""The endpoint store on a scripted server: every faulty reply is an error, never a partial result."""
 
 from __future__ import annotations
 
@@ -17,17 +16,17 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
-from tests.graph import scripted
-from tests.graph.scripted import ASK, QUERY, TABLE, asked_queries, counting, number
+from tests.graph import scripted_endpoint
+from tests.graph.scripted_endpoint import ASK, QUERY, TABLE, count_reply, counting_script, queries_without_counts
 
-serve, store_of, cache = scripted.serve, scripted.store_of, scripted.cache
+serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
 COUNT = "SELECT (COUNT(*) AS ?x) WHERE { ?s ?p ?o }"
 BODY = TABLE.body
 TRUE = truth(True)
 
 
-# --- a short answer is an error
+# --- faulty replies
 
 FAULTS = {
     "anytime": (faults.virtuoso_timeout(BODY), StoreTimeout, "time limit"),
@@ -58,7 +57,7 @@ FAULTS = {
     "xml": (SparqlReply(body=b"<sparql/>", content_type="application/sparql-results+xml"), StoreUnavailable, "xml"),
     "moved": (faults.moved("http://elsewhere/sparql"), StoreUnavailable, "moved .* to http://elsewhere/sparql"),
     "401": (SparqlReply(401, b"", "text/html"), StoreUnavailable, "endpoint.user"),
-    "403": (SparqlReply(403, b"No.", "text/plain"), StoreUnavailable, "No. Check endpoint.user"),
+    "403": (SparqlReply(403, b"No.", "text/plain"), StoreUnavailable, "No. Check the setting endpoint.user"),
     "404": (faults.web_page(404), StoreUnavailable, "No SPARQL endpoint"),
     "413": (SparqlReply(413, b"", "text/plain"), QueryRejected, "too long"),
     "429": (faults.busy(429), StoreUnavailable, "too many requests"),
@@ -70,11 +69,11 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_whatever_a_server_does_a_table_is_whole_or_an_error(serve, store_of, cache, name):
-    sent, error, says = FAULTS[name]
+def test_faulty_reply_to_select_is_an_error(serve, store_of, cache, name):
+    sent, error, message = FAULTS[name]
     server = serve(
         lambda request: (
-            number(7)
+            count_reply(7)
             if request.query.startswith("SELECT (COUNT")
             else sent
             if isinstance(sent, SparqlReply)
@@ -82,19 +81,19 @@ def test_whatever_a_server_does_a_table_is_whole_or_an_error(serve, store_of, ca
         )
     )
     store = store_of(server, cache=cache())
-    with pytest.raises(error, match=says) as caught:
+    with pytest.raises(error, match=message) as caught:
         store.select(QUERY)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 600
     before = len(server.requests)
     with pytest.raises(StoreError):
-        store.select(QUERY)  # nothing of it was kept
+        store.select(QUERY)  # the faulty reply was not cached
     if error is StoreTimeout:
-        assert len(server.requests) == before  # and a query that ran out of time is not asked again
+        assert len(server.requests) == before  # a query that timed out is not sent again
     else:
         assert len(server.requests) > before
 
 
-# what a status or an error text means does not depend on the form of the query, unlike damage of a body
+# what a status or an error text means does not depend on the query form, unlike a damaged body
 ASK_FAULTS = [
     "anytime", "anytime while sending", "qlever while sending", "blazegraph while sending", "206", "cut json",
     "cut json, chunked", "cut json, closed", "cut body", "cut chunks", "no gzip", "web page", "web page as json", "nothing",
@@ -103,13 +102,13 @@ ASK_FAULTS = [
 
 
 @pytest.mark.parametrize("name", ASK_FAULTS)
-def test_and_so_is_an_answer(serve, store_of, name):
+def test_faulty_reply_to_ask_is_an_error(serve, store_of, name):
     sent, _, _ = FAULTS[name]
     with pytest.raises(StoreError):
         store_of(serve(sent)).ask(ASK)
 
 
-def test_a_table_that_is_cut_anywhere_is_an_error(serve, store_of):
+def test_truncated_result_is_an_error(serve, store_of):
     body = table_bytes(["x"], [[Literal("ä")]])
     sent = [b""]
     server = serve(lambda request: faults.pieces(sent[0], framing="close"))
@@ -122,14 +121,14 @@ def test_a_table_that_is_cut_anywhere_is_an_error(serve, store_of):
     assert store.select(QUERY).rows == [(Literal("ä"),)]
 
 
-def test_a_count_without_a_row_is_no_zero(serve, store_of):
+def test_count_without_row_is_an_error(serve, store_of):
     server = serve(table(["x"], []))
-    with pytest.raises(StoreTimeout, match="no row for a count"):
+    with pytest.raises(StoreTimeout, match="no row as the result of a count"):
         store_of(server).select(COUNT)
     assert len(store_of(server).select(QUERY)) == 0
 
 
-def test_a_known_row_cap_is_noticed_without_a_header(serve, store_of):
+def test_known_row_cap_is_noticed_without_header(serve, store_of):
     server = serve(TABLE)
     with pytest.raises(PartialResult, match="row cap"):
         store_of(server, row_cap=50).select(QUERY)
@@ -137,7 +136,7 @@ def test_a_known_row_cap_is_noticed_without_a_header(serve, store_of):
     assert len(store_of(server, row_cap=51).select(QUERY)) == 50
 
 
-def test_an_answer_that_broke_off_is_asked_for_once_more(serve, store_of):
+def test_interrupted_reply_is_requested_once_more(serve, store_of):
     server = serve([SparqlReply(body=BODY[:-10], missing=10), TABLE])
     assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
     server = serve([SparqlReply(body=BODY[:-10], missing=10)] * 3)
@@ -156,7 +155,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_an_answer_that_came_damaged_is_asked_for_once_more(serve, store_of, name):
+def test_damaged_reply_is_requested_once_more(serve, store_of, name):
     server = serve([DAMAGED[name], TABLE])
     assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
     server = serve([DAMAGED[name]] * 3)
@@ -168,14 +167,14 @@ def test_an_answer_that_came_damaged_is_asked_for_once_more(serve, store_of, nam
 
 
 @pytest.mark.parametrize("first", [SparqlReply(body=BODY[:-10], missing=10), faults.dropped()])
-def test_a_query_is_sent_twice_at_most_whatever_goes_wrong(serve, store_of, first):
+def test_query_is_sent_at_most_twice(serve, store_of, first):
     server = serve([first, SparqlReply(body=BODY[:-10]), TABLE])
     with pytest.raises(PartialResult):
         store_of(server).select(QUERY)
     assert len(server.requests) == 2
 
 
-def test_endless_rows_are_stopped_by_the_row_cap_and_fill_no_memory(serve, store_of):
+def test_endless_rows_are_stopped_by_the_row_cap(serve, store_of):
     server = serve(faults.endless_rows())
     tracemalloc.start()
     try:
@@ -192,31 +191,33 @@ def test_an_endless_value_is_stopped(serve, store_of):
         store_of(serve(faults.endless_value()), timeout=30).select(QUERY)
 
 
-def test_a_long_result_comes_whole(serve, store_of):
-    rows = [[Entity(f"http://e/{number}"), Literal(f"{number} ä", language="en")] for number in range(12_000)]
+def test_long_result_is_complete(serve, store_of):
+    rows = [
+        [Entity(f"http://e/{count_reply}"), Literal(f"{count_reply} ä", language="en")] for count_reply in range(12_000)
+    ]
     server = serve([faults.pieces(table_bytes(["x", "y"], rows)), faults.zipped(table_bytes(["x", "y"], rows))])
     for _ in range(2):
         assert store_of(server).select(QUERY).rows == [tuple(row) for row in rows]
 
 
-# --- queries that ran out of time
+# --- queries that timed out
 
 
-def test_a_query_that_ran_out_of_time_is_only_asked_again_with_more(serve, store_of):
+def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):
     server = serve(SparqlReply(body=BODY, seconds=0.5))
     store = store_of(server)
     for _ in range(3):
         with pytest.raises(StoreTimeout):
             store.select(QUERY, timeout=0.2)
     assert len(server.requests) == 1
-    with pytest.raises(StoreTimeout, match="before, .* not sent again"):
+    with pytest.raises(StoreTimeout, match="already timed out .* not sent again"):
         store.select(QUERY, timeout=0.1)
     assert len(store.select(QUERY, timeout=3)) == 50
     with pytest.raises(StoreTimeout):
-        store.select(QUERY + " ", timeout=0.2)  # another text is another query
+        store.select(QUERY + " ", timeout=0.2)  # a different text is a different query
 
 
-def test_a_query_that_waited_for_others_is_asked_again(serve, store_of):
+def test_query_that_timed_out_in_the_queue_is_sent_again(serve, store_of):
     import threading
 
     server = serve(SparqlReply(body=BODY, seconds=0.6))
@@ -231,7 +232,7 @@ def test_a_query_that_waited_for_others_is_asked_again(serve, store_of):
     assert len(store.select(QUERY)) == 50
 
 
-# --- what may be asked, and what may be seen
+# --- refused queries
 
 
 @pytest.mark.parametrize(
@@ -254,15 +255,15 @@ def test_a_query_that_waited_for_others_is_asked_again(serve, store_of):
         ("update", "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
     ],
 )
-def test_what_is_no_such_query_is_never_sent(serve, store_of, call, query):
+def test_refused_query_is_not_sent(serve, store_of, call, query):
     server = serve(TABLE)
     with pytest.raises(QueryRejected):
         getattr(store_of(server), call)(query)
     assert server.requests == []
 
 
-def test_an_update_goes_to_the_graph_that_was_named_and_forgets_what_was_known(serve, store_of, cache):
-    server = serve(counting({}))
+def test_update_writes_only_to_its_graph_and_drops_cached_results(serve, store_of, cache):
+    server = serve(counting_script({}))
     store = store_of(server, cache=cache(), writable="http://e/g", graphs=["http://e/g"])
     store.select(QUERY)
     with pytest.raises(QueryRejected, match="only <http://e/g>"):
@@ -272,13 +273,13 @@ def test_an_update_goes_to_the_graph_that_was_named_and_forgets_what_was_known(s
     store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
     assert store.version != version
     assert [bool(request.update) for request in server.requests[requests:]] == [True]
-    server.enqueue(number(8))
+    server.enqueue(count_reply(8))
     assert len(store.select(QUERY)) == 50
-    assert asked_queries(server) == [QUERY, QUERY]
+    assert queries_without_counts(server) == [QUERY, QUERY]
 
 
 @pytest.mark.parametrize(
-    ("sent", "error", "says"),
+    ("sent", "error", "message"),
     [
         (faults.web_page(), StoreUnavailable, "web page"),
         (faults.moved("http://e/"), StoreUnavailable, "moved"),
@@ -289,15 +290,15 @@ def test_an_update_goes_to_the_graph_that_was_named_and_forgets_what_was_known(s
         (SparqlReply(body=b"", seconds=3), StoreTimeout, "in time"),
     ],
 )  # fmt: skip
-def test_an_update_that_fails_says_so_and_is_sent_once(serve, store_of, sent, error, says):
+def test_failed_update_is_sent_once(serve, store_of, sent, error, message):
     server = serve(sent)
     store = store_of(server, writable="http://e/g")
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }", timeout=0.5)
     assert len(server.requests) == 1
 
 
-def test_an_update_that_a_busy_server_did_not_begin_is_sent_again(serve, store_of):
+def test_update_refused_by_a_busy_server_is_sent_again(serve, store_of):
     server = serve([faults.busy(503), SparqlReply(204)])
     store_of(server, writable="http://e/g").update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
     assert len(server.requests) == 2
@@ -307,7 +308,7 @@ SECRET = "s3cr3t-Geheim"
 
 
 @pytest.mark.parametrize("name", ["401", "403", "moved", "web page", "dropped", "cut body", "syntax", "429", "garbage"])
-def test_nothing_shows_the_password(serve, store_of, caplog, name):
+def test_password_is_not_shown(serve, store_of, caplog, name):
     caplog.set_level(logging.DEBUG)
     server = serve(FAULTS[name][0])
     access = Access(user="u", password=SECRET, patience=0.0)
@@ -319,7 +320,7 @@ def test_nothing_shows_the_password(serve, store_of, caplog, name):
             call()
         except StoreError as caught:
             error = caught
-        assert error is not None or name in ("cut body", "garbage")  # with 200 an update was carried out
+        assert error is not None or name in ("cut body", "garbage")  # with status 200 an update was carried out
         while error is not None:
             assert SECRET not in str(error) and SECRET not in repr(error)
             error = error.__cause__ or error.__context__
@@ -334,20 +335,20 @@ def test_nothing_shows_the_password(serve, store_of, caplog, name):
         f"http://u:{SECRET}@e/sparql", f"ftp://u:{SECRET}@e", f"http://{SECRET}@e/", f"http://u:{SECRET}#x@e/",
     ],
 )  # fmt: skip
-def test_an_address_that_is_none_is_an_error_without_its_password(url):
+def test_invalid_url_is_an_error_without_its_password(url):
     with pytest.raises(SettingsError) as caught:
         EndpointStore(url)
     assert SECRET not in str(caught.value)
 
 
-def test_an_address_may_have_blanks_around_it():
+def test_blanks_around_a_url_are_removed():
     assert check_address(" https://e.org:8890/sparql\n") == "https://e.org:8890/sparql"
 
 
-# --- profiles, life and death
+# --- profiles and closing
 
 
-def test_what_a_server_is_is_asked_once_and_before_the_first_query(serve, store_of):
+def test_profile_is_detected_once_before_the_first_query(serve, store_of):
     server = serve(TABLE, server="Virtuoso/07.20")
     store = store_of(server, profile="auto")
     assert server.requests == []
@@ -356,10 +357,10 @@ def test_what_a_server_is_is_asked_once_and_before_the_first_query(serve, store_
     store.select(QUERY)
     assert server.queries[0].split() == render("any_triple", view=()).split()
     assert server.queries[2:] == [QUERY] * 2
-    assert server.requests[2].fields.keys() == {"query"}  # its limits are not known, so it is told none
+    assert server.requests[2].fields.keys() == {"query"}  # its limits are unknown, so none is sent
 
 
-def test_a_profile_that_was_named_is_not_asked_for(serve, store_of):
+def test_given_profile_is_not_detected(serve, store_of):
     server = serve(TABLE, server="Virtuoso/07.20")
     store = store_of(server, profile="blazegraph")
     store.select(QUERY)
@@ -368,7 +369,7 @@ def test_a_profile_that_was_named_is_not_asked_for(serve, store_of):
         EndpointStore(server.url, profile="oracle")
 
 
-def test_a_closed_store_says_so_and_nothing_hangs(serve, store_of):
+def test_closed_store_refuses_queries(serve, store_of):
     server = serve(TABLE)
     store = store_of(server, writable="http://e/g")
     store.close()
@@ -379,23 +380,23 @@ def test_a_closed_store_says_so_and_nothing_hangs(serve, store_of):
     assert server.requests == []
 
 
-def test_headers_are_given_whatever_the_verdict(serve, store_of):
+def test_reply_headers_of_a_partial_result(serve, store_of):
     server = serve(faults.virtuoso_row_cap(BODY, 50))
     assert store_of(server).reply_headers(QUERY)["x-sparql-maxrows"] == "50"
 
 
-def test_a_query_whose_connection_breaks_is_sent_twice_in_all(serve, store_of):
+def test_dropped_query_is_sent_twice_in_total(serve, store_of):
     server = serve([faults.dropped(), SparqlReply(body=BODY[:-10], missing=10), faults.dropped(), TABLE])
     with pytest.raises(ConnectionLost):
         store_of(server).select(QUERY)
     assert len(server.requests) == 2
 
 
-def test_any_time_may_be_given(serve, store_of):
+def test_infinite_timeout_is_accepted(serve, store_of):
     assert len(store_of(serve(TABLE)).select(QUERY, timeout=float("inf"))) == 50
 
 
-def test_what_tells_graphs_on_servers_apart_is_address_and_user():
+def test_identity_depends_on_url_and_user():
     stores = [
         EndpointStore("http://127.0.0.1:1/sparql"),
         EndpointStore("http://127.0.0.1:2/sparql"),

@@ -1,4 +1,4 @@
-"""Results that are kept: what was asked before is not asked again, and nothing is taken for what it is not."""
+"""The endpoint store with a result cache."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity
 from kgqa.testing.sparql_server import SparqlReply, table, truth
-from tests.graph import scripted
-from tests.graph.scripted import ASK, QUERY, TABLE, asked_queries, counting, number
+from tests.graph import scripted_endpoint
+from tests.graph.scripted_endpoint import ASK, QUERY, TABLE, count_reply, counting_script, queries_without_counts
 
-serve, store_of, cache = scripted.serve, scripted.store_of, scripted.cache
+serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
 BODY = TABLE.body
 
 
-def test_what_was_asked_before_is_not_asked_again_by_another_run_either(serve, store_of, cache):
-    server = serve(counting({"ASK": truth(True)}))
+def test_cached_query_is_not_sent_again_by_another_run(serve, store_of, cache):
+    server = serve(counting_script({"ASK": truth(True)}))
     found = []
     for _ in range(3):
         with EndpointStore(server.url, profile="generic", cache=cache()) as store:
             found.append((store.select(QUERY).rows, store.ask(ASK), store.select(QUERY).rows))
     assert found[0] == found[1] == found[2]
-    assert asked_queries(server) == [QUERY, ASK]
+    assert queries_without_counts(server) == [QUERY, ASK]
 
 
-def test_fresh_goes_past_what_is_kept(serve, store_of, cache):
-    server = serve(counting({}))
+def test_fresh_bypasses_the_cache(serve, store_of, cache):
+    server = serve(counting_script({}))
     store = store_of(server, cache=cache())
     for _ in range(2):
         store.select(QUERY)
         store.select(QUERY, fresh=True)
-    assert asked_queries(server) == [QUERY] * 3
+    assert queries_without_counts(server) == [QUERY] * 3
 
 
-def test_a_graph_that_has_changed_is_asked_anew(serve, store_of, cache):
+def test_changed_graph_is_queried_again(serve, store_of, cache):
     answers = {}
-    server = serve(counting(answers))
+    server = serve(counting_script(answers))
     store_of(server, cache=cache()).select(QUERY)
-    answers["COUNT"] = number(8)
+    answers["COUNT"] = count_reply(8)
     answers["<http://e/p>"] = table(["x"], [])
     assert len(store_of(server, cache=cache()).select(QUERY)) == 0
-    assert asked_queries(server) == [QUERY] * 2
+    assert queries_without_counts(server) == [QUERY] * 2
 
 
-def test_another_view_address_or_user_is_asked_by_itself(serve, store_of, cache):
-    server = serve(counting({}))
+def test_view_url_and_user_are_cached_separately(serve, store_of, cache):
+    server = serve(counting_script({}))
     kept = cache()
     for options in [
         {},
@@ -60,77 +60,77 @@ def test_another_view_address_or_user_is_asked_by_itself(serve, store_of, cache)
         store_of(server, cache=kept, **options).select(QUERY)
         store_of(server, cache=kept, **options).select(QUERY)
     store_of(server.url + "/", cache=kept).select(QUERY)
-    assert asked_queries(server) == [QUERY] * 4
+    assert queries_without_counts(server) == [QUERY] * 4
 
 
-def test_more_rows_than_asked_for_are_an_error_from_the_disk_too(serve, store_of, cache):
-    store = store_of(serve(counting({})), cache=cache())
+def test_row_limit_holds_for_cached_results(serve, store_of, cache):
+    store = store_of(serve(counting_script({})), cache=cache())
     assert len(store.select(QUERY)) == 50
     with pytest.raises(PartialResult, match="more than 10 rows"):
         store.select(QUERY, max_rows=10)
 
 
-def test_blank_nodes_are_the_same_from_the_disk(serve, store_of, cache):
+def test_blank_nodes_are_kept_in_the_cache(serve, store_of, cache):
     body = BODY.replace(b'"uri", "value": "http://e/', b'"bnode", "value": "nodeID://b')
-    server = serve(counting({"<http://e/p>": SparqlReply(body=body)}), server="Virtuoso")
+    server = serve(counting_script({"<http://e/p>": SparqlReply(body=body)}), server="Virtuoso")
     first = store_of(server, cache=cache()).select(QUERY)
     assert store_of(server, cache=cache()).select(QUERY) == first
     assert first.rows[0] == (Entity("nodeID://b0"),)
 
 
-def test_where_nothing_can_be_counted_nothing_is_kept(serve, store_of, cache):
-    server = serve(counting({"COUNT": SparqlReply(500, b"Transaction timed out", "text/plain")}))
+def test_graph_without_fingerprint_is_not_cached(serve, store_of, cache):
+    server = serve(counting_script({"COUNT": SparqlReply(500, b"Transaction timed out", "text/plain")}))
     store = store_of(server, cache=cache())
     store.select(QUERY)
     store.select(QUERY)
-    assert asked_queries(server) == [QUERY] * 2 and store.fingerprint == "" and store.triples is None
+    assert queries_without_counts(server) == [QUERY] * 2 and store.fingerprint == "" and store.triples is None
 
 
-def test_without_a_cache_nothing_is_counted(serve, store_of):
+def test_no_counts_without_cache(serve, store_of):
     server = serve(TABLE)
     store_of(server).select(QUERY)
     assert server.queries == [QUERY]
 
 
 def test_threads_share_connections_and_results(serve, store_of, cache):
-    server = serve(counting({}))
+    server = serve(counting_script({}))
     store = store_of(server, cache=cache())
     with ThreadPoolExecutor(16) as threads:
         rows = list(threads.map(lambda n: len(store.select(f"{QUERY} # {n % 10}")), range(200)))
     assert rows == [50] * 200
-    assert server.connections <= 4 + 1 and 10 <= len(asked_queries(server)) <= 160
+    assert server.connections <= 4 + 1 and 10 <= len(queries_without_counts(server)) <= 160
 
 
-def test_what_others_know_of_a_graph_is_forgotten_with_an_update(serve, store_of, cache, monkeypatch):
+def test_update_invalidates_other_stores(serve, store_of, cache, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)  # counts are kept
     answers, kept = {}, cache()
-    server = serve(counting(answers))
+    server = serve(counting_script(answers))
     both = {"graphs": ["http://e/g", "http://e/h"], "cache": kept}
     assert len(store_of(server, **both).select(QUERY)) == 50
     writer = store_of(server, graphs=["http://e/g"], writable="http://e/g", cache=kept, access=Access(user="w"))
     server.enqueue(SparqlReply(204))
     writer.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
-    answers.update({"COUNT": number(8), "<http://e/p>": table(["x"], [])})
+    answers.update({"COUNT": count_reply(8), "<http://e/p>": table(["x"], [])})
     assert len(store_of(server, **both).select(QUERY)) == 0
 
 
-def test_a_result_that_an_update_overtook_is_not_kept(serve, store_of, cache):
+def test_result_from_before_an_update_is_not_cached(serve, store_of, cache):
     store = None
 
     def script(request):
         if request.update:
             return SparqlReply(204)
         if "COUNT" in request.query:
-            return number(7)
+            return count_reply(7)
         store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
         return TABLE
 
     server = serve(script)
     store = store_of(server, cache=cache(), writable="http://e/g")
     assert len(store.select(QUERY)) == len(store.select(QUERY)) == 50
-    assert [query for query in asked_queries(server) if query] == [QUERY, QUERY]
+    assert [query for query in queries_without_counts(server) if query] == [QUERY, QUERY]
 
 
-def test_the_first_query_has_all_of_its_time_for_itself(serve, store_of, cache):
-    server = serve(lambda request: number(7, seconds=0.05) if "COUNT" in request.query else TABLE)
+def test_first_query_keeps_its_full_timeout(serve, store_of, cache):
+    server = serve(lambda request: count_reply(7, seconds=0.05) if "COUNT" in request.query else TABLE)
     assert len(store_of(server, cache=cache(), timeout=0.4).select(QUERY)) == 50

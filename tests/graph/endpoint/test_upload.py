@@ -1,4 +1,4 @@
-"""Loading into servers by updates: the same graph as in a folder, nothing on an error, and what happened said."""
+"""Loading into servers by SPARQL updates."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ _graphs = itertools.count()
 
 @pytest.fixture(scope="module")
 def password(virtuoso_server) -> str:
-    """Of the user kgqa, who may write."""
+    """Return the password of the user kgqa, who may write."""
     return virtuoso_server.allow_updates("kgqa").read_text().strip()
 
 
 @pytest.fixture
 def target(virtuoso_server, password):
-    """`target() -> EndpointStore` that may write to a graph of its own."""
-    opened = []
+    """Return `target() -> EndpointStore`, which may write to a new graph."""
+    new_store = []
 
     def target(url: str | None = None, **options) -> EndpointStore:
         graph = options.pop("writable", f"urn:load:{next(_graphs)}")
         options = {"access": Access("kgqa", password), **options}
-        opened.append(EndpointStore(url or virtuoso_server.url, graphs=[graph or ""], writable=graph, **options))
-        return opened[-1]
+        new_store.append(EndpointStore(url or virtuoso_server.url, graphs=[graph or ""], writable=graph, **options))
+        return new_store[-1]
 
     yield target
-    for store in opened:
+    for store in new_store:
         store.close()
 
 
 @pytest.fixture
 def file(tmp_path):
-    """`file(lines, name="data.nt") -> Path`."""
+    """Return `file(lines, name="data.nt") -> Path`."""
 
     def file(lines: list[str] | str, name: str = "data.nt") -> Path:
         text = lines if isinstance(lines, str) else "\n".join(lines) + "\n"
@@ -67,16 +67,16 @@ def triples(store: EndpointStore) -> set[tuple]:
     return set(store.select(ALL.replace("{", f"FROM <{store.writable}> {{", 1), fresh=True))
 
 
-class TestTheSameGraph:
-    def test_as_in_a_folder_in_every_format(self, tmp_path, target, opened):
+class TestSameGraph:
+    def test_every_format_gives_the_same_graph_as_a_folder(self, tmp_path, target, new_store):
         for path in files_of_each_format(tmp_path):
-            store, embedded = target(), opened(path)
+            store, embedded = target(), new_store(path)
             report = store.load([path])
             expected = set(embedded.select(ALL))
             assert triples(store) == expected, path.suffix
             assert (report.added, report.triples) == (len(expected), len(expected)), path.suffix
 
-    def test_again_is_nothing_new(self, tmp_path, target, file):
+    def test_loading_twice_changes_nothing(self, tmp_path, target, file):
         store = target()
         path = file("@prefix : <http://e/> . :a :p [ :q [ :r 1 ] ; :s (1 2) ] . _:b :p _:c .", "nodes.ttl")
         first = store.load([path])
@@ -91,11 +91,11 @@ class TestTheSameGraph:
         assert (report.files, report.lines, report.added, report.triples) == (2, 54, 51, 51)
         assert report.malformed == 0 and report.fingerprint == store.fingerprint != empty and report.seconds > 0
 
-    def test_an_empty_file(self, target, file):
+    def test_empty_file(self, target, file):
         report = target().load([file("# nothing\n")])
         assert (report.lines, report.added, report.triples) == (1, 0, 0)
 
-    def test_more_than_one_update(self, target, file, monkeypatch):
+    def test_several_updates(self, target, file, monkeypatch):
         monkeypatch.setattr(upload, "BATCH_TRIPLES", 7)
         store = target()
         steps = []
@@ -104,7 +104,7 @@ class TestTheSameGraph:
         assert [step.stage for step in steps] == ["reading", "loading", "finishing"]
         assert steps[1].bytes_done == steps[1].bytes_total > 0 and steps[1].lines == 50
 
-    def test_only_the_named_graph_is_written_to(self, virtuoso_server, target, file):
+    def test_only_the_named_graph_is_written(self, virtuoso_server, target, file):
         def outside(graph: str) -> set[tuple]:
             rows = virtuoso_server.sql("sparql select ?g (count(*) as ?n) where { graph ?g { ?s ?p ?o } } group by ?g")
             return {row for row in rows if row[0] != graph}
@@ -127,20 +127,20 @@ class TestMalformedLines:
         assert (report.added, report.lines, report.malformed) == (2, 4, 2)
         assert [(item.file, item.line) for item in report.examples] == [("data.nt", 2), ("data.nt", 4)]
 
-    def test_a_file_cut_short_changes_nothing_even_with_skip(self, tmp_path, target, file):
+    def test_truncated_file_changes_nothing_even_with_skip(self, tmp_path, target, file):
         store = target()
         (tmp_path / "cut.nt.gz").write_bytes(gzip.compress("\n".join(LINES).encode())[:-20])
         with pytest.raises(LoadError, match="truncated or damaged"):
             store.load([file(LINES), tmp_path / "cut.nt.gz"], on_error="skip")
         assert triples(store) == set()
 
-    def test_another_graph(self, target, file):
+    def test_triple_of_another_graph(self, target, file):
         store = target()
         with pytest.raises(LoadError, match="line 2: .*<http://e/other>"):
             store.load([file([LINES[0], f"{LINES[1][:-2]} <http://e/other> ."], "data.nq")], on_error="skip")
         assert triples(store) == set()
 
-    def test_what_the_server_refuses_is_told_by_its_line(self, target, file):
+    def test_line_refused_by_the_server_is_named(self, target, file):
         path = file([*LINES[:20], "nonsense", WRONG_NUMBER, *LINES[20:]])
         store = target()
         report = store.load([path], on_error="skip")
@@ -149,19 +149,19 @@ class TestMalformedLines:
         with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*--on-error skip.*Load the same files again"):
             target().load([file([WRONG_NUMBER, *LINES])])
 
-    def test_too_much_refused(self, target, file, monkeypatch):
+    def test_too_many_refused_lines(self, target, file, monkeypatch):
         monkeypatch.setattr(upload, "MAX_REJECTED", 3)
         with pytest.raises(QueryRejected, match="rejected 3 lines before.*Load the same files again"):
             target().load([file([WRONG_NUMBER.replace("e/x", f"e/{n}") for n in range(9)])], on_error="skip")
 
 
-class TestWhoMayWrite:
+class TestPermissions:
     @pytest.mark.parametrize("writable, message", [
         (None, "open for reading only. Name the graph"),
         ("no iri", "is not an IRI"),
         ("http://www.openlinksw.com/schemas/virtrdf#", "is a system graph"),
     ])  # fmt: skip
-    def test_no_graph_of_ones_own(self, target, file, writable, message):
+    def test_store_without_writable_graph(self, target, file, writable, message):
         with pytest.raises(LoadError, match=message):
             target(writable=writable).load([file(LINES)])
 
@@ -172,7 +172,7 @@ class TestWhoMayWrite:
             store.load([file(LINES)])
         assert "wrong" not in str(caught.value)
 
-    def test_a_user_who_may_only_read(self, virtuoso_server, target, file):
+    def test_user_without_write_permission(self, virtuoso_server, target, file):
         virtuoso_server.sql("DB.DBA.USER_CREATE(?, ?)", ("reader", "secret-1"))
         virtuoso_server.sql('grant SPARQL_SELECT to "reader"')
         store = target(access=Access("reader", "secret-1"))
@@ -180,7 +180,7 @@ class TestWhoMayWrite:
             store.load([file(LINES)])
         assert "secret" not in str(caught.value)
 
-    def test_files_are_looked_at_before_the_server(self, tmp_path):
+    def test_files_are_checked_before_the_server(self, tmp_path):
         with pytest.raises(LoadError, match=r"missing\.nt cannot be read"):
             EndpointStore("http://127.0.0.1:1/sparql", writable="urn:g").load([tmp_path / "missing.nt"])
         with pytest.raises(LoadError, match="No file to load"):
@@ -204,9 +204,9 @@ class TestInterrupted:
             )
         assert len(triples(store)) == 52
 
-    def test_connection_lost(self, target, file, virtuoso_server, monkeypatch):
+    def test_lost_connection(self, target, file, virtuoso_server, monkeypatch):
         monkeypatch.setattr(upload, "BATCH_TRIPLES", 10)
-        with Forwarder(virtuoso_server.url, updates=4) as proxy:
+        with DroppingProxy(virtuoso_server.url, updates=4) as proxy:
             store = target(proxy.url)
             with pytest.raises(StoreUnavailable, match=r"perhaps a few lines of data\.nt\. Load the same files again"):
                 store.load([file(LINES)])
@@ -215,8 +215,8 @@ class TestInterrupted:
         assert direct.load([file(LINES)]).triples == 50
 
 
-class Forwarder:
-    """Stands before a server on loopback, and ends connections without an answer after so many updates."""
+class DroppingProxy:
+    """A proxy that drops connections after a number of updates."""
 
     def __init__(self, url: str, *, updates: int) -> None:
         parts = urlsplit(url)
@@ -251,7 +251,7 @@ class Forwarder:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}{parts.path}"
 
-    def __enter__(self) -> Forwarder:
+    def __enter__(self) -> DroppingProxy:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -260,8 +260,8 @@ class Forwarder:
         self._server.server_close()
 
 
-class Oxigraph(Forwarder):
-    """A server of another kind: the embedded engine behind the SPARQL protocol, with basic authentication."""
+class OxigraphServer(DroppingProxy):
+    """A server of another kind: the embedded engine behind the SPARQL protocol with basic authentication."""
 
     def __init__(self) -> None:
         data = ox.Store()
@@ -295,20 +295,20 @@ class Oxigraph(Forwarder):
         self.url = f"http://127.0.0.1:{self._server.server_port}/query"
 
 
-def test_another_kind_of_server(tmp_path, target, opened):
+def test_load_into_oxigraph(tmp_path, target, new_store):
     path = files_of_each_format(tmp_path)[0]
-    with Oxigraph() as server:
+    with OxigraphServer() as server:
         store = target(server.url, access=Access("me", "secret"))
         assert store.load([path]).added == len(triples(store))
-        assert triples(store) == set(opened(path).select(ALL))
+        assert triples(store) == set(new_store(path).select(ALL))
         assert choose_target_graph(store) == store.writable
         with pytest.raises(StoreUnavailable, match="refuses access"):
             target(server.url, access=Access("me", "wrong")).load([path])
 
 
-class TestWhichGraph:
-    def test_the_only_one_or_the_default_or_a_question(self, file, tmp_path):
-        with Oxigraph() as server:
+class TestGraphChoice:
+    def test_only_or_default_graph_is_used_or_the_graph_must_be_named(self, file, tmp_path):
+        with OxigraphServer() as server:
             store = EndpointStore(server.url, writable="urn:one", access=Access("me", "secret"))
             assert choose_target_graph(store) == DEFAULT_GRAPH
             store.load([file(LINES)])
@@ -319,7 +319,7 @@ class TestWhichGraph:
                 choose_target_graph(store)
 
 
-def test_batches_hold_all_lines_in_order_within_both_limits():
+def test_batches_keep_all_lines_within_both_limits():
     lines = [b"x" * size + b"\n" for size in [10] * 2500 + [150_000, 150_000, 300_000, 5]]
     pieces = list(split_batches(lines))
     assert [line for _, piece in pieces for line in piece] == lines
@@ -328,9 +328,9 @@ def test_batches_hold_all_lines_in_order_within_both_limits():
     assert list(split_batches([])) == []
 
 
-def test_terms_go_into_an_update_as_they_are(opened, load):
-    """What the embedded engine makes of the rendered update is what it was rendered from."""
-    store = opened([], writable=True)
+def test_terms_are_unchanged_in_updates(new_store, load):
+    """The embedded engine reads the rendered update as the same terms."""
+    store = new_store([], writable=True)
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
     lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
     triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]

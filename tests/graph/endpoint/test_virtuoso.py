@@ -1,4 +1,4 @@
-"""The endpoint store on a real Virtuoso: its row caps, its time limits, its errors, its logins."""
+"""The endpoint store on a real Virtuoso: row caps, time limits, errors and logins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, Literal, RelationPath
 from kgqa.schema import bundled_schema
 from tests.conftest import SOAK
-from tests.graph.recording import RecordingProxy
+from tests.graph.query_recording import RecordingProxy
 from tests.virtuoso_server import copied, running_server
 
 GRAPH = "http://e/limits"
@@ -41,7 +41,7 @@ EDGE = "<http://e/s> <http://e/p> 1"
 
 @pytest.fixture(scope="module")
 def server(prepared_folder, tmp_path_factory):
-    """A server of one's own with narrow limits, and a graph of 1,500 edges."""
+    """Yield a server with narrow limits and a graph of 1,500 edges."""
     folder = copied(prepared_folder, tmp_path_factory.mktemp("limits") / "server")
     with running_server(folder, row_cap=ROW_CAP, query_seconds=OWN_SECONDS) as server:
         file = server.import_folder / "limits.nt"
@@ -57,7 +57,7 @@ def store(server):
 
 
 def plain(server, query, **fields) -> tuple[int, int, dict[str, str]]:
-    """Status, rows and headers of a reply, as any client gets it."""
+    """Return status, rows and headers of a reply as any client receives it."""
     pool = urllib3.PoolManager()
     reply = pool.request(
         "GET",
@@ -73,7 +73,7 @@ def plain(server, query, **fields) -> tuple[int, int, dict[str, str]]:
     return reply.status, rows, {name.lower(): value for name, value in reply.headers.items()}
 
 
-def test_it_is_known_by_its_first_reply_and_says_its_limits(store):
+def test_profile_and_limits_are_detected(store):
     assert store.profile.name == "virtuoso"
     assert store.limits == ServerLimits(seconds=OWN_SECONDS, rows=ROW_CAP)
 
@@ -81,7 +81,7 @@ def test_it_is_known_by_its_first_reply_and_says_its_limits(store):
 # --- rows
 
 
-def test_a_result_that_is_cut_at_the_row_cap_is_an_error(server, store):
+def test_result_at_the_row_cap_is_an_error(server, store):
     status, rows, headers = plain(server, ALL)
     assert (status, rows, headers["x-sparql-maxrows"]) == (200, ROW_CAP, str(ROW_CAP))
     with pytest.raises(PartialResult, match="row cap of 1,000 rows"):
@@ -91,17 +91,17 @@ def test_a_result_that_is_cut_at_the_row_cap_is_an_error(server, store):
 
 
 @pytest.mark.parametrize("limit", [0, 1, ROW_CAP - 1, ROW_CAP])
-def test_as_many_rows_as_were_asked_for_are_whole(store, limit):
+def test_requested_number_of_rows_is_complete(store, limit):
     assert len(store.select(f"{ALL} LIMIT {limit}")) == limit
 
 
-def test_a_cap_inside_is_no_cap_outside(store):
+def test_row_cap_does_not_apply_to_subqueries(store):
     assert store.select(f"SELECT (COUNT(*) AS ?n) {FROM} WHERE {{ ?s ?p ?o }}").rows[0][0].value == str(NODES)
     inner = f"SELECT DISTINCT ?p {FROM} WHERE {{ {{ SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {ROW_CAP} }} }}"
     assert len(store.select(inner)) == 1
 
 
-def the_hard_cap_is_an_error(prepared_folder, tmp_path):
+def check_hard_cap(prepared_folder, tmp_path):
     with running_server(copied(prepared_folder, tmp_path / "s"), row_cap=5_000_000, query_seconds=600) as server:
         file = server.import_folder / "hard.nt"
         file.write_text("".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(1030)))
@@ -113,15 +113,15 @@ def the_hard_cap_is_an_error(prepared_folder, tmp_path):
 
 if SOAK:  # it takes 40 s; a small cap behaves the same
 
-    def test_the_hard_cap_of_2_to_the_20_is_an_error(prepared_folder, tmp_path):
-        the_hard_cap_is_an_error(prepared_folder, tmp_path)
+    def test_hard_cap_of_2_to_the_20_is_an_error(prepared_folder, tmp_path):
+        check_hard_cap(prepared_folder, tmp_path)
 
 
 # --- time
 
 
-def test_what_virtuoso_does_when_it_is_told_a_limit(server):
-    """Why its own limit has to be known: without an aggregate, what it has by then looks like everything."""
+def test_virtuoso_with_time_limit_returns_partial_results(server):
+    """Virtuoso returns a partial result at its limit, which looks complete without an aggregate."""
     status, rows, headers = plain(server, SLOW_COUNT, timeout="1000")
     assert (status, headers["x-sql-state"]) == (200, "S1TAT") and rows <= 1  # no row, or a count that is too low
     status, rows, headers = plain(server, SLOW_ROWS, timeout="60000")
@@ -133,8 +133,8 @@ def test_what_virtuoso_does_when_it_is_told_a_limit(server):
     [(1.0, SLOW_COUNT), (1.0, SLOW_GROUPS), (1.0, SLOW_ROWS), (10.0, SLOW_ROWS)]
     + [(10.0, SLOW_COUNT), (10.0, SLOW_GROUPS)] * SOAK,
 )
-def test_a_query_that_takes_too_long_is_an_error_in_time(store, query, seconds):
-    """At our limit of a second, or at its own."""
+def test_slow_query_is_an_error_in_time(store, query, seconds):
+    """The query ends at our limit of one second or at the server's limit."""
     started = time.monotonic()
     with pytest.raises(StoreTimeout):
         store.select(query, timeout=seconds)
@@ -154,7 +154,7 @@ def busy(pid: int, seconds: float = 0.3) -> bool:
     return cpu_seconds(pid) - before > seconds / 4
 
 
-def test_a_query_that_was_given_up_ends_on_the_server_too(server, store, wait_until):
+def test_abandoned_query_ends_on_the_server(server, store, wait_until):
     pid = server.status().pid
     assert wait_until(lambda: not busy(pid), 60)  # with what earlier tests gave up
     store.profile
@@ -177,33 +177,33 @@ def test_a_query_that_was_given_up_ends_on_the_server_too(server, store, wait_un
         (f"SELECT ?s {FROM} WHERE {{ ?s ?p ?o }} ; DROP GRAPH <{GRAPH}>", "37000"),
     ],
 )
-def test_a_query_that_it_does_not_understand_is_refused_with_its_words(store, query, says):
+def test_syntax_error_has_the_server_message(store, query, says):
     with pytest.raises(QueryRejected, match=says) as caught:
         store.select(query)
     assert "SPARQL query" not in str(caught.value)
 
 
-def test_an_address_where_there_is_no_sparql_is_an_error(server):
+def test_url_without_sparql_is_an_error(server):
     for path in ("", "/", "/nothing", "/conductor"):
         with EndpointStore(server.url.replace("/sparql", path)) as store, pytest.raises(StoreUnavailable):
             store.select(ALL)
 
 
 @pytest.mark.parametrize("count", [1, 40, 400])
-def test_short_and_long_queries_arrive(store, count):
+def test_short_and_long_queries(store, count):
     values = " ".join(f"<http://e/n{n}>" for n in range(count))
     query = f"SELECT ?s ?o {FROM} WHERE {{ VALUES ?s {{ {values} }} ?s <http://e/next> ?o }}"
     assert len(store.select(query)) == count
 
 
-def test_packed_replies_are_unpacked(server, store):
+def test_compressed_replies_are_decompressed(server, store):
     rows = store.select(f"{ALL} LIMIT 900")
     # what is asked of other machines
     store._transport._builder = RequestBuilder(server.url, contact="", compressed=True)
     assert sorted(map(str, store.select(f"{ALL} LIMIT 900", fresh=True))) == sorted(map(str, rows))
 
 
-def test_blank_nodes_can_be_asked_about(server, store):
+def test_blank_nodes_can_be_queried(server, store):
     file = server.import_folder / "blank.nt"
     file.write_text('<http://e/x> <http://e/has> _:b .\n_:b <http://e/name> "inside" .\n')
     assert server.load([file], "http://e/blank")[0].error is None
@@ -221,7 +221,7 @@ def update(server, **access) -> None:
         store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}", timeout=20)
 
 
-def test_an_update_needs_the_right_password(server):
+def test_update_needs_the_password(server):
     password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
     for access in ({}, {"user": "writer", "password": "wrong"}, {"user": "nobody-here", "password": password}):
         with pytest.raises(StoreUnavailable, match="KGQA_ENDPOINT_PASSWORD") as caught:
@@ -232,13 +232,13 @@ def test_an_update_needs_the_right_password(server):
         assert store.ask(f"ASK FROM <http://e/written> WHERE {{ {EDGE} }}")
 
 
-def test_an_update_needs_the_right_to_write(server):
+def test_update_needs_write_permission(server):
     with EndpointStore(server.url, writable="http://e/written", profile="generic") as store:
         with pytest.raises(StoreUnavailable, match="SPARQL_UPDATE"):
             store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}")
 
 
-def test_hundreds_of_updates_log_in_once_each_at_most(server):
+def test_updates_log_in_at_most_once_each(server):
     password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
     access = Access(user="writer", password=password)
     with EndpointStore(server.url, writable="http://e/many", access=access) as store:
@@ -251,8 +251,8 @@ def test_hundreds_of_updates_log_in_once_each_at_most(server):
 # --- results on disk
 
 
-def explored(url: str, cache: ResultCache) -> list[object]:
-    """What a few calls give; the connection and all it knows are new each time."""
+def explore(url: str, cache: ResultCache) -> list[object]:
+    """Return the results of a few calls on a new connection."""
     store = EndpointStore(url, graphs=[GRAPH], cache=cache)
     with contextlib.closing(KnowledgeGraph(store, bundled_schema("rdfs"), view=[GRAPH])) as graph:
         start = Entity("http://e/n5")
@@ -264,14 +264,14 @@ def explored(url: str, cache: ResultCache) -> list[object]:
         ]
 
 
-def test_exploring_the_same_graph_again_asks_nothing_but_whether_it_is_the_same(server, tmp_path):
+def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
     proxy = RecordingProxy(server.url)
     try:
         found, asked = [], []
         for _ in range(3):
             before = len(proxy.requests)
             with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-                found.append(explored(proxy.url, cache))
+                found.append(explore(proxy.url, cache))
             asked.append([request.query for request in proxy.requests[before:]])
         assert found[0] == found[1] == found[2]
         assert len(asked[0]) > len(asked[1])
@@ -283,12 +283,12 @@ def test_exploring_the_same_graph_again_asks_nothing_but_whether_it_is_the_same(
         with EndpointStore(server.url, writable=GRAPH, access=access) as store:
             store.update(f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <http://e/n5> <http://e/new> <http://e/n1> }} }}")
         with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-            assert explored(proxy.url, cache) != found[0]  # a changed graph is seen by the next run
+            assert explore(proxy.url, cache) != found[0]  # a changed graph is seen by the next run
     finally:
         proxy.close()
 
 
-def test_a_graph_is_opened_by_its_address(server, cache_dir):
+def test_graph_is_opened_by_its_url(server, cache_dir):
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
         assert graph.store.fingerprint.startswith("remote-") and graph.store.triples in (NODES, NODES + 1)
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:

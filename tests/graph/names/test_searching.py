@@ -1,4 +1,4 @@
-"""Nodes by their names: labels, single nodes, and the index of names as it is searched, in both stores."""
+"""Names of nodes and the search for names, in both stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.graph.facts import FACTS, NAMES, NS, RDFS, SKOS, ent, ns, path, words
 
 
 class TestNames:
-    def test_order_of_languages_and_predicates(self, make):
+    def test_labels_prefer_languages_then_predicates(self, make):
         graph = make(
             [
                 f'<http://e/1> <{RDFS}label> "eins"@de .', f'<http://e/1> <{RDFS}label> "one"@en .', f'<http://e/1> <{RDFS}label> "1" .',
@@ -110,11 +110,11 @@ class TestSearch:
             ("odys", "m.num"),
         ],
     )
-    def test_best(self, found, text, best):
+    def test_best_match(self, found, text, best):
         search, _ = found
         assert search(text)[:1] == [best]
 
-    def test_exact_first_then_alias_then_longer(self, found):
+    def test_matches_are_ordered_exact_alias_longer(self, found):
         search, graph = found
         assert search("paris") == ["m.paris", "m.tx", "m.parisian"]
         first, second, third = graph.search("paris")
@@ -145,7 +145,7 @@ class TestSearch:
             "😀",
         ],
     )
-    def test_nothing_or_something_but_no_error(self, found, text):
+    def test_unusual_texts_raise_no_error(self, found, text):
         found[0](text)
         if text in ("zzzzqq", "", "?!", "qqq www"):
             assert found[0](text) == []
@@ -158,7 +158,7 @@ class TestSearch:
             max_size=8,
         ).map(" ".join)
     )
-    def test_no_text_breaks_it(self, found, text):
+    def test_any_text_raises_no_error(self, found, text):
         assert isinstance(found[0](text), list)
 
     def test_exact_lookup(self, found):
@@ -181,18 +181,22 @@ class TestSearch:
         assert graph.named([Entity("http://e/London")])[0].name == "London"
         assert graph.answer_query(path("http://e/London", "^http://e/plays_in"))
 
-    def test_kept_in_the_cache_and_made_anew_when_damaged(self, graphs, tmp_path):
+    def test_damaged_cached_index_is_rebuilt(self, graphs, tmp_path):
         graph = graphs.make(FACTS + NAMES, cache=Cache(tmp_path))
         graph.prepare()
         assert graph.search("bob")[0].entity == ent("m.bob")
         kept = sorted(p for p in tmp_path.rglob("*") if p.is_file())
         assert len(kept) >= 3 and any(p.suffix == ".sqlite" for p in kept)
-        again = graphs.again(graph, cache=Cache(tmp_path))
+        again = graphs.reopen(graph, cache=Cache(tmp_path))
         again.prepare()
         assert again.search("bob")[0].entity == ent("m.bob") and again.relations == graph.relations
         for file in kept:
             file.write_bytes(b"\x00damaged" * 100)
-        anew = graphs.again(graph, cache=Cache(tmp_path))
-        anew.prepare()
-        assert anew.search("bob")[0].entity == ent("m.bob")
-        assert (anew.relations, anew.inverses, anew.mediators) == (graph.relations, graph.inverses, graph.mediators)
+        rebuilt = graphs.reopen(graph, cache=Cache(tmp_path))
+        rebuilt.prepare()
+        assert rebuilt.search("bob")[0].entity == ent("m.bob")
+        assert (rebuilt.relations, rebuilt.inverses, rebuilt.mediators) == (
+            graph.relations,
+            graph.inverses,
+            graph.mediators,
+        )

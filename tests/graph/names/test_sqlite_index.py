@@ -1,4 +1,4 @@
-"""The index of names: names in other forms, words, and parts of names, by the real engine."""
+"""The SQLite name index: name variants, words and parts of names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def entity(name: str) -> Entity:
 
 @pytest.fixture(scope="module")
 def graph_of(tmp_path_factory):
-    """`graph_of(lines) -> EmbeddedStore`; closed with the module."""
+    """Return `graph_of(lines) -> EmbeddedStore`; the stores are closed after the module."""
     with ExitStack() as stores:
 
         def graph_of(lines: list[str]) -> EmbeddedStore:
@@ -78,12 +78,12 @@ def names(graph_of, tmp_path_factory):
         ("", {}),
     ],
 )
-def test_what_else_a_name_may_be_written_as(name, keys):
+def test_variants_of_a_name(name, keys):
     assert spellings(name) == keys
 
 
 @given(st.text(max_size=30))
-def test_any_text_has_keys_or_none(name):
+def test_keys_of_any_text(name):
     keys = spellings(name)
     assert "" not in keys and set(keys.values()) <= {"article", "bracket", "comma", "squeezed", "initials"}
 
@@ -104,11 +104,11 @@ def test_loose_matches_are_not_exact(names, text, found, how):
     assert text not in names.exact([text])
 
 
-def test_exact_names_are_no_loose_ones(names):
+def test_exact_matches_are_not_loose(names):
     assert names.loose(["adolf hitler", "nobody", "' OR 1=1"]) == {}
 
 
-def test_beginnings_of_initials(names):
+def test_prefixes_of_initials(names):
     assert [match.entity for match in names.initials_with_prefix("us")] == [entity("usa")]
     assert names.initials_with_prefix("usa") == []  # the whole of them is a key of its own
 
@@ -120,7 +120,7 @@ def test_words_of_names(names):
     assert names.words_with_prefix("zz") == {}
 
 
-def test_names_that_hold_a_word(names):
+def test_names_containing_a_word(names):
     assert {match.entity for match in names.containing(["hitler"])} == {entity("hitler"), entity("youth")}
     assert {match.entity for match in names.containing(["bowl", "kingdom"])} == {entity("bowl"), entity("uk")}
     assert names.containing([]) == [] and names.containing(["zzzz"]) == []
@@ -138,20 +138,20 @@ def store(graph_of) -> EmbeddedStore:
 
 
 class TestCache:
-    """Where the cache cannot keep the index, it is made in memory, and whoever asks is told."""
+    """An index that the cache cannot store is built in memory, with a note."""
 
     @pytest.fixture
     def graph(self, store) -> Callable[[Path], KnowledgeGraph]:
         return lambda folder: KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(folder))
 
-    def test_a_folder_whose_name_means_something_in_an_address(self, graph, tmp_path):
+    def test_folder_name_with_url_characters(self, graph, tmp_path):
         folder = tmp_path / "100%20 # of ?mode=rw&x"
         for _ in range(2):  # made, then read
             assert graph(folder).search("name 7")[0].entity == entity("7")
         (kept,) = folder.rglob("names-*.sqlite")
         assert kept.stat().st_size > 10_000
 
-    def test_a_full_disk(self, graph, tmp_path):
+    def test_full_disk(self, graph, tmp_path):
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         full = graph(tmp_path)
         full.store.fingerprint
@@ -164,7 +164,7 @@ class TestCache:
         assert "rebuilds it at each start" in note and str(tmp_path) in note and "cache.folder" in note
         assert not list(tmp_path.rglob("*names*")), "half an index is none"
 
-    def test_another_process_clears_the_cache_while_the_index_is_made(self, graph, tmp_path, monkeypatch):
+    def test_cache_cleared_during_the_build(self, graph, tmp_path, monkeypatch):
         asked = graph(tmp_path)
         select, cleared = asked.store.select, []
 

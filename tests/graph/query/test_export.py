@@ -1,4 +1,4 @@
-"""The exported query finds its answers instead of naming them, and is classified."""
+"""Exported queries: they find the answers without naming them, and are classified."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestRefused:
             "FILTER((?answer) = <http://e/other>)",
         ],
     )
-    def test_fixing_the_variable(self, pattern):
+    def test_fixing_the_answer_variable(self, pattern):
         with pytest.raises(AnswerInQuery):
             check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
 
@@ -58,7 +58,7 @@ class TestRefused:
         with pytest.raises(AnswerInQuery):
             check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
 
-    def test_naming_it_by_a_prefixed_name(self):
+    def test_naming_the_answer_by_a_prefixed_name(self):
         query = "PREFIX e: <http://e/> " + GOOD % "VALUES ?e1 { e:answer }"
         with pytest.raises(AnswerInQuery):
             check_no_answers(query, [ANSWER], [TOPIC])
@@ -94,18 +94,18 @@ class TestRefused:
             "?answers <http://e/q> 'http://e/answer and more' .",
         ],
     )
-    def test_accepted(self, pattern):
+    def test_accepted_queries(self, pattern):
         check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
 
-    def test_a_prefix_that_is_also_an_answer(self):
-        """What STRSTARTS compares with is a prefix, no term of the graph."""
+    def test_prefix_that_is_also_an_answer(self):
+        """The argument of STRSTARTS is a prefix, not a term of the graph."""
         check_no_answers(GOOD % 'FILTER(!STRSTARTS(STR(?answer), "g.x"))', [Literal("g.x")], [TOPIC])
 
-    def test_a_topic_among_the_answers(self):
+    def test_topic_among_the_answers(self):
         check_no_answers(GOOD % "", [TOPIC, ANSWER], [TOPIC])
 
 
-class TestClass:
+class TestClassification:
     @pytest.mark.parametrize(
         "answers, returned, restricted, expected",
         [
@@ -169,7 +169,7 @@ CHILDREN = path("m.1", "people.person.children")
 GENDERS = path("m.1", "people.person.children", "people.person.gender")
 
 
-class TestWritten:
+class TestQueryText:
     @pytest.mark.parametrize(
         "which, expected",
         [
@@ -180,7 +180,7 @@ class TestWritten:
             (path("m.2", "^people.marriage.spouse", "^people.person.marriage"), {"m.1"}),
         ],
     )
-    def test_returns_the_ends(self, graph, which, expected):
+    def test_returns_the_ends_of_the_path(self, graph, which, expected):
         query = graph.answer_query(which)
         prepareQuery(query)
         returned = graph.run_exported(query)
@@ -190,7 +190,7 @@ class TestWritten:
         check_no_answers(query, graph.ends(which).values, [which.topic])
         assert "LIMIT" not in query and "DISTINCT" in query
 
-    def test_names_stand_in_comments_of_one_line(self, graph):
+    def test_names_are_in_one_line_comments(self, graph):
         query = graph.answer_query(CHILDREN)
         comments = [line for line in query.splitlines() if line.startswith("#")]
         assert len(comments) == 1 and comments[0].endswith("= m.1") and "Ann" in comments[0]
@@ -198,13 +198,13 @@ class TestWritten:
         assert "DROP" not in "\n".join(line.split("#")[0] for line in query.splitlines())
         prepareQuery(query)
 
-    def test_relations_are_said_in_words(self, graph):
+    def test_relations_are_verbalised(self, graph):
         query = graph.answer_query(SPOUSES)
         lines = [line for line in query.splitlines() if "people" in line and ". " in line]
         assert all("# " in line for line in lines if "?e1" in line)
         assert "spouse" in query.split("people.marriage.spouse>")[1].split("\n")[0]
 
-    def test_restricted_entities_are_written_and_commented(self, graph):
+    def test_restricted_entities_are_commented(self, graph):
         chosen = Entity(f"{NS}m.4")
         query = graph.answer_query(GENDERS, restricted={1: [chosen]})
         assert f"VALUES ?e1 {{ <{NS}m.4> }}" in query
@@ -216,7 +216,7 @@ class TestWritten:
         assert query_class(returned, returned, restricted=True) == "restricted"
         check_no_answers(query, returned, [GENDERS.topic])
 
-    def test_restricting_to_an_answer_is_noticed(self, graph):
+    def test_restricting_to_an_answer_is_detected(self, graph):
         query = graph.answer_query(GENDERS, restricted={1: [Entity(f"{NS}m.f")]})
         with pytest.raises(AnswerInQuery):
             check_no_answers(query, [Entity(f"{NS}m.f")], [GENDERS.topic])
@@ -230,7 +230,7 @@ class TestWritten:
 
     @pytest.mark.parametrize("topic", ["http://e/\u2028odd", "http://e/\u00a0odd"])
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
-        """Such IRIs are valid; the query must stay complete."""
+        """IRIs with Unicode line breaks are valid, and the query stays complete."""
         which = path(topic, "http://e/r")
         assert graph.ends(which).values == (Entity("http://e/end"),)
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
@@ -239,21 +239,21 @@ class TestWritten:
         which = path("m.6", "http://e/\u3000rel\u3000")
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
 
-    def test_mediators_are_kept_out_by_a_filter_that_any_engine_knows(self, graph):
+    def test_mediators_are_excluded_by_a_standard_filter(self, graph):
         query = graph.answer_query(path("m.1", "people.person.note"))
         assert "STRSTARTS" in query
         prepareQuery(query)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from(["", "en"]))
-def test_any_literal_that_is_named_is_found(text, language):
+def test_any_named_literal_is_found(text, language):
     literal = Literal(text, language=language)
     with pytest.raises(AnswerInQuery):
         check_no_answers(GOOD % f"?e1 <http://e/name> {render_term(literal)} .", [literal], [TOPIC])
 
 
 class TestHubs:
-    """Four layers of forty nodes, each connected to all of the next: two million walks."""
+    """Four fully connected layers of forty nodes, with two million walks."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -267,7 +267,7 @@ class TestHubs:
             ]
         return graphs.make(lines, "rdfs", timeout=20)
 
-    def test_the_query_does_not_walk_every_walk(self, layers):
+    def test_query_does_not_enumerate_walks(self, layers):
         path = RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * 5)
         query = layers.answer_query(path)
         assert len(layers.run_exported(query)) == 40

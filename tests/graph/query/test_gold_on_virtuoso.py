@@ -16,7 +16,7 @@ pytestmark = gold.pytestmark
 
 @pytest.fixture(scope="module")
 def store(prepared_folder, tmp_path_factory) -> Iterator[EndpointStore]:
-    """A server with this data only: the queries name no graph."""
+    """Yield a server with this data only, because the queries name no graph."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("gold") / "server")) as server:
         for graph, files in (("http://e/freebase", gold.FAST_FILES), ("http://e/wikidata", gold.WIKIDATA_FILES)):
             copies = [server.import_folder / f"{graph[9:]}-{file.name}" for file in files]
@@ -29,7 +29,7 @@ def store(prepared_folder, tmp_path_factory) -> Iterator[EndpointStore]:
 
 @pytest.mark.parametrize("form", ["sparql", "sparql_portable"])
 def test_freebase(store, form):
-    """The published ones too, in Virtuoso's own dialect and out of it."""
+    """Published queries work with and without the extensions of Virtuoso."""
     found = gold.questions()
     assert len(found) == 243
     gold.check_freebase(store, found, form)

@@ -134,23 +134,23 @@ def test_in_standard_sparql(fast):
     check_freebase(fast, found, "sparql_portable")
 
 
-def of_virtuoso(sparql: str) -> bool:
+def uses_virtuoso_extensions(sparql: str) -> bool:
     """Tell whether a query uses Virtuoso's extensions: OR for ||, the function xsd:datetime."""
     return bool(re.search(r"\)\s+(OR|AND)\s|\sOR\s|xsd:datetime\b", sparql))
 
 
-def test_as_published(fast):
+def test_published_queries(fast):
     """Including prefixed names with many dots."""
-    found = [question for question in questions() if not of_virtuoso(question["sparql"])]
+    found = [question for question in questions() if not uses_virtuoso_extensions(question["sparql"])]
     assert len(found) == 185
     check_freebase(fast, found, "sparql")
 
 
-def test_as_published_in_the_dialect_of_virtuoso(fast):
-    found = [question for question in questions() if of_virtuoso(question["sparql"])]
+def test_published_queries_in_virtuoso_dialect(fast):
+    found = [question for question in questions() if uses_virtuoso_extensions(question["sparql"])]
     assert len(found) == 58
     check_freebase(fast, found, "sparql")
 
 
-def test_the_store_has_every_triple_of_the_file(fast):
+def test_store_has_every_triple_of_the_file(fast):
     assert int(fast.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == fast.meta.triples

@@ -1,4 +1,4 @@
-"""Rendering by shape gives the same text as running the template."""
+"""Rendering by query shape gives the same text as running the template."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(name: str, values) -> str:
 
 
 @given(st.lists(walks(), min_size=1, max_size=4), st.lists(ENTITIES, max_size=2), st.sampled_from([None, 0, 1, 5]))
-def test_the_same_as_running_the_template(some, view, limit):
+def test_shape_gives_the_text_of_the_template(some, view, limit):
     for walk in some * 2:
         values = {"view": tuple(view), "walk": walk, "limit": limit}
         assert render("ends", **values) == run("ends", values)
@@ -80,7 +80,7 @@ def counted():
     return Shapes(run, render_term), runs
 
 
-def test_a_template_runs_once_for_a_shape():
+def test_template_runs_once_per_shape():
     shapes, runs = counted()
     assert shapes.render({"a": Entity("http://e/1"), "b": Entity("http://e/2")}) == "a=<http://e/1> b=<http://e/2>"
     assert shapes.render({"a": Entity("http://e/3"), "b": Entity("http://e/1")}) == "a=<http://e/3> b=<http://e/1>"
@@ -93,14 +93,14 @@ def test_a_template_runs_once_for_a_shape():
     assert len(runs) == 4
 
 
-def test_true_is_not_1_and_texts_are_not_entities():
+def test_values_of_different_types_have_different_shapes():
     shapes = Shapes(lambda values: repr(values["a"]), render_term)
     assert [shapes.render({"a": value}) for value in (1, True, 0, False, None, "<x>")] == [
         "1", "True", "0", "False", "None", "'<x>'",
     ]  # fmt: skip
 
 
-def test_what_is_not_known_is_run_each_time(monkeypatch):
+def test_unknown_values_run_the_template(monkeypatch):
     shapes, runs = counted()
     for _ in range(2):
         assert shapes.render({"a": -1}) == "a=-1"
@@ -113,7 +113,7 @@ def test_what_is_not_known_is_run_each_time(monkeypatch):
     assert len(runs) == 7
 
 
-def test_an_iri_that_cannot_stand_in_a_query_is_refused_each_time():
+def test_invalid_iri_is_refused_each_time():
     shapes, _ = counted()
     assert shapes.render({"a": Entity("http://e/1")}) == "a=<http://e/1>"
     for _ in range(2):
@@ -121,7 +121,7 @@ def test_an_iri_that_cannot_stand_in_a_query_is_refused_each_time():
             shapes.render({"a": Entity("http://e/1> <x")})
 
 
-def test_a_comment_is_no_place_for_an_entity():
+def test_entity_in_a_comment_runs_the_template():
     text = f"<{query_shapes._PLACEHOLDER}0>"
     shapes = Shapes(lambda values: f"{render_term(values['e'])} {render_term(values['c'])}", render_term)
     made = shapes.render({"e": Entity("http://e/1"), "c": Comment("<urn:uuid:0> says")})

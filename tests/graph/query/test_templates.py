@@ -1,4 +1,4 @@
-"""Query templates take only typed terms and give valid SPARQL."""
+"""Query templates: only typed terms are accepted, and the text is valid SPARQL."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ CASES = [
 
 
 class TestTemplates:
-    def test_every_file_is_tried(self):
+    def test_all_templates_are_covered(self):
         names = {
             item.name.removesuffix(".rq")
             for item in files("kgqa.queries").iterdir()
@@ -145,7 +145,7 @@ class TestTemplates:
         assert text.count(f"<{values['graph'].iri}>") >= 1
 
     @pytest.mark.parametrize("name, values, view", CASES, ids=[case[0] for case in CASES])
-    def test_is_sparql(self, name, values, view):
+    def test_is_valid_sparql(self, name, values, view):
         text = render(name, view=view, **values)
         prepareQuery(text)
         ox.Store().query(prepare_for_engine(text))
@@ -154,7 +154,7 @@ class TestTemplates:
             assert text.count(f"FROM <{graph.iri}>") == 1
 
     @pytest.mark.parametrize("name, values, view", CASES[::3], ids=[case[0] for case in CASES[::3]])
-    def test_a_missing_value_is_an_error(self, name, values, view):
+    def test_missing_value_is_an_error(self, name, values, view):
         from jinja2 import UndefinedError
 
         for key in values:
@@ -165,7 +165,7 @@ class TestTemplates:
             assert key in ("marks", "kept", "chosen", "cap", "keep", "previous", "marker", "type_predicates")
 
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
-    def test_only_typed_terms(self, value):
+    def test_untyped_values_are_refused(self, value):
         for name, key in (("exists", "entity"), ("has_predicate", "predicate")):
             with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
@@ -199,14 +199,14 @@ INJECTIONS = [
 ]
 
 
-def test_triples_are_made_distinct_only_where_they_can_come_twice():
+def test_distinct_only_where_duplicates_are_possible():
     one, two = (render("relation_counts", view=[Entity(f"http://e/g{n}") for n in range(count)]) for count in (1, 2))
     assert "DISTINCT" not in one and "DISTINCT" not in render("relation_counts", view=()) and "DISTINCT" in two
 
 
 class TestTerms:
     @pytest.mark.parametrize("iri", INJECTIONS)
-    def test_no_iri(self, iri):
+    def test_invalid_iri(self, iri):
         with pytest.raises(InvalidTerm):
             render_term(Entity(iri))
         with pytest.raises(InvalidTerm):
@@ -230,12 +230,12 @@ class TestTerms:
             "é",
         ],
     )
-    def test_no_language(self, tag):
+    def test_invalid_language(self, tag):
         with pytest.raises(InvalidTerm):
             render_term(Literal("x", language=tag))
 
     @pytest.mark.parametrize("name", ["", "x y", "x}", "?x", "1x", "x-y", "x.y", "é", "x\n"])
-    def test_no_variable(self, name):
+    def test_invalid_variable(self, name):
         with pytest.raises(InvalidTerm):
             render_term(Variable(name))
 
@@ -259,14 +259,14 @@ class TestTerms:
         assert render_term(term) == text
 
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "en", "zh-Hans"]))
-    def test_any_literal_reaches_the_engine_as_it_is(self, value, language):
+    def test_any_literal_is_unchanged(self, value, language):
         literal = Literal(value, language=language)
         query = f"SELECT ({render_term(literal)} AS ?x) {{}}"
         (solution,) = ox.Store().query(prepare_for_engine(query))
         assert solution["x"].value == value and (solution["x"].language or "") == language.lower()
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
-    def test_any_iri_is_refused_or_stands_whole(self, text):
+    def test_any_iri_is_refused_or_unchanged(self, text):
         try:
             written = render_term(Entity("http://e/" + text))
         except InvalidTerm:
@@ -280,7 +280,7 @@ class TestTerms:
         assert all(c.isprintable() for c in written)
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
-    def test_a_comment_never_changes_a_query(self, text):
+    def test_comment_never_changes_a_query(self, text):
         rendered = render("answer", view=(), walk=WALK, comments=[Comment(text)], restricted=[], chosen=Comment(text))
         without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
         prepare_for_engine(rendered)
@@ -290,8 +290,8 @@ class TestTerms:
             == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()
         )
 
-    def test_constants_only_in_the_caller(self):
-        """A literal that looks like SPARQL stays a literal."""
+    def test_injection_stays_a_literal(self):
+        """Literals that look like SPARQL stay literals."""
         text = render(
             "labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[]
         )

@@ -1,4 +1,4 @@
-"""Tokens of queries: nothing is lost, prefixed names are expanded, keywords that fetch data are found."""
+"""Query tokens: lossless splitting, expansion of prefixed names, detection of SERVICE and LOAD."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kgqa.graph.query.tokens import (
 NS = "http://rdf.freebase.com/ns/"
 DECLARED = f"PREFIX ns: <{NS}> PREFIX : <http://e/> "
 
-PIECES = st.sampled_from(
+FRAGMENTS = st.sampled_from(
     [
         "SELECT", "?x", "$y", "?a<?b", "?a<=?b", "{", "}", ".", ";", ",", "(", ")", "<http://e/a#b>", "<rel>", "ns:a.b.c",
         "ns:a\\.b", "ns:%20x", "ns:", ":x", ":", "_:b1", '"text"', "'it''s'", '"""a "quoted" b"""', "'''x\n'y'''", '"\\""',
@@ -52,14 +52,14 @@ class TestTokens:
     def test_any_text_joins_back(self, text):
         assert "".join(token.text for token in tokens(text)) == text
 
-    @given(st.lists(PIECES).map("".join))
+    @given(st.lists(FRAGMENTS).map("".join))
     def test_pieces_of_sparql_join_back(self, text):
         found = list(tokens(text))
         assert "".join(token.text for token in found) == text
         assert all(token.text for token in found)
 
-    @given(st.lists(PIECES).map("".join))
-    def test_no_piece_makes_expansion_fail(self, text):
+    @given(st.lists(FRAGMENTS).map("".join))
+    def test_expansion_of_any_fragments(self, text):
         expand_prefixes(DECLARED + text)
         decode_codepoints(text)
 
@@ -85,7 +85,7 @@ class TestTokens:
             ("1.5e-3", ["number"]),
         ],
     )
-    def test_kinds(self, text, kinds):
+    def test_token_kinds(self, text, kinds):
         assert [token.kind for token in tokens(text)] == kinds
 
 
@@ -126,7 +126,7 @@ class TestExpansion:
     def test_names(self, written, expanded):
         assert body(expand_prefixes(DECLARED + written)) == expanded
 
-    def test_redeclared_prefix_counts_from_where_it_stands(self):
+    def test_redeclared_prefix_applies_from_its_declaration(self):
         query = "PREFIX p: <http://1/> PREFIX p: <http://2/> SELECT * { p:a.b.c ?p ?o }"
         assert "<http://2/a.b.c>" in expand_prefixes(query)
 
@@ -188,7 +188,7 @@ class TestFetching:
             "INSERT DATA { <http://e/a> <http://e/b> 1 } ; LOAD <http://127.0.0.1:9/>",
         ],
     )
-    def test_every_way_to_write_it(self, text):
+    def test_all_spellings_are_refused(self, text):
         with pytest.raises(QueryRejected):
             prepare_for_engine(text)
 
@@ -209,13 +209,13 @@ class TestFetching:
             "SELECT ?servicer { ?servicer ?loads ?preload }",
         ],
     )
-    def test_not_where_it_is_only_text(self, text):
+    def test_keyword_in_text_is_accepted(self, text):
         forbid_fetching(text)
         prepare_for_engine(text)
         prepareQuery(text)
 
-    def test_the_engine_reaches_nowhere(self, opened):
-        """The engine splits text differently from the grammar; it must not fetch anything."""
+    def test_engine_does_not_connect(self, new_store):
+        """The engine tokenizes differently from the grammar and must not fetch anything."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             connected = []
 
@@ -232,7 +232,7 @@ class TestFetching:
             thread.start()
             there = f"http://127.0.0.1:{server.getsockname()[1]}/"
             pattern = f"SERVICE <{there}> {{ ?a ?b ?c }}"
-            store = opened("<http://e/a> <http://e/b> <http://e/c> .", writable=True)
+            store = new_store("<http://e/a> <http://e/b> <http://e/c> .", writable=True)
             for query in (
                 f"PREFIX : <{there}> SELECT * {{ SERVICE:x {{ ?a ?b ?c }} }}",
                 f"PREFIX : <{there}> SELECT * {{ ?s ?p ?o . service:x {{ ?a ?b ?c }} }}",
@@ -281,14 +281,14 @@ QUERIES = [
 
 class TestAgainstRdflib:
     @pytest.mark.parametrize("query", QUERIES)
-    def test_the_same_result_before_and_after(self, graph, query):
+    def test_expansion_keeps_the_result(self, graph, query):
         before, after = DECLARED + query, prepare_for_engine(DECLARED + query)
         if "[" not in query:  # rdflib numbers anonymous nodes at random
             assert repr(prepareQuery(before).algebra) == repr(prepareQuery(after).algebra)
         assert _result(graph.query(before)) == _result(graph.query(after))
 
     @pytest.mark.parametrize("query", QUERIES)
-    def test_the_engine_gives_what_rdflib_gives(self, graph, query, shared):
+    def test_engine_result_equals_rdflib(self, graph, query, shared):
         expected = graph.query(DECLARED + query)
         if expected.type == "ASK":
             assert shared.ask(DECLARED + query) == expected.askAnswer
@@ -297,17 +297,17 @@ class TestAgainstRdflib:
             assert sorted(tuple(_text(v) for v in row) for row in got) == _result(expected)
 
 
-class TestShorter:
-    """Queries with prefixes, for people, mean the same."""
+class TestShortening:
+    """Queries shortened with prefixes mean the same."""
 
     @pytest.mark.parametrize("query", QUERIES)
-    def test_says_the_same(self, graph, query):
+    def test_shortened_query_has_the_same_meaning(self, graph, query):
         full = prepare_for_engine(DECLARED + query).removeprefix(DECLARED)
         short = shorten_iris(full)
         assert len(short) <= len(full) or "PREFIX" in short
         assert _result(graph.query(short)) == _result(graph.query(full))
 
-    def test_only_what_is_there_twice(self):
+    def test_only_repeated_namespaces_are_shortened(self):
         assert (
             shorten_iris("SELECT ?x { <http://e/a> <http://f/b> ?x }") == "SELECT ?x { <http://e/a> <http://f/b> ?x }"
         )
@@ -325,12 +325,12 @@ class TestShorter:
             max_size=6,
         )
     )
-    def test_expanded_again_it_is_the_query_that_it_was(self, iris):
+    def test_expansion_restores_the_query(self, iris):
         query = "SELECT * { " + " ".join(f"?x <{iri}> <{iri}> ." for iri in iris) + " }"
         again = expand_prefixes(shorten_iris(query))
         assert again[again.index("SELECT") :] == query
 
-    def test_does_not_take_a_prefix_of_the_query_for_its_own(self, graph):
+    def test_new_prefixes_differ_from_those_of_the_query(self, graph):
         query = f"PREFIX ns: <http://e/> SELECT ?x {{ ?y <{NS}people.person.parents> ?z . ?z <{NS}people.person.parents> ?w . ?w ns:age ?x }}"
         assert _result(graph.query(shorten_iris(query))) == _result(graph.query(query)) == [("70",)]
 
@@ -372,7 +372,7 @@ def _text(value) -> str | None:
 
 
 @pytest.mark.parametrize("escape", ["\\u0027", "\\u0022", "\\U00000027", "\\u0023"])
-def test_an_escape_in_an_iri_hides_nothing(escape):
+def test_escape_in_an_iri_hides_nothing(escape):
     with pytest.raises(QueryRejected):
         prepare_for_engine(
             f"SELECT * {{ OPTIONAL {{ <http://x/{escape}#> ?p ?o }} SERVICE SILENT <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}"
@@ -380,20 +380,20 @@ def test_an_escape_in_an_iri_hides_nothing(escape):
 
 
 @pytest.mark.parametrize("stray", ["\\", '"', "'"])
-def test_a_stray_quote_or_backslash_is_refused(stray):
+def test_stray_quote_or_backslash_is_refused(stray):
     with pytest.raises(QueryRejected):
         prepare_for_engine(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }}")
 
 
 @pytest.mark.parametrize("name", ["ns:a.b.SERVICE", "ns:a.b.service", "ns:SERVICE", "SERVICE:x", "ns:a.LOAD"])
 @pytest.mark.parametrize("head", ["BASE <http://x/> PREFIX ns: <y#>", ""])
-def test_a_keyword_inside_a_name_that_cannot_be_resolved(head, name):
-    """The engine ends such a name before the keyword."""
+def test_keyword_inside_an_unresolvable_name(head, name):
+    """The engine ends an unresolvable name before the keyword."""
     with pytest.raises(QueryRejected):
         prepare_for_engine(f"{head} SELECT * {{ ?s ?p {name} <http://127.0.0.1:1/> {{ ?a ?b ?c }} }}")
 
 
-class TestNothingGetsThrough:
+class TestHiddenService:
     """Queries built from pieces that have hidden SERVICE before. Accepted ones run in the bare engine, which has a network
     here, against a port that counts connections."""
 
@@ -484,11 +484,11 @@ class TestNothingGetsThrough:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
 
-    def test_a_keyword_at_the_end_of_a_name(self, reached):
+    def test_keyword_at_the_end_of_a_name(self, reached):
         every = itertools.product(self.HEADS, self.NAMES, self.NOISE)
         assert sum(reached(head, f"?s ?p {name}{after}") for head, name, after in every) > 100
 
-    def test_a_keyword_among_other_things(self, reached):
+    def test_keyword_among_other_fragments(self, reached):
         accepted = []
         some = st.sampled_from
 

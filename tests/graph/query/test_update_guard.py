@@ -1,4 +1,4 @@
-"""An update can write only to the named graph, whatever its text."""
+"""The update guard: an update can write only to the named graph."""
 
 from __future__ import annotations
 
@@ -117,23 +117,23 @@ def passes(update: str) -> str | None:
 
 
 @pytest.mark.parametrize("update", ALLOWED)
-def test_what_stays_in_the_graph_is_let_through(update):
+def test_update_within_the_graph_is_allowed(update):
     assert passes(update)
 
 
 @pytest.mark.parametrize("update", REFUSED)
-def test_what_could_leave_the_graph_is_refused(update):
+def test_update_outside_the_graph_is_refused(update):
     assert passes(update) is None
 
 
-def test_plain_data_costs_little():
+def test_plain_data_is_checked_quickly():
     lines = "".join(f'<http://e/s{n}> <http://e/p> "value \\" {{{n}}} \\\\u0022 ä\\u00e4"@en .\n' for n in range(500))
     started = time.perf_counter()
     assert passes(f"INSERT DATA {{ GRAPH <{OWN}> {{\n{lines}}} }}")
     assert time.perf_counter() - started < 0.5  # rdflib's parser takes seconds
 
 
-def test_plain_data_without_an_end_costs_little():
+def test_unterminated_data_is_checked_quickly():
     started = time.perf_counter()
     assert passes(f"INSERT DATA {{ GRAPH <{OWN}> {{ " + '"x" ' * 100_000 + "'") is None
     assert time.perf_counter() - started < 20  # one look of each reader: nothing is tried again and again
@@ -161,7 +161,7 @@ mutated = st.builds(
 
 @settings(max_examples=1000 if SOAK else 60)
 @given(update=mutated)
-def test_no_changed_update_that_is_let_through_leaves_the_graph(update, guarded):
+def test_mutated_updates_stay_within_the_graph(update, guarded):
     store, everything_else = guarded
     sent = passes(update)
     if sent is None:
@@ -194,7 +194,7 @@ def guarded(virtuoso_server):
 
 
 @pytest.mark.parametrize("update", ALLOWED)
-def test_a_real_server_does_what_it_is_let(update, guarded):
+def test_allowed_updates_on_a_real_server(update, guarded):
     store, everything_else = guarded
     if "_:b" in update:
         with pytest.raises(QueryRejected, match="Blank node"):  # Virtuoso has none in data
@@ -205,7 +205,7 @@ def test_a_real_server_does_what_it_is_let(update, guarded):
 
 
 @pytest.mark.parametrize("escape", ["\\uD800", "\\udfff", "\\U0000D912", "\\U00110000", "\\UFFFFFFFF"])
-def test_escapes_that_stand_for_no_character(escape):
+def test_invalid_escapes(escape):
     for update in (
         f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}',
         f'WITH <http://e/g> DELETE {{ ?s ?p "{escape}" }} WHERE {{ ?s ?p ?o }}',
@@ -215,7 +215,7 @@ def test_escapes_that_stand_for_no_character(escape):
 
 
 @pytest.mark.parametrize("escape", ["\\uD7FF", "\\uE000", "\\U0001F600", "\\U0010FFFF"])
-def test_escapes_at_the_edges(escape):
+def test_escapes_at_token_boundaries(escape):
     check_update(f'INSERT DATA {{ GRAPH <http://e/g> {{ <http://e/a> <http://e/r> "x{escape}" }} }}', "http://e/g")
 
 
@@ -226,12 +226,12 @@ def test_escapes_at_the_edges(escape):
         f"DELETE DATA {{ GRAPH <{OWN}> {{ {S} }} }} # a\r\n#\r; DROP GRAPH <{OTHER}>",
     ],
 )
-def test_a_carriage_return_ends_a_comment_for_some(update):
+def test_carriage_return_ends_a_comment(update):
     with pytest.raises(QueryRejected, match="carriage return"):
         check_update(update, OWN)
 
 
-def test_functions_of_the_server_are_refused(guarded):
+def test_server_functions_are_refused(guarded):
     store, everything_else = guarded
     call = f'<bif:exec>("sparql insert into <{OTHER}> {{ <u:x> <u:y> <u:z> }}")'
     with pytest.raises(QueryRejected, match="bif:exec"):

@@ -1,4 +1,4 @@
-"""Small RDF files that would take gigabytes of memory are refused before they are parsed; honest ones are read."""
+"""Memory limits of RDF parsing: decompression bombs are refused, ordinary files are read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_bombs_are_refused(tmp_path, name, content, said):
         load(tmp_path, name, content, memory=1 << 30)
 
 
-def test_abbreviations_of_namespaces_are_read(tmp_path):
+def test_namespace_entities_are_read(tmp_path):
     head = '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n  <!ENTITY owl "http://www.w3.org/2002/07/owl#" >\n  <!ENTITY e "http://e/">\n]>\n'
     assert load(tmp_path, "real.owl", head + RDF.format(ABOUT.format("&e;1", "a &amp; &owl;"))) == 1
 
@@ -69,7 +69,7 @@ def test_json_within_the_depth_is_read(tmp_path):
     ),
     st.integers(1, 7),
 )
-def test_depth_is_that_of_the_json_however_it_is_cut(value, size):
+def test_depth_does_not_depend_on_the_chunks(value, size):
     def depth(value) -> int:
         inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
         return 0 if inner is None else 1 + max(map(depth, inner), default=0)
@@ -94,7 +94,7 @@ def test_depth_is_that_of_the_json_however_it_is_cut(value, size):
         assert refused == (levels > filler)
 
 
-def test_a_line_of_nul_bytes_is_bounded():
+def test_line_of_nul_bytes_is_bounded():
     class Nuls:
         left = 80 << 20
 
@@ -106,8 +106,8 @@ def test_a_line_of_nul_bytes_is_bounded():
     assert [len(block) <= MAX_LINE_BYTES + 2 for block in blocks(Nuls())] == [True]  # type: ignore[arg-type]
 
 
-def test_the_loading_process_is_limited(tmp_path):
-    """The memory limit catches everything else; here the first block exceeds it."""
+def test_memory_of_the_loading_process_is_limited(tmp_path):
+    """The first block of the file exceeds the memory limit of the loading process."""
     big = "".join(f'<http://e/{n}> <http://e/p> "{"x" * 1000}" .\n' for n in range(40_000))
     with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
         load(tmp_path, "big.nt", big, memory=80 << 20)

@@ -1,4 +1,4 @@
-"""Lines of RDF, each checked alone: the engine's recovery from a malformed line loses the next one."""
+"""Line-based RDF, each line checked alone, because the engine loses the line after a malformed one."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ BAD = [
 ]  # fmt: skip
 
 
-class TestEveryLineAlone:
+class TestIndependentLines:
     @pytest.mark.parametrize("bad", BAD)
     @pytest.mark.parametrize("strict", [False, True])
-    def test_good_lines_around_a_bad_one_survive(self, bad, strict):
+    def test_valid_lines_around_a_malformed_one_are_kept(self, bad, strict):
         good, wrong = read(A + B + bad + b"\n" + C + A, strict=strict)
         assert good == [A, B, C, A]
         assert [line for line, _ in wrong] == [3]
         assert wrong[0][1] and "\n" not in wrong[0][1]
 
     @pytest.mark.parametrize("bad", BAD)
-    def test_bad_first_and_last_line(self, bad):
+    def test_malformed_first_and_last_line(self, bad):
         good, wrong = read(bad + b"\n" + A + bad)
         assert good == [A]
         assert [line for line, _ in wrong] == [1, 3]
 
-    def test_many_bad_lines(self):
+    def test_many_malformed_lines(self):
         good, wrong = read(b"".join((A if n % 3 else b"bad\n") for n in range(1, 301)))
         assert len(good) == 200
         assert [line for line, _ in wrong] == list(range(3, 301, 3))
@@ -79,7 +79,7 @@ class TestEveryLineAlone:
         quad = b"<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n"
         assert read(quad + A, quads=True) == ([quad, A], [])
 
-    def test_numbers_count_over_blocks(self, monkeypatch):
+    def test_line_numbers_continue_over_blocks(self, monkeypatch):
         monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 100)
         good, wrong = read(A * 10 + b"bad\n" + B * 10 + b"# comment\n\nworse\n" + C)
         assert len(good) == 21
@@ -89,7 +89,7 @@ class TestEveryLineAlone:
         st.lists(st.sampled_from([A, B, C, b"bad\n", b"# c\n", b"\n", A.replace(b"\n", b"\r\n")]), max_size=30),
         st.integers(1, 80),
     )
-    def test_blocks_of_any_size(self, lines, size):
+    def test_any_block_size(self, lines, size):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rdf_lines, "BLOCK_BYTES", size)
             good, wrong = read(b"".join(lines))
@@ -133,7 +133,7 @@ class TestForms:
         assert read(line, quads=quads) == ([canonical] if canonical else [], [])  # no newline at the end
         assert read(A + line + b"\n" + B, quads=quads) == ([A, *([canonical] if canonical else []), B], [])
 
-    def test_tab_as_character_and_as_escape_are_one(self):
+    def test_tab_and_its_escape_are_equal(self):
         raw, escaped = read(b'<http://e/a> <http://e/p> "a\tb" .\n'), read(b'<http://e/a> <http://e/p> "a\\tb" .\n')
         assert raw == escaped and len(raw[0]) == 1
 
@@ -152,7 +152,7 @@ class TestForms:
 
 
 class TestBlankNodes:
-    def test_become_iris_of_the_file(self):
+    def test_blank_nodes_become_iris_of_the_file(self):
         good, wrong = read(b"_:x <http://e/p> _:y .\n_:y <http://e/p> _:x .\n", tag="abc")
         assert not wrong
         assert good == [
@@ -160,12 +160,12 @@ class TestBlankNodes:
             b"<urn:kgqa:genid:abc:y> <http://e/p> <urn:kgqa:genid:abc:x> .\n",
         ]
 
-    def test_of_two_files_differ(self):
+    def test_blank_nodes_of_two_files_differ(self):
         line = b"_:x <http://e/p> <http://e/b> .\n"
         assert read(line, tag="1")[0] != read(line, tag="2")[0]
 
     @pytest.mark.parametrize("label", ["x.y", "é", "x-1", "0", "x_y", "x·y"])
-    def test_odd_labels_give_valid_iris(self, label):
+    def test_unusual_labels_give_valid_iris(self, label):
         good, wrong = read(f"_:{label} <http://e/p> <http://e/b> .\n".encode())
         assert not wrong
         (quad,) = ox.parse(good[0], format=ox.RdfFormat.N_TRIPLES)
@@ -176,7 +176,7 @@ class TestBlankNodes:
         good, _ = read("".join(f"_:{label} <http://e/p> <http://e/b> .\n" for label in labels).encode())
         assert len(set(good)) == len(labels)
 
-    def test_graphs_too(self):
+    def test_blank_graph_names(self):
         good, _ = read(b"<http://e/a> <http://e/p> <http://e/b> _:g .\n", quads=True, tag="t")
         assert good == [b"<http://e/a> <http://e/p> <http://e/b> <urn:kgqa:genid:t:g> .\n"]
 
@@ -189,15 +189,15 @@ class TestLongLines:
 
     @pytest.mark.parametrize("size", [1_500, 3_000, 50_000])
     @pytest.mark.parametrize("letter", [b"x", "é".encode()])
-    def test_is_reported_and_takes_no_other_with_it(self, size, letter):
+    def test_too_long_line_is_reported_alone(self, size, letter):
         long = b'<http://e/a> <http://e/p> "' + letter * (size // len(letter)) + b'" .\n'
         good, wrong = read(A + long + B)
         assert good == [A, B]
         assert [line for line, _ in wrong] == [2]
 
     @pytest.mark.parametrize("size", [1_500, 50_000])
-    def test_cut_in_the_middle_is_never_taken_for_a_shorter_one(self, size):
-        """A literal without its middle is valid again; it must not be loaded."""
+    def test_cut_literal_is_not_a_shorter_literal(self, size):
+        """A long literal that is cut in the middle must not be loaded as a shorter one."""
         text = b"".join(b"%07d " % n for n in range(size // 8))
         good, _ = read(b'<http://e/a> <http://e/p> "' + text + b'" .\n')
         assert good == []
@@ -206,7 +206,7 @@ class TestLongLines:
         line = b'<http://e/a> <http://e/p> "' + b"x" * 900 + b'" .\n'
         assert read(A + line + B) == ([A, line, B], [])
 
-    def test_without_any_newline(self):
+    def test_long_line_without_newline(self):
         good, wrong = read(b"x" * 100_000)
         assert good == [] and [line for line, _ in wrong] == [1]
 
@@ -250,19 +250,19 @@ def _valid_iri(text: str) -> bool:
 
 class TestAgainstTheEngine:
     @given(QUADS)
-    def test_what_the_engine_writes_is_canonical_already(self, quads):
+    def test_engine_output_is_canonical(self, quads):
         written = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
         good, wrong = read(written, quads=True)
         assert not wrong
         assert b"".join(good) == written
 
     @given(QUADS)
-    def test_strict_and_quick_agree(self, quads):
+    def test_strict_and_fast_checks_agree(self, quads):
         written = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
         assert read(written, quads=True) == read(written, quads=True, strict=True)
 
     @given(QUADS)
-    def test_the_engine_reads_the_same_quads(self, quads):
+    def test_engine_reads_the_same_quads(self, quads):
         good, _ = read(ox.serialize(quads, format=ox.RdfFormat.N_QUADS), quads=True)
         assert list(ox.parse(b"".join(good), format=ox.RdfFormat.N_QUADS)) == quads
 
@@ -274,7 +274,7 @@ class TestAgainstTheEngine:
             max_size=12,
         )
     )
-    def test_nothing_strict_passes_that_the_engine_refuses(self, lines):
+    def test_strict_check_accepts_only_what_the_engine_accepts(self, lines):
         good, _ = read(b"".join(lines), strict=True)
         list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
 
@@ -303,7 +303,7 @@ class TestAgainstTheEngine:
         assert read(other.encode()) == read(plain)
 
 
-def test_hashes_are_eight_bytes_a_line():
+def test_hashes_have_eight_bytes_per_line():
     assert len(hashes([A, B, C])) == 24
     assert hashes([A, B]) == hashes([A]) + hashes([B])
     assert hashes([A]) != hashes([B])

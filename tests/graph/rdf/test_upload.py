@@ -1,4 +1,4 @@
-"""Lines for upload to a server: all checked first, for one graph only, with line numbers."""
+"""Lines for upload to a server: checked in advance, for one graph, with line numbers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
 
 
 @pytest.fixture
-def reading(tmp_path):
-    """`reading(text, ending="nt", on_error="skip") -> UploadFiles` on one file, for the graph urn:mine."""
+def upload_of(tmp_path):
+    """Return `upload_of(text, ending="nt", on_error="skip") -> UploadFiles` for the graph urn:mine."""
 
-    def reading(text: str, *, ending: str = "nt", on_error="skip", unfit=upload_problem) -> UploadFiles:
+    def upload_of(text: str, *, ending: str = "nt", on_error="skip", unfit=upload_problem) -> UploadFiles:
         file = tmp_path / f"data.{ending}"
         file.write_text(text, encoding="utf-8")
         return UploadFiles(
             [file_job(file)], "urn:mine", staging=tmp_path, malformed=MalformedLines(on_error), unfit=unfit
         )
 
-    return reading
+    return upload_of
 
 
 def sent(source: UploadFiles) -> tuple[list[str], list[int]]:
-    """Return the lines to send, and their numbers."""
+    """Return the lines to send and their numbers."""
     blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
     return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
 
 
 @given(QUADS)
-def test_a_line_is_split_into_triple_and_graph(quads):
+def test_line_is_split_into_triple_and_graph(quads):
     for quad in quads:
         line = ox.serialize([quad], format=ox.RdfFormat.N_QUADS)
         triple, graph = split_graph(line)
@@ -49,8 +49,8 @@ def test_a_line_is_split_into_triple_and_graph(quads):
         assert graph == (None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value.encode())
 
 
-def test_good_lines_keep_their_numbers_among_bad_ones(reading):
-    source = reading(f"{GOOD}bad\n\n# nothing\n{GOOD.replace('/b', '/c')}{DOUBTFUL}{GOOD.replace('/b', '/d')}")
+def test_line_numbers_count_malformed_lines(upload_of):
+    source = upload_of(f"{GOOD}bad\n\n# nothing\n{GOOD.replace('/b', '/c')}{DOUBTFUL}{GOOD.replace('/b', '/d')}")
     source.check()
     lines, numbers = sent(source)
     assert [line[-5:-3] for line in lines] == ["b>", "c>", "d>"] and numbers == [1, 5, 7]
@@ -59,12 +59,12 @@ def test_good_lines_keep_their_numbers_among_bad_ones(reading):
     assert source.doubtful == {0}
 
 
-def test_nothing_is_sent_of_a_file_with_a_bad_line_unless_such_lines_are_left_out(reading):
+def test_file_with_a_malformed_line_is_not_sent_without_skip(upload_of):
     with pytest.raises(LoadError, match=r"data\.nt, line 2: .*The load was discarded.*--on-error skip"):
-        reading(f"{GOOD}{DOUBTFUL}", on_error="fail").check()
+        upload_of(f"{GOOD}{DOUBTFUL}", on_error="fail").check()
 
 
-def test_iris_that_servers_cut_are_malformed(reading):
+def test_iris_that_servers_truncate_are_malformed(upload_of):
     def iri(size: int) -> str:
         return f"<{'http://e/':x<{size}}>"
 
@@ -75,7 +75,7 @@ def test_iris_that_servers_cut_are_malformed(reading):
         f"<http://e/a> <http://e/p> {iri(LONGEST_IRI_BYTES + 1)} .\n",
         f'<http://e/a> <http://e/p> "<{"x" * 5000}>" .\n',
     ]
-    source = reading("".join(lines))
+    source = upload_of("".join(lines))
     source.check()
     assert sent(source) == ([lines[0], lines[4]], [1, 5])
     assert {item.message for item in source.malformed.examples} == {
@@ -88,28 +88,28 @@ def test_iris_that_servers_cut_are_malformed(reading):
     ("nq", f"{GOOD[:-2]}<urn:mine> .\n{GOOD[:-2]}<urn:other> .\n", "line 2"),
     ("trig", "<urn:a> <urn:b> <urn:c> . <urn:other> { <urn:d> <urn:e> <urn:f> }", "line 2"),
 ])  # fmt: skip
-def test_a_triple_of_another_graph_is_an_error_even_where_bad_lines_are_left_out(reading, ending, text, line):
+def test_triple_of_another_graph_is_an_error_even_with_skip(upload_of, ending, text, line):
     with pytest.raises(
         LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*for <urn:mine>.*--graph-iri urn:other"
     ):
-        reading(text, ending=ending).check()
+        upload_of(text, ending=ending).check()
 
 
-def test_the_named_graph_itself_and_the_default_graph_are_one(reading):
-    source = reading(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")
+def test_default_graph_stands_for_the_named_graph(upload_of):
+    source = upload_of(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")
     source.check()
     assert sent(source)[0] == [GOOD, GOOD]
 
 
-def test_lines_are_found_again(reading):
+def test_lines_are_found_by_number(upload_of):
     other = GOOD.replace("/b", "/z")
-    source = reading(f"{GOOD}\nbad\n{other}", unfit=lambda line: None)
+    source = upload_of(f"{GOOD}\nbad\n{other}", unfit=lambda line: None)
     source.check()
     assert source.find({other.encode()}, [0]) == {other.encode(): ("data.nt", 4)}
 
 
-def test_what_is_staged_is_read_once(reading, tmp_path: Path):
-    source = reading("<urn:a> <urn:p> [ <urn:q> 7 ] .", ending="ttl")
+def test_staged_lines_are_read_once(upload_of, tmp_path: Path):
+    source = upload_of("<urn:a> <urn:p> [ <urn:q> 7 ] .", ending="ttl")
     source.check()
     (tmp_path / "data.ttl").write_text("no Turtle any more")
     assert len(sent(source)[0]) == 2

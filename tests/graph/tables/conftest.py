@@ -8,6 +8,6 @@ from tests.graph.memory_store import MemoryStore
 
 
 @pytest.fixture
-def opened():
-    """`opened(lines) -> MemoryStore`."""
+def new_store():
+    """Return `new_store(lines) -> MemoryStore`."""
     return MemoryStore

@@ -1,4 +1,4 @@
-"""Tables of a whole graph: computed again when the graph has changed or the cached table is damaged."""
+"""Tables of a whole graph and their cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MORE = [
 SCHEMA = bundled_schema("rdfs")
 
 
-def look(graph) -> tuple:
+def all_properties(graph) -> tuple:
     return (
         set(graph.relations) & {"http://e/knows", "http://e/likes"},
         graph.inverses.get("http://e/likes"),
@@ -55,8 +55,8 @@ def _from(iri):
     return RelationPath(Entity(iri))
 
 
-BEFORE = ({"http://e/knows"}, None, None, [], {}, set())
-AFTER = (
+PROPERTIES_BEFORE = ({"http://e/knows"}, None, None, [], {}, set())
+PROPERTIES_AFTER = (
     {"http://e/knows", "http://e/likes"},
     "http://e/liked",
     "is fond of",
@@ -66,22 +66,22 @@ AFTER = (
 )
 
 
-def test_after_an_update(load, tmp_path):
+def test_tables_after_an_update(load, tmp_path):
     with EmbeddedStore(load(LINES), writable=True) as store:
         graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
-        assert look(graph) == BEFORE
+        assert all_properties(graph) == PROPERTIES_BEFORE
         store.update("INSERT DATA { " + " ".join(MORE) + " }")
-        assert look(graph) == AFTER
+        assert all_properties(graph) == PROPERTIES_AFTER
         graph.close()
 
 
-def test_after_a_load(load, tmp_path):
+def test_tables_after_a_load(load, tmp_path):
     with EmbeddedStore(load(LINES)) as store:
         graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
-        assert look(graph) == BEFORE
+        assert all_properties(graph) == PROPERTIES_BEFORE
         (tmp_path / "more.nt").write_text("\n".join(MORE) + "\n")
         store.load([tmp_path / "more.nt"])
-        assert look(graph) == AFTER
+        assert all_properties(graph) == PROPERTIES_AFTER
         graph.close()
 
 
@@ -89,8 +89,8 @@ WRONG = ("[]", "7", '{"out": [3]}', '{"leads": []}', '{"http://e/x": {}}', "null
 
 
 @pytest.mark.parametrize("name", ["relations", "mediators", "inverses", "relation-labels", "types"])
-def test_a_damaged_cached_table_is_computed_again(opened, tmp_path, name):
-    store, cache = opened(LINES), Cache(tmp_path / "c")
+def test_damaged_cached_table_is_computed_again(new_store, tmp_path, name):
+    store, cache = new_store(LINES), Cache(tmp_path / "c")
 
     def all_of(graph):
         return graph.relations, graph.mediators, graph.inverses, graph.relation_labels, graph.tables.types
@@ -104,18 +104,18 @@ def test_a_damaged_cached_table_is_computed_again(opened, tmp_path, name):
         assert json.loads(file.read_text()) == json.loads(kept), wrong
 
 
-def test_types_by_range_and_domain(opened):
-    graph = KnowledgeGraph(opened(LINES), SCHEMA)
+def test_types_by_range_and_domain(new_store):
+    graph = KnowledgeGraph(new_store(LINES), SCHEMA)
     assert graph.target_type(Step("http://e/knows")) == "http://e/Person"
     assert graph.target_type(Step("http://e/knows", "in")) is None
 
 
-def test_ends_are_described_where_no_type_is_declared(opened):
+def test_ends_are_described_without_declared_types(new_store):
     films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
-    graph = KnowledgeGraph(opened(films), SCHEMA)
+    graph = KnowledgeGraph(new_store(films), SCHEMA)
     assert graph.describing_relations(Step("http://e/by")) == ("http://e/by",)
     assert set(graph.describing_relations(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
-    typed = KnowledgeGraph(opened(LINES), SCHEMA)
+    typed = KnowledgeGraph(new_store(LINES), SCHEMA)
     assert (
         typed.describing_relations(Step("http://e/knows"))
         == typed.describing_relations(Step("http://e/knows", "in"))
@@ -123,25 +123,27 @@ def test_ends_are_described_where_no_type_is_declared(opened):
     )
 
 
-def test_a_mediator_known_by_its_iri_is_found_as_an_object(opened):
+def test_mediator_by_iri_pattern_is_found_as_object(new_store):
     schema = parse_schema(
         'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
     )
-    store = opened(["<http://e/a> <http://e/r> <http://e/statement/1> .", "<http://e/a> <http://e/q> <http://e/b> ."])
+    store = new_store(
+        ["<http://e/a> <http://e/r> <http://e/statement/1> .", "<http://e/a> <http://e/q> <http://e/b> ."]
+    )
     graph = KnowledgeGraph(store, schema)
     assert graph.leads_to_mediator(Step("http://e/r")) and not graph.leads_to_mediator(Step("http://e/q"))
 
 
-def test_a_text_that_looks_like_one_is_none(opened):
+def test_text_matching_the_mediator_pattern_is_no_mediator(new_store):
     schema = parse_schema(
         'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
     )
-    graph = KnowledgeGraph(opened(['<http://e/a> <http://e/r> "http://e/statement/1" .']), schema)
+    graph = KnowledgeGraph(new_store(['<http://e/a> <http://e/r> "http://e/statement/1" .']), schema)
     assert graph.mediators.extent(Step("http://e/r")) == "none"
 
 
-class Large:
-    """A store that refuses queries over the whole graph, as for a graph that is too large."""
+class LargeGraphStore:
+    """A store that refuses queries over the whole graph, as for a very large graph."""
 
     def __init__(self, store, *patterns: str, error=StoreTimeout) -> None:
         self.store = store
@@ -200,9 +202,9 @@ FREEBASE_LINES = [
 ]
 
 
-class TestTooLarge:
-    def test_wikidata(self, opened, tmp_path):
-        store, cache = Large(opened(WIKIDATA_LINES), ALL_TRIPLES), Cache(tmp_path / "c")
+class TestLargeGraphs:
+    def test_wikidata(self, new_store, tmp_path):
+        store, cache = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES), Cache(tmp_path / "c")
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), cache=cache, scan=False)
         graph.prepare()
         assert list(graph.relations)[:4] == [f"{PROP}{name}" for name in ("P36", "P39", "P214", "direct/P36")]
@@ -218,10 +220,10 @@ class TestTooLarge:
         assert graph.ends_on_mediators(_from(f"{WD}Q17").then(steps[0]))
         assert store.refused == []
 
-    def test_labels_as_relations_come_up(self, opened):
+    def test_relation_labels_are_read_on_demand(self, new_store):
         # not all of them at once
         declared = re.escape(f"?kind {{ {PROPERTY} }}") + r"[^}]*\?label"
-        store = Large(opened(WIKIDATA_LINES), declared)
+        store = LargeGraphStore(new_store(WIKIDATA_LINES), declared)
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
         graph.prepare()
         assert len(graph.relations) == 12 and graph.relation_labels == {} and len(graph.notes) == 2
@@ -236,28 +238,28 @@ class TestTooLarge:
         german.next_steps(_from(f"{WD}Q17"))
         assert german.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
 
-    def test_no_scan_is_tried_where_none_is_wanted(self, opened):
-        store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES)
+    def test_no_scan_if_disabled(self, new_store):
+        store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES)
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
         graph.prepare()
         assert store.refused == [] and len(graph.relations) == 12 and len(graph.notes) == 1
 
     @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
-    def test_no_scan_is_tried_of_more_triples_than_wanted(self, opened, most, scans):
-        graph = KnowledgeGraph(opened(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
+    def test_no_scan_above_the_triple_limit(self, new_store, most, scans):
+        graph = KnowledgeGraph(new_store(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
         graph.prepare()
         assert graph.tables.counted == scans and bool(graph.notes) != scans
 
     @pytest.mark.parametrize("large", [True, False])
-    def test_triples_that_were_not_counted_in_time_are_not_many_for_that(self, opened, large):
-        store = Large(opened(WIKIDATA_LINES), "no such query")
+    def test_count_timeout_does_not_mean_a_large_graph(self, new_store, large):
+        store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
         store.triples, store.large = None, large
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=100)
         graph.prepare()
         assert graph.tables.counted != large and bool(graph.notes) == large
 
-    def test_freebase_by_ranges_and_names(self, opened, tmp_path):
-        store, cache = opened(FREEBASE_LINES), Cache(tmp_path / "c")
+    def test_freebase_tables_by_ranges_and_names(self, new_store, tmp_path):
+        store, cache = new_store(FREEBASE_LINES), Cache(tmp_path / "c")
         whole = KnowledgeGraph(store, bundled_schema("freebase"))
         graph = KnowledgeGraph(store, bundled_schema("freebase"), cache=cache, scan=False)
         graph.prepare()
@@ -269,7 +271,7 @@ class TestTooLarge:
         assert len(graph.notes) == 2
         assert not list((tmp_path / "c").rglob("*.json"))
 
-    def test_notes_end_with_the_version_they_were_made_for(self, load):
+    def test_notes_belong_to_a_graph_version(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
             graph = KnowledgeGraph(store, SCHEMA, most_scanned=7)
             assert graph.tables.counted and graph.notes == ()
@@ -279,8 +281,8 @@ class TestTooLarge:
             assert "http://e/knows" in graph.relations and graph.notes == ()
 
 
-class Capped:
-    """A store that cuts results at a row cap and reports it, as Virtuoso does."""
+class CappedStore:
+    """A store that truncates results at a row cap and reports it, as Virtuoso does."""
 
     def __init__(self, store, cap: int) -> None:
         self.store, self.cap = store, cap
@@ -296,37 +298,37 @@ class Capped:
 
 
 def tables(graph) -> dict:
-    """All tables of a graph."""
+    """Return all tables of a graph."""
     derived = graph.tables
     names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
     return {name: getattr(derived, name) for name in names} | {"notes": graph.notes}
 
 
-class TestCutShort:
-    """An incomplete table is read in pages, or is an error with its reason, never a short table."""
+class TestIncompleteTables:
+    """An incomplete table is read in pages or is an error, never a short table."""
 
     SCHEMAS: ClassVar = {"rdfs": LINES + MORE, "wikidata": WIKIDATA_LINES, "freebase": FREEBASE_LINES}
 
     @pytest.mark.parametrize("cap", [2, 3, 10])
     @pytest.mark.parametrize("name", SCHEMAS)
-    def test_a_row_cap(self, opened, name, cap):
-        store = opened(self.SCHEMAS[name])
+    def test_row_cap(self, new_store, name, cap):
+        store = new_store(self.SCHEMAS[name])
         whole = KnowledgeGraph(store, bundled_schema(name))
-        capped = KnowledgeGraph(Capped(store, cap), bundled_schema(name))
+        capped = KnowledgeGraph(CappedStore(store, cap), bundled_schema(name))
         assert tables(capped) == tables(whole)
 
-    def test_a_row_cap_that_is_too_small(self, opened, monkeypatch):
+    def test_too_small_row_cap(self, new_store, monkeypatch):
         monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
-        graph = KnowledgeGraph(Capped(opened(LINES + MORE), 1), SCHEMA)
+        graph = KnowledgeGraph(CappedStore(new_store(LINES + MORE), 1), SCHEMA)
         with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
             graph.prepare()
 
-    def test_pages_of_a_graph_that_changes(self, opened):
-        class Shifting(Capped):
+    def test_graph_changing_between_pages(self, new_store):
+        class ChangingStore(CappedStore):
             def select(self, query, **options):
                 return super().select(re.sub(r"OFFSET [1-9]", "OFFSET 0", query), **options)
 
-        graph = KnowledgeGraph(Shifting(opened(LINES), 2), SCHEMA)
+        graph = KnowledgeGraph(ChangingStore(new_store(LINES), 2), SCHEMA)
         with pytest.raises(PartialResult, match="pages overlap|row cap"):
             graph.prepare()
 
@@ -341,9 +343,9 @@ class TestCutShort:
 
     @pytest.mark.parametrize("error", [StoreTimeout, PartialResult, DamagedResult])
     @pytest.mark.parametrize("name", TABLES)
-    def test_a_table_that_does_not_come(self, opened, tmp_path, name, error):
+    def test_failing_table(self, new_store, tmp_path, name, error):
         schema, query, what = self.TABLES[name]
-        store = Large(opened(self.SCHEMAS[schema]), query, error=error)
+        store = LargeGraphStore(new_store(self.SCHEMAS[schema]), query, error=error)
         graph = KnowledgeGraph(store, bundled_schema(schema), cache=Cache(tmp_path / "c"))
         for _ in range(2):
             with pytest.raises(error, match=f"{what}.* could not be read from the whole graph: too much"):
@@ -353,7 +355,7 @@ class TestCutShort:
         graph.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
 
-    def test_a_real_store_out_of_time(self, load, tmp_path):
+    def test_timeout_of_a_real_store(self, load, tmp_path):
         lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
         store = EmbeddedStore(load(lines), workers=1)
         derived = GraphTables(
@@ -370,17 +372,17 @@ class TestCutShort:
         assert not list((tmp_path / "c").rglob("*.json"))
 
 
-def test_what_is_kept_of_one_server_is_not_taken_for_another(opened, tmp_path):
+def test_cached_tables_are_kept_per_server(new_store, tmp_path):
     def on(identity: str) -> GraphTables:
-        store = Large(opened(LINES), "no such query")
+        store = LargeGraphStore(new_store(LINES), "no such query")
         store.identity = identity
         return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
 
     assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder
 
 
-def test_a_broken_connection_does_not_make_a_graph_large(opened):
-    store = Large(opened(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
+def test_lost_connection_does_not_mean_a_large_graph(new_store):
+    store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
     graph = KnowledgeGraph(store, bundled_schema("wikidata"))
     with pytest.raises(ConnectionLost):
         graph.prepare()

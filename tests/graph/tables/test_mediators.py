@@ -1,4 +1,4 @@
-"""Relations that lead to mediators, by each rule of a schema; names do not matter."""
+"""Mediators by each rule of a schema, independent of names."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class TestMediators:
         "base.unheard.of": "none",
     }
 
-    def test_extent(self, graph):
+    def test_mediator_nodes(self, graph):
         for relation, extent in self.EXTENTS.items():
             assert graph.mediators.extent(step(relation)) == extent, relation
             assert graph.ends_on_mediators(path("m.ann", relation)) == (extent == "all"), relation
 
-    def test_the_topic_itself_is_no_mediator(self, graph):
+    def test_topic_is_not_a_mediator(self, graph):
         assert not graph.ends_on_mediators(RelationPath(ent("m.wedding")))
 
-    def test_are_walked_through(self, graph):
+    def test_mediators_are_walked_through(self, graph):
         assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
         assert short(graph.ends(path("m.ann", "film.actor.film", "film.performance.film")).values) == {"m.movie"}
         assert "people.marriage.spouse" in words(graph.next_steps(path("m.ann", "people.person.spouse_s")).steps)
 
-    def test_where_some_are_they_are_no_ends(self, graph):
+    def test_mediators_are_excluded_from_mixed_ends(self, graph):
         assert short(graph.ends(path("m.ann", "base.mixed.about")).values) == {"m.movie", "just text"}
         assert graph.ends(path("m.ann", "base.mixed.about")).values
 
-    def test_but_are_still_walked_through_there(self, graph):
+    def test_mixed_relations_are_walked_through(self, graph):
         steps = words(graph.next_steps(path("m.ann", "base.mixed.about")).steps)
         assert {"film.performance.film", "award.award_honor.award"} <= steps
         assert short(graph.ends(path("m.ann", "base.mixed.about", "award.award_honor.award")).values) == {"m.prize"}
@@ -70,7 +70,7 @@ class TestMediators:
         )  # fmt: skip
         assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
 
-    def test_a_mark_that_says_no(self, make):
+    def test_mark_with_value_false(self, make):
         graph = make(
             ns(
                 "m.a base.x.y m.m",
@@ -100,7 +100,7 @@ class TestMediators:
         assert short(graph.ends(path("http://e/a", "http://e/in")).values) == {"http://e/b"}
 
 
-class TestNamesDoNotCount:
+class TestIndependenceOfNames:
     PATHS: ClassVar = [
         path("m.ann", *steps)
         for steps in [
@@ -110,7 +110,7 @@ class TestNamesDoNotCount:
     ]  # fmt: skip
 
     @pytest.mark.parametrize("which", PATHS, ids=str)
-    def test_same_ends_steps_and_mediators(self, named, nameless, which):
+    def test_same_ends_steps_and_mediators_without_names(self, named, nameless, which):
         assert set(named.ends(which).values) == set(nameless.ends(which).values)
         assert named.ends_on_mediators(which) == nameless.ends_on_mediators(which)
         assert named.next_steps(which) == nameless.next_steps(which)
@@ -118,7 +118,7 @@ class TestNamesDoNotCount:
             nameless.run_exported(nameless.answer_query(which))
         )
 
-    def test_same_tables(self, named, nameless):
+    def test_same_tables_without_names(self, named, nameless):
         assert {k: v for k, v in named.mediators.leads["out"].items() if not named.schema.is_noise(k)} == {
             k: v for k, v in nameless.mediators.leads["out"].items() if not nameless.schema.is_noise(k)
         }

@@ -1,4 +1,4 @@
-"""Requests of many threads in few calls: everybody gets their own part, an error, or is told that it is over."""
+"""Batching the requests of several threads: merging, errors, interruption and closing."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from kgqa.errors import ModelUnavailable
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.client import Completion, Message, Prompt
 
-SOON = 5.0
-"""Seconds after which a test has failed."""
+TIMEOUT = 5.0
+"""Seconds a test waits before it fails."""
 
 
 def prompts(*texts: str) -> list[Prompt]:
     return [Prompt((Message("user", text),), "filter") for text in texts]
 
 
-class Upper:
-    """Answers in capitals and remembers its calls. `gate`, where it is closed, holds a call up."""
+class UppercaseModel:
+    """A model that replies in capitals and records its calls; while `gate` is closed, calls block."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
         self.threads: set[str] = set()
-        self.begun = threading.Semaphore(0)
+        self.started = threading.Semaphore(0)
         self.gate = threading.Event()
         self.gate.set()
 
@@ -36,23 +36,23 @@ class Upper:
         texts = [prompt.messages[0].content for prompt in batch]
         self.calls.append(texts)
         self.threads.add(threading.current_thread().name)
-        self.begun.release()
-        assert self.gate.wait(SOON)
+        self.started.release()
+        assert self.gate.wait(TIMEOUT)
         if "bad" in texts:
             raise ValueError("a bad prompt")
         return [Completion(text.upper()) for text in texts]
 
-    def hold(self, gatherer: RequestBatcher, pool: ThreadPoolExecutor):
-        """A call is under way, and stays so until the gate is opened."""
+    def hold(self, batcher: RequestBatcher, pool: ThreadPoolExecutor):
+        """Start a call that blocks until the gate is opened."""
         self.gate.clear()
-        future = pool.submit(gatherer.complete, prompts("held"))
-        assert self.begun.acquire(timeout=SOON)
+        future = pool.submit(batcher.complete, prompts("held"))
+        assert self.started.acquire(timeout=TIMEOUT)
         return future
 
 
 @pytest.fixture
 def model():
-    return Upper()
+    return UppercaseModel()
 
 
 @pytest.fixture
@@ -62,16 +62,16 @@ def pool():
 
 
 @pytest.fixture
-def gatherer(model):
-    gatherer = RequestBatcher(model, wait=0.01)
-    yield gatherer
+def batcher(model):
+    batcher = RequestBatcher(model, wait=0.01)
+    yield batcher
     model.gate.set()
-    gatherer.close()
+    batcher.close()
 
 
-def waiting(gatherer: RequestBatcher, count: int) -> None:
-    end = time.monotonic() + SOON
-    while len(gatherer._waiting) < count:
+def wait_for_requests(batcher: RequestBatcher, count: int) -> None:
+    end = time.monotonic() + TIMEOUT
+    while len(batcher._waiting) < count:
         assert time.monotonic() < end, "the requests did not come"
         time.sleep(0.001)
 
@@ -80,173 +80,173 @@ def texts(completions: list[Completion]) -> list[str]:
     return [completion.text for completion in completions]
 
 
-def test_each_thread_gets_its_part_of_one_call(model, gatherer, pool):
-    held = model.hold(gatherer, pool)
-    asked = [[f"{n}.{i}" for i in range(n % 3 + 1)] for n in range(12)]
-    futures = [pool.submit(gatherer.complete, prompts(*each)) for each in asked]
-    waiting(gatherer, 12)
+def test_requests_of_several_threads_share_one_call(model, batcher, pool):
+    held = model.hold(batcher, pool)
+    requests = [[f"{n}.{i}" for i in range(n % 3 + 1)] for n in range(12)]
+    futures = [pool.submit(batcher.complete, prompts(*each)) for each in requests]
+    wait_for_requests(batcher, 12)
     model.gate.set()
-    assert texts(held.result(SOON)) == ["HELD"]
-    assert [texts(future.result(SOON)) for future in futures] == asked
+    assert texts(held.result(TIMEOUT)) == ["HELD"]
+    assert [texts(future.result(TIMEOUT)) for future in futures] == requests
     assert len(model.calls) == 2
-    assert sorted(model.calls[1]) == sorted(text for each in asked for text in each)
+    assert sorted(model.calls[1]) == sorted(text for each in requests for text in each)
     assert model.threads == {"kgqa-batcher"}
 
 
-def test_threads_that_come_together_are_merged_without_a_call_under_way(model, pool):
-    gatherer = RequestBatcher(model, wait=SOON, most=8)  # full long before the wait is over
+def test_simultaneous_requests_are_merged(model, pool):
+    batcher = RequestBatcher(model, wait=TIMEOUT, most=8)  # full long before the wait is over
     barrier = threading.Barrier(8)
 
     def ask(n: int) -> list[str]:
-        barrier.wait(SOON)
-        return texts(gatherer.complete(prompts(f"t{n}")))
+        barrier.wait(TIMEOUT)
+        return texts(batcher.complete(prompts(f"t{n}")))
 
     assert sorted(pool.map(ask, range(8))) == [[f"T{n}"] for n in range(8)]
     assert len(model.calls) == 1
-    gatherer.close()
+    batcher.close()
 
 
-def test_a_lonely_request_waits_no_longer_than_wait(model):
-    gatherer = RequestBatcher(model, wait=0.05)
+def test_single_request_waits_no_longer_than_wait(model):
+    batcher = RequestBatcher(model, wait=0.05)
     start = time.monotonic()
-    assert texts(gatherer.complete(prompts("a", "b"))) == ["A", "B"]
+    assert texts(batcher.complete(prompts("a", "b"))) == ["A", "B"]
     assert 0.045 < time.monotonic() - start < 2
-    gatherer.close()
+    batcher.close()
 
 
-def test_what_came_during_a_call_does_not_wait_again(model, pool):
-    gatherer = RequestBatcher(model, wait=0.1)
-    held = model.hold(gatherer, pool)
-    future = pool.submit(gatherer.complete, prompts("late"))
-    waiting(gatherer, 1)
+def test_request_during_a_call_does_not_wait_again(model, pool):
+    batcher = RequestBatcher(model, wait=0.1)
+    held = model.hold(batcher, pool)
+    future = pool.submit(batcher.complete, prompts("late"))
+    wait_for_requests(batcher, 1)
     time.sleep(0.1)
     start = time.monotonic()
     model.gate.set()
-    assert texts(future.result(SOON)) == ["LATE"]
+    assert texts(future.result(TIMEOUT)) == ["LATE"]
     assert time.monotonic() - start < 0.09
-    held.result(SOON)
-    gatherer.close()
+    held.result(TIMEOUT)
+    batcher.close()
 
 
-def test_requests_are_not_cut_and_calls_not_overfilled(model, pool):
-    gatherer = RequestBatcher(model, wait=0, most=4)
-    model.hold(gatherer, pool)
+def test_requests_are_not_split_and_calls_not_overfilled(model, pool):
+    batcher = RequestBatcher(model, wait=0, most=4)
+    model.hold(batcher, pool)
     futures = []
     for count, size in enumerate((3, 2, 2, 9, 1), start=1):
-        futures.append(pool.submit(gatherer.complete, prompts(*[f"r{count}"] * size)))
-        waiting(gatherer, count)
+        futures.append(pool.submit(batcher.complete, prompts(*[f"r{count}"] * size)))
+        wait_for_requests(batcher, count)
     model.gate.set()
-    assert [len(future.result(SOON)) for future in futures] == [3, 2, 2, 9, 1]
+    assert [len(future.result(TIMEOUT)) for future in futures] == [3, 2, 2, 9, 1]
     assert [len(call) for call in model.calls] == [1, 3, 4, 9, 1]
-    gatherer.close()
+    batcher.close()
 
 
-def test_nothing_asked_is_nothing_called(model, gatherer):
-    assert gatherer.complete([]) == []
-    assert model.calls == [] and gatherer._thread is None
+def test_empty_request_makes_no_call(model, batcher):
+    assert batcher.complete([]) == []
+    assert model.calls == [] and batcher._thread is None
 
 
-def test_an_error_goes_to_everybody_in_the_call_and_to_nobody_else(model, gatherer, pool):
-    model.hold(gatherer, pool)
-    futures = [pool.submit(gatherer.complete, prompts(text)) for text in ("a", "bad", "c")]
-    waiting(gatherer, 3)
+def test_error_reaches_only_the_requests_of_its_call(model, batcher, pool):
+    model.hold(batcher, pool)
+    futures = [pool.submit(batcher.complete, prompts(text)) for text in ("a", "bad", "c")]
+    wait_for_requests(batcher, 3)
     model.gate.set()
     for future in futures:
         with pytest.raises(ValueError, match="a bad prompt"):
-            future.result(SOON)
-    assert texts(gatherer.complete(prompts("next"))) == ["NEXT"]
+            future.result(TIMEOUT)
+    assert texts(batcher.complete(prompts("next"))) == ["NEXT"]
 
 
-def test_a_call_that_gives_too_few_is_an_error():
-    gatherer = RequestBatcher(lambda batch: [], wait=0)
+def test_too_few_completions_are_an_error():
+    batcher = RequestBatcher(lambda batch: [], wait=0)
     with pytest.raises(RuntimeError, match="1 prompts returned 0 completions"):
-        gatherer.complete(prompts("a"))
-    gatherer.close()
+        batcher.complete(prompts("a"))
+    batcher.close()
 
 
-def test_close_tells_those_in_the_call_and_those_behind_it(model, gatherer, pool):
-    futures = [model.hold(gatherer, pool)]
-    futures += [pool.submit(gatherer.complete, prompts(text)) for text in "ab"]
-    waiting(gatherer, 2)
-    gatherer.close()
+def test_close_raises_in_running_and_waiting_requests(model, batcher, pool):
+    futures = [model.hold(batcher, pool)]
+    futures += [pool.submit(batcher.complete, prompts(text)) for text in "ab"]
+    wait_for_requests(batcher, 2)
+    batcher.close()
     for future in futures:
         with pytest.raises(ModelUnavailable, match="closed"):
-            future.result(SOON)
-    gatherer.close()
+            future.result(TIMEOUT)
+    batcher.close()
     with pytest.raises(ModelUnavailable, match="closed"):
-        gatherer.complete(prompts("after"))
+        batcher.complete(prompts("after"))
     model.gate.set()
-    gatherer._thread.join(SOON)
-    assert not gatherer._thread.is_alive()
+    batcher._thread.join(TIMEOUT)
+    assert not batcher._thread.is_alive()
     assert model.calls == [["held"]]
 
 
-def test_close_before_anything_was_asked(model):
-    gatherer = RequestBatcher(model)
-    gatherer.close()
+def test_close_before_the_first_request(model):
+    batcher = RequestBatcher(model)
+    batcher.close()
     with pytest.raises(ModelUnavailable):
-        gatherer.complete(prompts("a"))
+        batcher.complete(prompts("a"))
 
 
 @pytest.mark.parametrize("during_the_call", [False, True])
-def test_a_caller_that_is_interrupted_breaks_nobody(model, gatherer, pool, during_the_call):
-    """As Ctrl-C reaches the main thread while it waits; with another signal, which cannot end the test run."""
+def test_interrupted_caller_does_not_affect_others(model, batcher, pool, during_the_call):
+    """SIGUSR1 raises KeyboardInterrupt as Ctrl-C does, but cannot end the test run."""
 
     def interrupt(*_) -> None:
         raise KeyboardInterrupt
 
-    def press() -> None:
+    def send_signal() -> None:
         if during_the_call:
-            assert model.begun.acquire(timeout=SOON)
+            assert model.started.acquire(timeout=TIMEOUT)
         else:
-            waiting(gatherer, 1)
+            wait_for_requests(batcher, 1)
         os.kill(os.getpid(), signal.SIGUSR1)
 
     model.gate.clear()
-    held = None if during_the_call else model.hold(gatherer, pool)
+    held = None if during_the_call else model.hold(batcher, pool)
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
-        pressed = pool.submit(press)
+        sender = pool.submit(send_signal)
         with pytest.raises(KeyboardInterrupt):
-            gatherer.complete(prompts("mine"))
-        pressed.result(SOON)
+            batcher.complete(prompts("mine"))
+        sender.result(TIMEOUT)
     finally:
         signal.signal(signal.SIGUSR1, before)
-    other = pool.submit(gatherer.complete, prompts("other"))
-    waiting(gatherer, 1 if during_the_call else 2)
+    other = pool.submit(batcher.complete, prompts("other"))
+    wait_for_requests(batcher, 1 if during_the_call else 2)
     model.gate.set()
-    assert texts(other.result(SOON)) == ["OTHER"]
+    assert texts(other.result(TIMEOUT)) == ["OTHER"]
     if held is not None:
-        assert texts(held.result(SOON)) == ["HELD"]
-    # what had not begun was not asked: nobody waited for it any more
+        assert texts(held.result(TIMEOUT)) == ["HELD"]
+    # a request that was still waiting is dropped with its caller
     assert model.calls == [["mine" if during_the_call else "held"], ["other"]]
 
 
-def test_where_nobody_waits_any_more_nothing_is_called(model, gatherer, pool):
-    held = model.hold(gatherer, pool)
-    pool.submit(gatherer.complete, prompts("mine"))
-    waiting(gatherer, 1)
-    gatherer._waiting[0].future.cancel()
+def test_cancelled_request_is_not_sent(model, batcher, pool):
+    held = model.hold(batcher, pool)
+    pool.submit(batcher.complete, prompts("mine"))
+    wait_for_requests(batcher, 1)
+    batcher._waiting[0].future.cancel()
     model.gate.set()
-    held.result(SOON)
-    assert texts(gatherer.complete(prompts("next"))) == ["NEXT"]
+    held.result(TIMEOUT)
+    assert texts(batcher.complete(prompts("next"))) == ["NEXT"]
     assert model.calls == [["held"], ["next"]]
 
 
 @pytest.mark.parametrize("options", [{"wait": -1}, {"most": 0}])
-def test_options_without_sense(model, options):
+def test_invalid_options_are_refused(model, options):
     with pytest.raises(ValueError):
         RequestBatcher(model, **options)
 
 
-def test_many_threads_for_many_rounds(model, pool):
-    gatherer = RequestBatcher(model, wait=0.001, most=16)
+def test_many_threads_over_many_rounds(model, pool):
+    batcher = RequestBatcher(model, wait=0.001, most=16)
 
     def ask(n: int) -> bool:
         mine = [f"{n}-{i}" for i in range(n % 4 + 1)]
-        return all(texts(gatherer.complete(prompts(*mine))) == mine for _ in range(10))
+        return all(texts(batcher.complete(prompts(*mine))) == mine for _ in range(10))
 
     assert all(pool.map(ask, range(20)))
     assert max(map(len, model.calls)) <= 16
     assert len(model.calls) < 200
-    gatherer.close()
+    batcher.close()

@@ -1,4 +1,4 @@
-"""What is read of a reply: its reasoning apart from its text, its failures, and bodies that hold none."""
+"""Reading the body of a chat response: text, reasoning, failures and unreadable bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa.llm.client import Completion
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "thought"),
+    ("text", "expected_text", "expected_reasoning"),
     [
         ("plain", "plain", ""),
         ("  plain\n", "plain", ""),
@@ -39,16 +39,18 @@ from kgqa.llm.client import Completion
         ("", "", ""),
     ],
 )
-def test_reasoning_is_parted_from_the_text(text, said, thought):
-    assert part_reasoning(text) == (said, thought)
+def test_reasoning_is_separated_from_the_text(text, expected_text, expected_reasoning):
+    assert part_reasoning(text) == (expected_text, expected_reasoning)
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "a", "b ", "\n"]), max_size=12))
-def test_no_word_is_lost_and_no_closed_thought_stays(parts):
+def test_separating_reasoning_keeps_every_word(parts):
     text = "".join(parts)
-    said, thought = part_reasoning(text)
-    assert "</think>" not in said
-    assert (said + thought).count("a") == text.count("a") and (said + thought).count("b") == text.count("b")
+    expected_text, expected_reasoning = part_reasoning(text)
+    assert "</think>" not in expected_text
+    assert (expected_text + expected_reasoning).count("a") == text.count("a") and (
+        expected_text + expected_reasoning
+    ).count("b") == text.count("b")
 
 
 @pytest.mark.parametrize(
@@ -68,13 +70,13 @@ def test_no_word_is_lost_and_no_closed_thought_stays(parts):
         ({"text": "", "refusal": "no", "finish_reason": "length"}, "refused", "no"),
     ],
 )
-def test_what_cannot_be_used_is_a_failure(given_, failure, detail):
+def test_unusable_replies_are_failures(given_, failure, detail):
     completion = read_reply(**given_)
     assert completion.failure == failure and detail in completion.detail
     assert bool(completion.detail) is bool(failure)
 
 
-def test_a_failure_keeps_text_reasoning_and_counts():
+def test_failure_keeps_text_reasoning_and_counts():
     completion = read_reply(
         "<think>b</think>half", reasoning=" a ", finish_reason="length", prompt_tokens=5, completion_tokens=9
     )
@@ -95,7 +97,7 @@ def body(content="yes", *, finish_reason="stop", **message) -> dict:
     }
 
 
-def test_a_body():
+def test_plain_body():
     assert read_body(body()) == Completion(text="yes", prompt_tokens=11, completion_tokens=3)
 
 
@@ -110,7 +112,7 @@ def test_a_body():
         ({}, ""),
     ],
 )
-def test_the_fields_of_reasoning(message, reasoning):
+def test_reasoning_fields(message, reasoning):
     assert read_body(body(**message)).reasoning == reasoning
 
 
@@ -124,18 +126,18 @@ def test_content_in_parts():
     "usage",
     [None, {}, [], {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}, {"prompt_tokens": True}],
 )
-def test_usage_that_is_none(usage):
+def test_invalid_usage_counts_as_zero(usage):
     completion = read_body({**body(), "usage": usage})
     assert (completion.prompt_tokens, completion.completion_tokens) == (0, 0)
 
 
 @pytest.mark.parametrize("content", [None, "", 7, {"a": 1}, []])
-def test_content_that_is_none(content):
+def test_missing_content_is_an_empty_reply(content):
     assert read_body(body(content)).failure == "empty"
 
 
 @pytest.mark.parametrize(
-    ("unreadable", "said"),
+    ("unreadable", "expected_text"),
     [
         (None, "not a JSON object"),
         ([], "not a JSON object"),
@@ -155,8 +157,8 @@ def test_content_that_is_none(content):
         ({"choices": [{"message": {"content": "half"}, "error": {"message": "gone"}}]}, "gone"),
     ],
 )
-def test_a_body_that_holds_no_reply(unreadable, said):
-    with pytest.raises(UnreadableBody, match=said):
+def test_body_without_reply_is_unreadable(unreadable, expected_text):
+    with pytest.raises(UnreadableBody, match=expected_text):
         read_body(unreadable)
 
 
@@ -177,7 +179,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_any_json_is_read_or_said_to_be_unreadable(value):
+def test_any_json_is_read_or_unreadable(value):
     for each in (value, {"choices": [value]}, {"choices": [{"message": value}], "usage": value}):
         try:
             assert isinstance(read_body(each), Completion)
@@ -186,7 +188,7 @@ def test_any_json_is_read_or_said_to_be_unreadable(value):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected_text"),
     [
         ({"message": "a", "detail": "b"}, "a"),
         ({"error": {"message": "a"}}, "a"),
@@ -199,5 +201,5 @@ def test_any_json_is_read_or_said_to_be_unreadable(value):
         (None, "None"),
     ],
 )
-def test_what_an_error_says(error, said):
-    assert message_of(error) == said
+def test_error_message(error, expected_text):
+    assert message_of(error) == expected_text

@@ -1,4 +1,4 @@
-"""Holding a model to choices: each way by itself, and servers that know one of them, none, or pretend to."""
+"""Constraining a model to choices: request modes, and servers that support one of them, none, or ignore them."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ def ask(text: str = "which?", *, choices: tuple[str, ...] = CHOICES, sampling: S
 
 
 @pytest.fixture
-def chat():
-    """Opens clients that do not wait, and closes them."""
-    opened: list[OpenAIChat] = []
+def open_client():
+    """Return a function that opens clients without pauses; they are closed after the test."""
+    clients: list[OpenAIChat] = []
 
-    def open_(server: ScriptedServer, **options) -> OpenAIChat:
-        opened.append(OpenAIChat("m", url=server.url, **{"sleep": lambda _: None, "retries": 1, **options}))
-        return opened[-1]
+    def open_one(server: ScriptedServer, **options) -> OpenAIChat:
+        clients.append(OpenAIChat("m", url=server.url, **{"sleep": lambda _: None, "retries": 1, **options}))
+        return clients[-1]
 
-    yield open_
-    for each in opened:
+    yield open_one
+    for each in clients:
         each.close()
 
 
 def fields_of(server: ScriptedServer) -> list[str]:
-    """By what each request asked for the constraint."""
+    """Return the constraint fields that each request used."""
     names = ("structured_outputs", "response_format")
     return ["+".join(name for name in names if name in request.body) or "-" for request in server.requests]
 
 
-# ---- each way by itself ----
+# ---- modes ----
 
 
-def test_the_fields_of_each_way():
+def test_request_fields_of_each_mode():
     assert constraint_fields("structured_outputs", ("a", "b", "a")) == {"structured_outputs": {"choice": ["a", "b"]}}
     format_ = constraint_fields("json_schema", ("a", "b", "a"))["response_format"]
     assert format_["type"] == "json_schema" and format_["json_schema"]["strict"] is True
     schema = format_["json_schema"]["schema"]
     assert schema["properties"] == {"choice": {"type": "string", "enum": ["a", "b"]}}
-    # what OpenAI's strict mode wants
+    # required by the strict mode of OpenAI
     assert schema["required"] == ["choice"] and schema["additionalProperties"] is False
     assert constraint_fields("free", ("a", "b")) == {}
 
 
 @pytest.mark.parametrize(
-    ("way", "text", "choice"),
+    ("mode", "text", "choice"),
     [
         ("structured_outputs", "red", "red"),
         ("structured_outputs", "Red", None),
@@ -84,15 +84,15 @@ def test_the_fields_of_each_way():
         ("free", "red", None),
     ],
 )
-def test_which_choice_a_reply_is(way, text, choice):
-    assert chosen_option(way, text, CHOICES) == choice
+def test_chosen_option(mode, text, choice):
+    assert chosen_option(mode, text, CHOICES) == choice
 
 
-def test_a_choice_with_blanks_around_it():
+def test_choice_with_surrounding_blanks():
     assert chosen_option("structured_outputs", "red", (" red", "blue")) == " red"
 
 
-def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
+def test_only_one_thread_falls_back_to_the_next_mode():
     constraints = ConstraintSupport()
     assert constraints.mode == "structured_outputs"
     assert not constraints.fall_back("json_schema")
@@ -120,7 +120,7 @@ def test_ways_are_given_up_one_after_the_other_by_one_thread_only():
         ("bad prompt", False),
     ],
 )
-def test_errors_that_do_not_name_the_field(message, about):
+def test_errors_about_constraints_are_recognised(message, about):
     assert mentions_constraint("structured_outputs", message) is about
     assert not mentions_constraint("free", message)
 
@@ -128,9 +128,9 @@ def test_errors_that_do_not_name_the_field(message, about):
 # ---- with a server ----
 
 
-def test_a_server_that_knows_structured_outputs(chat):
+def test_server_with_structured_outputs(open_client):
     with ScriptedServer(lambda _: "I would say blue", constrains="structured_outputs") as server:
-        model = chat(server)
+        model = open_client(server)
         completions = model.complete([ask(), ask()])
         assert [(each.text, each.constrained, each.failure) for each in completions] == [("blue", True, "")] * 2
         assert server.requests[0].body["structured_outputs"] == {"choice": ["red", "blue"]}
@@ -139,11 +139,11 @@ def test_a_server_that_knows_structured_outputs(chat):
 
 
 @pytest.mark.parametrize("ignores", [True, False], ids=["ignores silently", "rejects"])
-def test_a_server_that_knows_json_schema(chat, ignores):
+def test_server_with_json_schema_only(open_client, ignores):
     with ScriptedServer(lambda _: "I would say blue", constrains="json_schema", ignores_silently=ignores) as server:
-        model = chat(server)
+        model = open_client(server)
         first = model.complete([ask()])[0]
-        # what the first reply says is kept: it is not asked again; a refused request brought nothing to keep
+        # a reply that ignored the constraint is kept; a rejected request is sent again without it
         assert (first.text, first.constrained) == (("I would say blue", False) if ignores else ("blue", True))
         second = model.complete([ask()])[0]
         assert (second.text, second.constrained) == ("blue", True)
@@ -153,9 +153,9 @@ def test_a_server_that_knows_json_schema(chat, ignores):
 
 
 @pytest.mark.parametrize("ignores", [True, False], ids=["ignores silently", "rejects"])
-def test_a_server_that_knows_neither(chat, ignores):
+def test_server_without_constraints(open_client, ignores):
     with ScriptedServer(lambda _: "I would say blue", ignores_silently=ignores) as server:
-        model = chat(server)
+        model = open_client(server)
         completions = [model.complete([ask()])[0] for _ in range(4)]
         assert [(each.text, each.constrained, each.failure) for each in completions] == [
             ("I would say blue", False, "")
@@ -166,9 +166,9 @@ def test_a_server_that_knows_neither(chat, ignores):
         assert "free text" in model.notes[1]
 
 
-def test_many_threads_give_up_once(chat):
+def test_many_threads_fall_back_once(open_client):
     with ScriptedServer(lambda _: "I would say blue", latency=0.02) as server:
-        model = chat(server, concurrency=8)
+        model = open_client(server, concurrency=8)
         completions = model.complete([ask(str(i)) for i in range(40)])
         assert {each.text for each in completions} == {"I would say blue"}
         assert not any(each.constrained for each in completions)
@@ -177,8 +177,8 @@ def test_many_threads_give_up_once(chat):
         assert fields_of(server)[-8:] == ["-"] * 8
 
 
-def test_a_choice_by_accident_is_no_constraint_once_it_is_known(chat):
-    """Both were sent the same way; the one that shows that it means nothing comes first."""
+def test_late_matching_reply_is_not_marked_constrained(open_client):
+    """Both requests use the same mode; the reply that ignores the constraint arrives first."""
     slow = threading.Event()
 
     def reply(messages):
@@ -188,7 +188,7 @@ def test_a_choice_by_accident_is_no_constraint_once_it_is_known(chat):
         return "neither"
 
     with ScriptedServer(reply) as server:
-        model = chat(server)
+        model = open_client(server)
         late: list = []
         thread = threading.Thread(target=lambda: late.extend(model.complete([ask("slow")])))
         thread.start()
@@ -200,9 +200,9 @@ def test_a_choice_by_accident_is_no_constraint_once_it_is_known(chat):
         assert (late[0].text, late[0].constrained) == ("red", False)
 
 
-def test_prompts_without_choices_are_left_alone(chat):
+def test_prompt_without_choices_is_not_constrained(open_client):
     with ScriptedServer(lambda _: "free text", constrains="structured_outputs") as server:
-        assert chat(server).complete([ask(choices=())])[0].text == "free text"
+        assert open_client(server).complete([ask(choices=())])[0].text == "free text"
         assert fields_of(server) == ["-"]
 
 
@@ -217,44 +217,44 @@ def test_prompts_without_choices_are_left_alone(chat):
     ],
     ids=["refusal", "empty", "length", "500", "dropped"],
 )
-def test_failures_show_nothing_of_the_constraint(chat, reply):
+def test_failed_replies_cause_no_fallback(open_client, reply):
     with ScriptedServer([reply], constrains="structured_outputs") as server:
         server.enqueue("blue", "blue", "blue")
-        model = chat(server)
+        model = open_client(server)
         model.complete([ask()])
         assert model.complete([ask()])[0].constrained
         assert model.notes == ()
 
 
-def test_thoughts_before_a_choice(chat):
+def test_choice_after_reasoning_is_constrained(open_client):
     with ScriptedServer([faults.thinks("blue"), ModelReply("blue", reasoning="hm")]) as server:
         for _ in range(2):
-            completion = chat(server).complete([ask()])[0]
+            completion = open_client(server).complete([ask()])[0]
             assert (completion.text, completion.constrained, bool(completion.reasoning)) == ("blue", True, True)
 
 
-def test_an_error_that_speaks_of_a_grammar(chat):
+def test_grammar_error_causes_fallback(open_client):
     with ScriptedServer([faults.failing(400, "Grammar compilation failed."), '{"choice": "blue"}']) as server:
-        model = chat(server)
+        model = open_client(server)
         assert model.complete([ask()])[0].text == "blue"
         assert "Grammar compilation failed" in model.notes[0]
 
 
-def test_a_prompt_that_is_too_long_shows_nothing_of_the_constraint(chat):
+def test_too_long_prompt_causes_no_fallback(open_client):
     with ScriptedServer([faults.too_long(), "blue"], constrains="structured_outputs") as server:
-        model = chat(server)
+        model = open_client(server)
         assert model.complete([ask()])[0].failure == "rejected"
         assert model.complete([ask()])[0].constrained
         assert model.notes == ()
 
 
-def test_json_needs_more_tokens_than_a_choice(chat):
+def test_json_schema_gets_more_tokens(open_client):
     with ScriptedServer(lambda _: "blue", constrains="json_schema", ignores_silently=False) as server:
-        chat(server).complete([ask(sampling=Sampling(max_tokens=3))])
+        open_client(server).complete([ask(sampling=Sampling(max_tokens=3))])
         assert [request.body["max_tokens"] for request in server.requests] == [3, 3 + JSON_TOKENS]
 
 
-def test_openai_is_asked_by_schema_at_once(monkeypatch):
+def test_openai_starts_with_json_schema(monkeypatch):
     with ScriptedServer(lambda _: "blue", constrains="json_schema") as server:
         monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
         model = OpenAIChat("m", key="sk-1")

@@ -1,4 +1,4 @@
-"""A model on a server: real HTTP with the real library, everything that can go wrong, and that nothing leaks."""
+"""The OpenAI-compatible client over real HTTP: requests, retries, faults, keys, closing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
 
 KEY = "sk-very-secret-0123456789"
-NOT_SENT = Sampling(temperature=None)
+WITHOUT_TEMPERATURE = Sampling(temperature=None)
 
 
 def ask(text: str = "hello", sampling: Sampling = Sampling()) -> Prompt:
@@ -44,26 +44,26 @@ def pauses() -> list[float]:
 
 
 @pytest.fixture
-def chat(pauses):
-    """Opens clients that note how long they would wait, and closes them."""
-    opened: list[OpenAIChat] = []
+def open_client(pauses):
+    """Return a function that opens clients which record their pauses; they are closed after the test."""
+    clients_opened: list[OpenAIChat] = []
 
-    def open_(server: ScriptedServer, **options) -> OpenAIChat:
+    def open_one(server: ScriptedServer, **options) -> OpenAIChat:
         options = {"model": "m", "key": KEY, "url": server.url, "sleep": pauses.append, "timeout": 10, **options}
-        opened.append(OpenAIChat(options.pop("model"), **options))
-        return opened[-1]
+        clients_opened.append(OpenAIChat(options.pop("model"), **options))
+        return clients_opened[-1]
 
-    yield open_
-    for each in opened:
+    yield open_one
+    for each in clients_opened:
         each.close()
 
 
-# ---- what is sent, what comes back ----
+# ---- requests and replies ----
 
 
-def test_a_completion(chat):
+def test_completion_and_request_body(open_client):
     with ScriptedServer([ModelReply("yes", reasoning="so", prompt_tokens=9, completion_tokens=4)], key=KEY) as server:
-        model = chat(server)
+        model = open_client(server)
         (completion,) = model.complete([ask()])
         assert 0 < completion.seconds < 10
         assert completion == Completion("yes", "so", prompt_tokens=9, completion_tokens=4, seconds=completion.seconds)
@@ -75,12 +75,12 @@ def test_a_completion(chat):
         }
 
 
-def test_sampling_is_sent_where_it_is_given(chat):
+def test_only_given_sampling_is_sent(open_client):
     kwargs = {"chat_template_kwargs": {"enable_thinking": False}}
     full = Sampling(temperature=0.7, top_p=0.9, seed=3, max_tokens=10, extra_body=kwargs)
     with ScriptedServer(echo) as server:
-        chat(server).complete([ask(sampling=full)])
-        chat(server).complete([ask(sampling=NOT_SENT)])
+        open_client(server).complete([ask(sampling=full)])
+        open_client(server).complete([ask(sampling=WITHOUT_TEMPERATURE)])
         sent = [
             {name: value for name, value in r.body.items() if name not in ("model", "messages")}
             for r in server.requests
@@ -88,26 +88,26 @@ def test_sampling_is_sent_where_it_is_given(chat):
         assert sent == [{"temperature": 0.7, "top_p": 0.9, "seed": 3, "max_tokens": 10, **kwargs}, {}]
 
 
-def test_no_prompts_are_not_sent(chat):
+def test_empty_batch_sends_nothing(open_client):
     with ScriptedServer() as server:
-        assert chat(server).complete([]) == []
+        assert open_client(server).complete([]) == []
         assert server.calls == 0
 
 
-def test_order_is_kept_whatever_comes_first(chat):
+def test_order_of_replies_is_kept(open_client):
     def reply(messages):
         number = int(messages[-1]["content"])
         time.sleep(0.03 * (7 - number % 8))
         return str(number)
 
     with ScriptedServer(reply) as server:
-        completions = chat(server, concurrency=8).complete([ask(str(i)) for i in range(24)])
+        completions = open_client(server, concurrency=8).complete([ask(str(i)) for i in range(24)])
         assert [completion.text for completion in completions] == [str(i) for i in range(24)]
 
 
-def test_the_limit_holds_over_all_threads(chat):
+def test_concurrency_limit_holds_over_all_threads(open_client):
     with ScriptedServer(echo, latency=0.03) as server:
-        model = chat(server, concurrency=4)
+        model = open_client(server, concurrency=4)
         got: dict[int, list[str]] = {}
 
         def question(number: int) -> None:
@@ -122,19 +122,19 @@ def test_the_limit_holds_over_all_threads(chat):
         assert got == {number: [f"re {number}.{i}" for i in range(5)] for number in range(6)}
 
 
-def test_connections_are_used_again_and_nobody_waits_for_packets(chat):
+def test_connections_are_reused_without_delayed_packets(open_client):
     with ScriptedServer(echo) as server:
-        model = chat(server)
+        model = open_client(server)
         seconds = [model.complete([ask()])[0].seconds for _ in range(60)]
         assert min(seconds[30:]) < 0.03  # 40 ms and more where either side is not told to send at once
 
 
-def test_text_that_is_no_unicode(chat):
+def test_lone_surrogates_are_replaced(open_client):
     with ScriptedServer(echo) as server:
-        assert chat(server).complete([ask("half \ud83d a pair")])[0].text == "re half ? a pair"
+        assert open_client(server).complete([ask("half \ud83d a pair")])[0].text == "re half ? a pair"
 
 
-# ---- what cannot be used ----
+# ---- failed replies ----
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_text_that_is_no_unicode(chat):
         (ModelReply("yes", reasoning="hm", reasoning_field="reasoning_content"), "", "yes"),
     ],
 )
-def test_failures_of_the_model(chat, reply, failure, text):
+def test_failed_replies_are_classified(open_client, reply, failure, text):
     with ScriptedServer([reply]) as server:
-        (completion,) = chat(server).complete([ask("x" * 40)])
+        (completion,) = open_client(server).complete([ask("x" * 40)])
         assert (completion.failure, completion.text) == (failure, text)
         assert bool(completion.detail) is bool(failure)
         assert completion.prompt_tokens > 0
@@ -172,20 +172,20 @@ def test_failures_of_the_model(chat, reply, failure, text):
     ],
     ids=["400", "413", "422", "418", "too long", "text", "no body"],
 )
-def test_a_prompt_that_is_rejected_is_no_matter_of_the_others(chat, fault, pauses):
+def test_rejected_prompt_does_not_affect_the_others(open_client, fault, pauses):
     with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "1" else "yes") as server:
-        model = chat(server)
+        model = open_client(server)
         completions = model.complete([ask(str(i), Sampling(max_tokens=5)) for i in range(3)])
         assert [completion.failure for completion in completions] == ["", "rejected", ""]
         assert completions[1].detail and KEY not in completions[1].detail
         assert server.calls == 3 and pauses == [] and model.notes == ()
-        # all of a batch may be rejected: the server is there
+        # a batch of rejected prompts does not make the server unavailable
         assert model.complete([ask("1")])[0].failure == "rejected"
 
 
-# ---- what passes ----
+# ---- temporary faults ----
 
-PASSING = {
+TEMPORARY_FAULTS = {
     "429": faults.rate_limited(),
     "429 with a time": faults.rate_limited(2),
     "408": faults.failing(408, "timeout"),
@@ -211,22 +211,22 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-def test_what_passes_is_tried_again(chat, fault, pauses):
-    timeout = 0.2 if fault == PASSING["hangs"] else 10
+@pytest.mark.parametrize("fault", TEMPORARY_FAULTS.values(), ids=TEMPORARY_FAULTS)
+def test_temporary_fault_is_retried(open_client, fault, pauses):
+    timeout = 0.2 if fault == TEMPORARY_FAULTS["hangs"] else 10
     with ScriptedServer([fault, "yes"], key=KEY) as server:
-        model = chat(server, timeout=timeout)
+        model = open_client(server, timeout=timeout)
         assert model.complete([ask()])[0].text == "yes"
         assert server.calls == 2 and len(pauses) == 1
         assert model.notes == ()
 
 
 @pytest.mark.parametrize("name", ["429", "500", "hangs", "dropped", "half a body", "a page", "no choices"])
-def test_what_does_not_pass_is_unreachable(chat, name, pauses):
-    fault = PASSING[name]
-    timeout = 0.2 if fault == PASSING["hangs"] else 10
+def test_persistent_fault_is_unreachable(open_client, name, pauses):
+    fault = TEMPORARY_FAULTS[name]
+    timeout = 0.2 if fault == TEMPORARY_FAULTS["hangs"] else 10
     with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "bad" else "yes") as server:
-        model = chat(server, timeout=timeout, retries=1)
+        model = open_client(server, timeout=timeout, retries=1)
         bad, good = model.complete([ask("bad"), ask("good")])
         assert (bad.failure, good.text) == ("unreachable", "yes")
         assert bad.detail and bad.text == ""
@@ -236,55 +236,55 @@ def test_what_does_not_pass_is_unreachable(chat, name, pauses):
         assert server.url in str(caught.value)
 
 
-def test_pauses_grow_and_tries_end(chat, pauses):
+def test_pauses_double_and_retries_end(open_client, pauses):
     with ScriptedServer(lambda _: faults.server_error()) as server:
         with pytest.raises(ModelUnavailable, match="500"):
-            chat(server).complete([ask()])
+            open_client(server).complete([ask()])
         assert server.calls == 5
         assert len(pauses) == 4
         assert all(0.25 * 2**i <= pause <= 0.5 * 2**i for i, pause in enumerate(pauses))
 
 
-def test_seconds_hold_all_tries(chat):
+def test_seconds_include_retries(open_client):
     with ScriptedServer([faults.server_error(), faults.server_error(), "yes"]) as server:
-        (completion,) = chat(server, sleep=lambda _: time.sleep(0.1)).complete([ask()])
+        (completion,) = open_client(server, sleep=lambda _: time.sleep(0.1)).complete([ask()])
         assert 0.2 <= completion.seconds < 5
 
 
 @pytest.mark.parametrize(
-    ("asked", "least", "most"),
+    ("requested", "least", "most"),
     [(7, 7, 7), (0.01, 0.25, 0.5), ("nonsense", 0.25, 0.5), (119, 119, 119),
      (timedelta(seconds=60), 1, 60)],
 )  # fmt: skip
-def test_a_server_that_says_when_to_come_back(chat, pauses, asked, least, most):
-    asked = datetime.now(UTC) + asked if isinstance(asked, timedelta) else asked
-    with ScriptedServer([faults.rate_limited(asked), "yes"]) as server:
-        assert chat(server).complete([ask()])[0].text == "yes"
+def test_retry_after_is_respected(open_client, pauses, requested, least, most):
+    requested = datetime.now(UTC) + requested if isinstance(requested, timedelta) else requested
+    with ScriptedServer([faults.rate_limited(requested), "yes"]) as server:
+        assert open_client(server).complete([ask()])[0].text == "yes"
         assert least <= pauses[0] <= most
 
 
-def test_a_server_that_wants_too_long_a_wait_is_not_waited_for(chat, pauses):
+def test_long_retry_after_is_not_awaited(open_client, pauses):
     with ScriptedServer([faults.rate_limited(3600), "yes"]) as server:
-        completions = chat(server, concurrency=1).complete([ask(), ask()])
+        completions = open_client(server, concurrency=1).complete([ask(), ask()])
         assert [completion.failure for completion in completions] == ["unreachable", ""]
         assert pauses == []
 
 
-def test_faults_among_many(chat):
+def test_temporary_faults_among_many_prompts(open_client):
     every_third = iter(range(10_000))
     lock = threading.Lock()
 
     def reply(messages):
         with lock:
             number = next(every_third)
-        return list(PASSING.values())[number // 3 % 5] if number % 3 == 0 else echo(messages)
+        return list(TEMPORARY_FAULTS.values())[number // 3 % 5] if number % 3 == 0 else echo(messages)
 
     with ScriptedServer(reply) as server:
-        completions = chat(server, retries=20).complete([ask(str(i)) for i in range(60)])
+        completions = open_client(server, retries=20).complete([ask(str(i)) for i in range(60)])
         assert [completion.text for completion in completions] == [f"re {i}" for i in range(60)]
 
 
-# ---- what never passes ----
+# ---- permanent faults ----
 
 
 @pytest.mark.parametrize(
@@ -301,26 +301,26 @@ def test_faults_among_many(chat):
     ],
     ids=["401", "403", "404", "404, no JSON", "405", "301", "402", "quota"],
 )
-def test_a_model_that_cannot_be_had(chat, fault, advice, pauses):
+def test_permanent_fault_raises_with_advice(open_client, fault, advice, pauses):
     with ScriptedServer(lambda _: fault) as server:
         with pytest.raises(ModelUnavailable, match=f"The language model m at {server.url} cannot be used") as caught:
-            chat(server).complete([ask()])
+            open_client(server).complete([ask()])
         assert advice in str(caught.value)
         assert server.calls == 1 and pauses == []
 
 
-def test_what_never_passes_ends_the_batch_at_once(chat):
+def test_permanent_fault_ends_the_batch(open_client):
     def reply(messages):
         return faults.wrong_key() if messages[-1]["content"] == "0" else "late"
 
     with ScriptedServer(reply) as server:
-        model = chat(server, concurrency=1)
+        model = open_client(server, concurrency=1)
         with pytest.raises(ModelUnavailable):
             model.complete([ask(str(i)) for i in range(200)])
         assert server.calls < 50, "of 200; a few were on their way"
 
 
-def test_what_never_passes_ends_the_tries_of_the_others(chat):
+def test_permanent_fault_ends_retries_of_other_prompts(open_client):
     tried = threading.Event()
 
     def reply(messages):
@@ -336,7 +336,7 @@ def test_what_never_passes_ends_the_tries_of_the_others(chat):
         time.sleep(0.02)
 
     with ScriptedServer(reply) as server:
-        model = chat(server, concurrency=2, retries=1000, sleep=sleep)
+        model = open_client(server, concurrency=2, retries=1000, sleep=sleep)
         with pytest.raises(ModelUnavailable, match="401"):
             model.complete([ask("passing"), ask("fatal"), ask("never begun")])
         assert [completion.text for completion in model.complete([ask("good")] * 4)] == ["yes"] * 4
@@ -345,22 +345,22 @@ def test_what_never_passes_ends_the_tries_of_the_others(chat):
         assert server.calls == calls
 
 
-def test_no_server(chat, pauses):
+def test_refused_connection_is_an_error(open_client, pauses):
     with ScriptedServer() as server:
         pass
     with pytest.raises(ModelUnavailable, match="(?i)refused"):
-        chat(server, retries=2).complete([ask()])
+        open_client(server, retries=2).complete([ask()])
     assert len(pauses) == 2
 
 
-# ---- what a server does not take ----
+# ---- unsupported parameters ----
 
 
 @pytest.mark.parametrize("name", ["temperature", "top_p", "seed", "logprobs"])
-def test_a_parameter_is_dropped_once(chat, name, pauses):
+def test_unsupported_parameter_is_dropped_once(open_client, name, pauses):
     sampling = Sampling(temperature=0.0, top_p=0.9, seed=1, extra_body={"logprobs": True})
     with ScriptedServer(echo, rejects=[name], latency=0.01) as server:
-        model = chat(server, concurrency=4)
+        model = open_client(server, concurrency=4)
         completions = model.complete([ask(str(i), sampling) for i in range(12)])
         assert [completion.text for completion in completions] == [f"re {i}" for i in range(12)]
         with_it = [name in request.body for request in server.requests]
@@ -372,47 +372,47 @@ def test_a_parameter_is_dropped_once(chat, name, pauses):
         assert pauses == []
 
 
-def test_several_parameters_are_dropped(chat):
+def test_several_unsupported_parameters_are_dropped(open_client):
     with ScriptedServer(echo, rejects=["seed", "temperature", "top_p"]) as server:
-        model = chat(server, retries=0)
+        model = open_client(server, retries=0)
         assert model.complete([ask(sampling=Sampling(top_p=0.5, seed=1))])[0].text == "re hello"
         assert server.calls == 4 and len(model.notes) == 3
 
 
-def test_the_limit_under_its_other_name(chat):
+def test_max_tokens_falls_back_to_max_completion_tokens(open_client):
     with ScriptedServer(echo, rejects=["max_tokens"]) as server:
-        model = chat(server)
+        model = open_client(server)
         model.complete([ask(sampling=Sampling(max_tokens=5))])
         assert server.requests[-1].body["max_completion_tokens"] == 5
         assert "max_completion_tokens is sent instead" in model.notes[0]
 
 
-def test_no_limit_under_any_name(chat):
+def test_token_limit_is_dropped_under_both_names(open_client):
     with ScriptedServer(echo, rejects=["max_tokens", "max_completion_tokens"]) as server:
-        model = chat(server)
+        model = open_client(server)
         assert model.complete([ask(sampling=Sampling(max_tokens=5))])[0].text == "re hello"
         assert len(model.notes) == 2 and "no longer sent" in model.notes[1]
 
 
-def test_a_prompt_that_is_too_long_drops_no_limit(chat):
+def test_too_long_prompt_keeps_the_token_limit(open_client):
     with ScriptedServer([faults.too_long(), "yes"]) as server:
-        model = chat(server)
+        model = open_client(server)
         assert model.complete([ask(sampling=Sampling(max_tokens=5))])[0].failure == "rejected"
         model.complete([ask(sampling=Sampling(max_tokens=5))])
         assert server.requests[-1].body["max_tokens"] == 5 and model.notes == ()
 
 
-def test_a_parameter_that_was_not_sent_is_not_dropped(chat):
+def test_parameter_that_was_not_sent_is_not_dropped(open_client):
     with ScriptedServer(lambda _: faults.unsupported("seed")) as server:
-        assert chat(server).complete([ask()])[0].failure == "rejected"
+        assert open_client(server).complete([ask()])[0].failure == "rejected"
         assert server.calls == 1
 
 
-# ---- the key, and what the environment says ----
+# ---- the key and the environment ----
 
 
 def leaks(error: BaseException, secret: str) -> bool:
-    """Whether it stands anywhere in what an exception shows or drags along."""
+    """Return whether the secret or a chained exception is visible in the error."""
     shown = "".join(traceback.format_exception(error)) + repr(error) + repr(error.__dict__)
     return secret in shown or error.__cause__ is not None or error.__context__ is not None
 
@@ -428,9 +428,9 @@ def leaks(error: BaseException, secret: str) -> bool:
     ],
     ids=["401", "500", "200", "404", "no JSON"],
 )
-def test_the_key_is_in_no_error(chat, fault):
+def test_key_is_in_no_error(open_client, fault):
     with ScriptedServer(lambda _: fault) as server:
-        model = chat(server, retries=0)
+        model = open_client(server, retries=0)
         with pytest.raises(ModelUnavailable) as caught:
             model.complete([ask()])
         assert "***" in str(caught.value)
@@ -438,56 +438,56 @@ def test_the_key_is_in_no_error(chat, fault):
         assert KEY not in model.name and KEY not in model.url
 
 
-def test_the_key_is_in_no_note_and_no_detail(chat):
-    said = faults.failing(400, f"seed is not supported for {KEY}", param="seed")
-    with ScriptedServer([said, faults.failing(400, KEY), "yes", faults.failing(500, KEY)]) as server:
-        model = chat(server, concurrency=1, retries=0)
+def test_key_is_in_no_note_or_detail(open_client):
+    reply_text = faults.failing(400, f"seed is not supported for {KEY}", param="seed")
+    with ScriptedServer([reply_text, faults.failing(400, KEY), "yes", faults.failing(500, KEY)]) as server:
+        model = open_client(server, concurrency=1, retries=0)
         completions = model.complete([ask(sampling=Sampling(seed=1)), ask(), ask()])
         assert [completion.failure for completion in completions] == ["rejected", "", "unreachable"]
         assert KEY not in repr(completions) and KEY not in repr(model.notes)
         assert "***" in model.notes[0] and "***" in completions[0].detail
 
 
-def test_the_key_is_in_no_log(chat, caplog):
+def test_key_is_in_no_log(open_client, caplog):
     with caplog.at_level("DEBUG"), ScriptedServer([faults.server_error(), "yes"], key=KEY) as server:
-        chat(server).complete([ask()])
+        open_client(server).complete([ask()])
     assert KEY not in caplog.text
 
 
 @pytest.mark.parametrize(("key", "sent"), [(KEY, KEY), (f" {KEY}\n", KEY), ("", "none")])
-def test_the_key_that_is_sent(chat, monkeypatch, key, sent):
-    """That of the caller, whatever stands in the environment for OpenAI."""
+def test_given_key_overrides_the_environment(open_client, monkeypatch, key, sent):
+    """The caller's key is sent, whatever the environment holds for OpenAI."""
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "another")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another\nX-Team: another")
     with ScriptedServer(echo, key=sent) as server:
-        assert chat(server, key=key).complete([ask()])[0].text == "re hello"
+        assert open_client(server, key=key).complete([ask()])[0].text == "re hello"
         assert "another" not in json.dumps(server.requests[0].headers)
 
 
 @pytest.mark.parametrize("key", ["two words", "umläut", "line\nbreak", "\x00", "…"])
-def test_a_key_that_is_none(key):
+def test_invalid_key_is_refused(key):
     with pytest.raises(SettingsError, match="KGQA_LLM_KEY") as caught:
         OpenAIChat("m", url="http://localhost", key=key)
     assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_refused_and_nothing_is_sent_on(chat, status, pauses):
+def test_redirects_are_refused_and_not_followed(open_client, status, pauses):
     got = []
     other = LoopbackServer(lambda *request: got.append(request) or Response(404))
     target = f"http://127.0.0.1:{other.port}/v1/chat/completions"
     with ScriptedServer(lambda _: faults.redirected(f"{target}?key=secret", status)) as server:
         message = rf"{status}, it redirects to {target}, .* --llm .*llm\.model"
         with pytest.raises(ModelUnavailable, match=message) as caught:
-            chat(server).complete([ask()])
+            open_client(server).complete([ask()])
         assert server.calls == 1 and pauses == [] and "secret" not in str(caught.value)
     other.close()
     assert got == []
 
 
-def test_a_redirect_of_the_list_of_models_is_refused_too(chat):
+def test_redirected_model_list_is_refused(open_client):
     got = []
     other = LoopbackServer(lambda *request: got.append(request) or Response(body=b'{"data": [{"id": "theirs"}]}'))
     server = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/models", 302))
@@ -500,10 +500,10 @@ def test_a_redirect_of_the_list_of_models_is_refused_too(chat):
 @pytest.mark.parametrize(
     "target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"]
 )
-def test_a_redirect_to_anything(chat, target):
+def test_redirect_to_malformed_target_is_an_error(open_client, target):
     with ScriptedServer(lambda _: faults.redirected(target)) as server:
         with pytest.raises(ModelUnavailable, match="307, it redirects to") as caught:
-            chat(server).complete([ask()])
+            open_client(server).complete([ask()])
         assert str(caught.value).isprintable()
 
 
@@ -511,11 +511,11 @@ def test_a_redirect_to_anything(chat, target):
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_small_reply_that_unpacks_to_a_huge_one(chat, status):
+def test_compression_bomb_is_retried_in_little_memory(open_client, status):
     bomb = faults.zipped(300, status)
     assert len(bomb.body) < 1 << 19
     with ScriptedServer([bomb, "yes"]) as server:
-        model = chat(server)
+        model = open_client(server)
         tracemalloc.start()
         assert model.complete([ask()])[0].text == "yes"
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
@@ -523,9 +523,9 @@ def test_a_small_reply_that_unpacks_to_a_huge_one(chat, status):
 
 
 @pytest.mark.parametrize(("size", "failure"), [(LARGEST_REPLY - 1000, ""), (LARGEST_REPLY + 1, "unreachable")])
-def test_the_size_of_a_reply(chat, size, failure):
+def test_reply_size_is_limited(open_client, size, failure):
     with ScriptedServer(lambda messages: "x" * (size if messages[-1]["content"] == "long" else 1)) as server:
-        completion, other = chat(server, retries=0).complete([ask("long"), ask()])
+        completion, other = open_client(server, retries=0).complete([ask("long"), ask()])
         assert (completion.failure, len(completion.text)) == (failure, 0 if failure else size) and other.text == "x"
         assert not failure or "larger than 8 MB" in completion.detail
 
@@ -539,60 +539,60 @@ def test_openai_needs_a_key_and_a_model():
         OpenAIChat("gpt", key="two words")
 
 
-def test_openai_itself(chat, monkeypatch):
+def test_openai_url_uses_the_organisation(open_client, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer another")
     with ScriptedServer(["yes", faults.wrong_key()], key=KEY) as server:
         monkeypatch.setattr("kgqa.llm.backends.openai.OPENAI_URL", server.url)
-        model = chat(server, url=None)
+        model = open_client(server, url=None)
         assert model.complete([ask()])[0].text == "yes"
         assert server.requests[0].headers["openai-organization"] == "my-organisation"
         with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
             model.complete([ask()])
 
 
-# ---- the model that a server has ----
+# ---- models of a server ----
 
 
-def test_the_first_model_is_asked_for_once(chat, pauses):
+def test_first_listed_model_is_used(open_client, pauses):
     with ScriptedServer(echo, models=["first", "second"], key=KEY) as server:
-        model = chat(server, model=None)
+        model = open_client(server, model=None)
         assert model.name == "first"
         model.complete([ask(), ask()])
         assert {request.body["model"] for request in server.requests} == {"first"}
         assert server.listings == 1 and pauses == []
 
 
-def test_a_server_without_models(chat, pauses):
+def test_server_without_models_is_an_error(open_client, pauses):
     with ScriptedServer(models=[]) as server, pytest.raises(ModelUnavailable, match="lists no models"):
-        chat(server, model=None, retries=2)
+        open_client(server, model=None, retries=2)
     assert server.listings == 3 and len(pauses) == 2
 
 
-def test_a_server_that_does_not_say_its_models(chat):
+def test_failing_model_list_is_an_error(open_client):
     with ScriptedServer(key="other") as server, pytest.raises(ModelUnavailable, match="KGQA_LLM_KEY") as caught:
-        chat(server, model=None)
+        open_client(server, model=None)
     assert not leaks(caught.value, KEY)
     with pytest.raises(ModelUnavailable, match="(?i)refused.*name the model"):
-        chat(server, model=None, retries=0)
+        open_client(server, model=None, retries=0)
 
 
 # ---- options ----
 
 
 @pytest.mark.parametrize("options", [{"concurrency": 0}, {"retries": -1}, {"timeout": 0}, {"timeout": float("nan")}])
-def test_options_that_are_none(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(ValueError, match="concurrency"):
         OpenAIChat("m", url="http://localhost", **options)
 
 
-# ---- the end ----
+# ---- closing ----
 
 
-def test_errors_of_the_programmer_are_raised(chat):
+def test_programming_errors_are_raised(open_client):
     with ScriptedServer(echo) as server:
-        model = chat(server)
+        model = open_client(server)
         with pytest.raises(TypeError):
             model.complete([ask(), ask(sampling=Sampling(extra_body={"a": object()}))])
         with pytest.raises(ValueError):
@@ -605,12 +605,12 @@ def test_errors_of_the_programmer_are_raised(chat):
         raise ZeroDivisionError
 
     with ScriptedServer([faults.server_error()]) as server, pytest.raises(ZeroDivisionError):
-        chat(server, sleep=broken).complete([ask()])
+        open_client(server, sleep=broken).complete([ask()])
 
 
-def test_it_is_closed_once_and_for_all(chat):
+def test_closed_client_refuses_prompts(open_client):
     with ScriptedServer(echo) as server:
-        model = chat(server)
+        model = open_client(server)
         model.complete([ask()])
         model.close()
         model.close()
@@ -618,9 +618,9 @@ def test_it_is_closed_once_and_for_all(chat):
             model.complete([ask()])
 
 
-def test_whoever_waits_hears_that_it_was_closed(chat):
+def test_close_raises_in_waiting_calls(open_client):
     with ScriptedServer(lambda _: faults.hangs(60)) as server:
-        model = chat(server, concurrency=1, timeout=0.5, retries=0)
+        model = open_client(server, concurrency=1, timeout=0.5, retries=0)
         caught: list[BaseException] = []
 
         def question() -> None:
@@ -638,7 +638,7 @@ def test_whoever_waits_hears_that_it_was_closed(chat):
         assert "closed" in str(caught[0])
 
 
-def test_a_client_that_is_forgotten_leaves_no_threads(chat):
+def test_garbage_collected_client_leaves_no_threads(open_client):
     with ScriptedServer(echo) as server:
         before = threading.active_count()
         model = OpenAIChat("m", url=server.url)
@@ -653,8 +653,8 @@ def test_a_client_that_is_forgotten_leaves_no_threads(chat):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["interrupted", "at its end"])
-def test_a_server_that_hangs_does_not_keep_the_program(how):
-    """The user interrupts while a reply is awaited; the main thread ends while another awaits one."""
+def test_hanging_server_does_not_block_program_exit(how):
+    """A program ends while replies are awaited, by an interrupt or by the end of its main thread."""
     program = f"""
         import sys, threading
         from kgqa.llm.client import Message, Prompt
@@ -679,24 +679,24 @@ def test_a_server_that_hangs_does_not_keep_the_program(how):
                 time.sleep(0.02)
             if how == "interrupted":
                 process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=20)  # closes its input
+            reply_text, _ = process.communicate(timeout=20)  # closes its input
         assert server.calls == 3 and process.returncode == 0
-        assert ("interrupted" in said) is (how == "interrupted")
+        assert ("interrupted" in reply_text) is (how == "interrupted")
 
 
-def test_the_library_may_be_missing(monkeypatch):
+def test_missing_library_is_an_error(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelUnavailable, match="kgqa\\[openai\\]"):
         OpenAIChat("m", url="http://localhost")
 
 
-def test_what_is_too_late_is_given_up_and_what_was_not_sent_never_is(chat):
+def test_deadline_abandons_sent_prompts_and_drops_the_rest(open_client):
     def slow(messages):
         time.sleep(0.5 if "slow" in messages[-1]["content"] else 0)
         return "yes"
 
     with ScriptedServer(slow) as server:
-        model = chat(server, concurrency=2)
+        model = open_client(server, concurrency=2)
         received = {}
         with pytest.raises(TimeoutError):
             model.complete(
@@ -706,24 +706,24 @@ def test_what_is_too_late_is_given_up_and_what_was_not_sent_never_is(chat):
             )
         assert received[0].text == "yes" and len(received) == 1
         assert model.complete([ask("the next question")])[0].text == "yes"
-        assert server.calls == 4  # the fast one, two that were under way, and the next
+        assert server.calls == 4  # the fast one, two already sent, and the next question
 
 
-def test_replies_that_came_before_an_error_are_kept(chat, tmp_path):
+def test_replies_before_an_error_are_recorded(open_client, tmp_path):
     def failing(messages):
         text = messages[-1]["content"]
-        if text == "bad" and not paid:
+        if text == "bad" and not recovered:
             time.sleep(0.3)
             return faults.wrong_key("sk-no")
         return f"re {text}"
 
-    paid: list[str] = []
+    recovered: list[str] = []
     prompts = [ask(text) for text in ("a", "b", "bad", "c")]
     with ScriptedServer(failing) as server:
-        replay = Replay(tmp_path / "kept.sqlite", model=chat(server))
+        replay = Replay(tmp_path / "kept.sqlite", model=open_client(server))
         with pytest.raises(ModelUnavailable):
             replay.complete(prompts)
-        paid.append("now")
+        recovered.append("now")
         assert [each.text for each in replay.complete(prompts)] == ["re a", "re b", "re bad", "re c"]
         assert server.calls == 5
         replay.close()

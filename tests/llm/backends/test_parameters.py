@@ -1,4 +1,4 @@
-"""Which parameter an error is about, in the words of many servers, and what is then left off."""
+"""Finding the parameter that an error refuses, in the messages of many servers, and dropping it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forbidden(*loc: str) -> dict:
 @pytest.mark.parametrize(
     ("error", "name"),
     [
-        # in a field of its own
+        # named in a field
         ({"message": "Unsupported value.", "param": "temperature", "code": "unsupported_value"}, "temperature"),
         ({"message": "Invalid schema for response_format 'choice'.", "param": "response_format"}, "response_format"),
         ({"message": "Invalid value.", "param": "response_format.json_schema"}, "response_format"),
@@ -34,7 +34,7 @@ def forbidden(*loc: str) -> dict:
         ({"detail": [forbidden("body", "seed")]}, "seed"),
         ({"object": "error", "message": {"detail": [forbidden("body", "top_p")]}}, "top_p"),
         ({"message": [forbidden("body", "structured_outputs", "choice")]}, "structured_outputs"),
-        # in words
+        # named in the message
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
             "max_tokens",
@@ -65,7 +65,7 @@ def forbidden(*loc: str) -> dict:
         ),
         ('{"detail":[{"type":"extra_forbidden","loc":["body","top_p"],"msg":"no","input":0}]}', "top_p"),
         ("unknown field enable_thinking; temperature is not supported", "enable_thinking"),
-        # about something else
+        # not about a sent parameter
         ({"message": "Invalid type for 'messages[0].content'.", "param": "messages[0].content"}, None),
         (
             {"message": "'max_tokens' is too large: 5000. The maximum context length is 4096.", "param": "max_tokens"},
@@ -84,18 +84,18 @@ def forbidden(*loc: str) -> dict:
         (["seed"], None),
     ],
 )
-def test_which_parameter_an_error_is_about(error, name):
+def test_refused_parameter(error, name):
     assert refused_parameter(error, SENT) == name
 
 
-def test_only_what_was_sent_is_meant():
+def test_parameter_that_was_not_sent_is_not_refused():
     assert refused_parameter({"message": "no", "param": "seed"}, ["temperature"]) is None
 
 
 SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=3, max_tokens=10, extra_body={"min_p": 0.1})
 
 
-def test_what_is_sent():
+def test_request_fields():
     assert SupportedParameters().request_fields(SAMPLING) == {
         "temperature": 0.0,
         "top_p": 0.9,
@@ -109,14 +109,14 @@ def test_what_is_sent():
     assert "max_tokens" not in SupportedParameters().request_fields(Sampling(), more_tokens=5)
 
 
-def test_what_is_dropped_stays_away():
+def test_dropped_parameter_is_no_longer_sent():
     parameters = SupportedParameters()
     assert parameters.drop("seed") and not parameters.drop("seed")
     parameters.drop("min_p")
     assert parameters.request_fields(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 10}
 
 
-def test_the_limit_has_two_names():
+def test_token_limit_falls_back_to_its_other_name():
     parameters = SupportedParameters()
     parameters.drop("max_tokens")
     assert parameters.limit == "max_completion_tokens"

@@ -1,4 +1,4 @@
-"""The client of vLLM, against a stand-in with the real names of its parameters; the names against a real vLLM."""
+"""The vLLM client, against a stand-in with the signatures of vLLM and, where installed, a real vLLM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 
-PASSED = {
+PASSED_NAMES = {
     "LLM": {"model", "seed", "runner", "trust_remote_code"},
     "LLM.chat": {"messages", "sampling_params", "use_tqdm", "chat_template_kwargs"},
     "SamplingParams": {
@@ -30,13 +30,13 @@ PASSED = {
     },
     "StructuredOutputsParams": {"choice"},
 }
-"""What we pass, by name; the stand-in has seen no other, and a real vLLM knows them all."""
-CONTEXT = 100
-"""Characters that the stand-in takes for a prompt."""
+"""The parameter names that the client passes; the stand-in accepts no other, and a real vLLM knows them all."""
+MAX_PROMPT_CHARS = 100
+"""The longest prompt of the stand-in, in characters."""
 
 
 class VLLMClientError(Exception):
-    """Of vLLM 0.32 and later: no ValueError."""
+    """The client error of vLLM 0.32 and later, which is not a ValueError."""
 
 
 class VLLMValidationError(VLLMClientError):
@@ -51,12 +51,12 @@ class EngineDeadError(Exception):
     pass
 
 
-class StandIn:
-    """What the modules `vllm` and `vllm.sampling_params` hold, with the signatures of vLLM 0.33."""
+class VLLMStandIn:
+    """A stand-in for the modules `vllm` and `vllm.sampling_params`, with the signatures of vLLM 0.33."""
 
     def __init__(self) -> None:
         stand_in = self
-        self.passed: dict[str, set[str]] = defaultdict(set)
+        self.passed_names: dict[str, set[str]] = defaultdict(set)
         self.engines: list[dict] = []
         self.calls: list[SimpleNamespace] = []
         self.too_long: type[Exception] = VLLMValidationError
@@ -64,19 +64,19 @@ class StandIn:
         self.error: Exception | None = None
         self.reply = lambda text, params: text.upper()
         self.finish = lambda text, params: "stop"
-        self.advised: dict = {}
-        self.lost = 0
+        self.default_sampling: dict = {}
+        self.missing_replies = 0
 
         class StructuredOutputsParams:
             def __init__(self, json=None, regex=None, choice=None, grammar=None, json_object=None):
-                stand_in.passed["StructuredOutputsParams"] |= {"choice"}
+                stand_in.passed_names["StructuredOutputsParams"] |= {"choice"}
                 assert choice and (json, regex, grammar, json_object) == (None,) * 4
                 self.choice = choice
 
         class SamplingParams:
             def __init__(self, **given):
-                stand_in.passed["SamplingParams"] |= given.keys()
-                known = dict.fromkeys(PASSED["SamplingParams"])
+                stand_in.passed_names["SamplingParams"] |= given.keys()
+                known = dict.fromkeys(PASSED_NAMES["SamplingParams"])
                 known |= {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
                 known |= {"presence_penalty": 0.0, "frequency_penalty": 0.0, "max_tokens": 16}
                 assert given.keys() <= known.keys()
@@ -86,7 +86,7 @@ class StandIn:
 
         class LLM:
             def __init__(self, model, *, runner="auto", seed=0, trust_remote_code=False, max_model_len=None):
-                stand_in.passed["LLM"] |= {"model", "runner", "seed", "trust_remote_code"}
+                stand_in.passed_names["LLM"] |= {"model", "runner", "seed", "trust_remote_code"}
                 stand_in.engines.append(
                     {"model": model, "runner": runner, "seed": seed, "max_model_len": max_model_len}
                     | {"thread": threading.current_thread().name, "trust": trust_remote_code}
@@ -96,7 +96,7 @@ class StandIn:
 
             def get_default_sampling_params(self):
                 params = SamplingParams()
-                params.__dict__.update(stand_in.advised)
+                params.__dict__.update(stand_in.default_sampling)
                 return params
 
             def chat(
@@ -115,7 +115,7 @@ class StandIn:
                 tokenization_kwargs=None,
                 mm_processor_kwargs=None,
             ):
-                stand_in.passed["LLM.chat"] |= {"messages", "sampling_params", "use_tqdm", "chat_template_kwargs"}
+                stand_in.passed_names["LLM.chat"] |= {"messages", "sampling_params", "use_tqdm", "chat_template_kwargs"}
                 assert isinstance(sampling_params, list) and len(sampling_params) == len(messages)
                 assert use_tqdm is False
                 return stand_in.chat(messages, sampling_params, chat_template_kwargs)
@@ -128,7 +128,7 @@ class StandIn:
 
     def chat(self, messages, params, kwargs) -> list[SimpleNamespace]:
         texts = [each[-1]["content"] for each in messages]
-        # what was taken before the bad prompt is taken back: nothing is answered
+        # a prompt that is too long fails the whole call, as in vLLM
         choices = [param.structured_outputs and param.structured_outputs.choice for param in params]
         self.calls.append(
             SimpleNamespace(texts=texts, messages=messages, params=params, kwargs=kwargs, choices=choices)
@@ -137,28 +137,30 @@ class StandIn:
             raise self.error
         for text, param in zip(texts, params):
             text.encode()
-            if len(text) > CONTEXT:
+            if len(text) > MAX_PROMPT_CHARS:
                 raise self.too_long(f"The decoder prompt (length {len(text)}) is longer than the maximum model length.")
             if param.structured_outputs is not None:
                 assert param.structured_outputs.choice, "the parameters were used before, and vLLM wrote into them"
         outputs = [self.output(text, param) for text, param in zip(texts, params)]
         for param in params:
             if param.structured_outputs is not None:
-                param.structured_outputs.choice = None  # as xgrammar's backend does
-        return outputs[self.lost :]
+                param.structured_outputs.choice = None  # as the xgrammar backend does
+        return outputs[self.missing_replies :]
 
     def output(self, text: str, param) -> SimpleNamespace:
-        said = param.structured_outputs.choice[0] if param.structured_outputs else self.reply(text, param)
-        completion = SimpleNamespace(text=said, finish_reason=self.finish(text, param), token_ids=said.split())
+        reply_text = param.structured_outputs.choice[0] if param.structured_outputs else self.reply(text, param)
+        completion = SimpleNamespace(
+            text=reply_text, finish_reason=self.finish(text, param), token_ids=reply_text.split()
+        )
         return SimpleNamespace(prompt_token_ids=list(text), outputs=[completion])
 
 
 @pytest.fixture
 def vllm(monkeypatch):
-    stand_in = StandIn()
+    stand_in = VLLMStandIn()
     for name, module in stand_in.modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    for name in _ENVIRONMENT:  # they are set for good, by what is tested
+    for name in _ENVIRONMENT:  # the client sets them for the rest of the process
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return stand_in
@@ -175,7 +177,7 @@ def prompt(text: str, *, choices: tuple[str, ...] = (), **sampling) -> Prompt:
     return Prompt((Message("system", "s"), Message("user", text)), "filter", Sampling(**sampling), choices)
 
 
-def test_a_batch_is_one_call(vllm, model):
+def test_batch_is_one_call(vllm, model):
     got = model.complete([prompt("a b"), prompt("c")])
     assert [each.text for each in got] == ["A B", "C"]
     assert got[0].seconds > 0
@@ -185,7 +187,7 @@ def test_a_batch_is_one_call(vllm, model):
     assert model.notes == () and model.complete([]) == []
 
 
-def test_it_is_loaded_once_and_only_when_asked(vllm):
+def test_model_is_loaded_once_at_the_first_prompt(vllm):
     model = VLLMChat("a/model", seed=7, max_model_len=4096)
     assert vllm.engines == []
     with ThreadPoolExecutor(5) as pool:
@@ -199,13 +201,13 @@ def test_it_is_loaded_once_and_only_when_asked(vllm):
     model.close()
 
 
-def test_code_that_comes_with_a_model_is_not_run(vllm):
+def test_trust_remote_code_is_refused(vllm):
     with pytest.raises(SettingsError, match="trust_remote_code"):
         VLLMChat("a/model", trust_remote_code=True)
 
 
-def test_what_vllm_does_on_its_own_is_turned_off(vllm, model, monkeypatch):
-    monkeypatch.setenv("VLLM_LOGGING_STREAM", "ext://sys.stdout")  # the user's word goes first
+def test_vllm_environment_is_set(vllm, model, monkeypatch):
+    monkeypatch.setenv("VLLM_LOGGING_STREAM", "ext://sys.stdout")  # a value of the user is kept
     model.complete([prompt("q")])
     assert {name: os.environ[name] for name in _ENVIRONMENT} == {
         **_ENVIRONMENT,
@@ -216,22 +218,28 @@ def test_what_vllm_does_on_its_own_is_turned_off(vllm, model, monkeypatch):
 # ---- sampling ----
 
 
-def test_sampling_as_it_is_given(vllm, model):
+def test_given_sampling_is_passed(vllm, model):
     model.complete([prompt("q", temperature=0.3, top_p=0.8, seed=5, max_tokens=9)])
     (params,) = vllm.calls[0].params
     assert (params.temperature, params.top_p, params.seed, params.max_tokens) == (0.3, 0.8, 5, 9)
     assert params.structured_outputs is None
 
 
-def test_what_is_left_open_is_as_the_makers_advise(vllm, model):
-    vllm.advised = {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "repetition_penalty": 1.05, "max_tokens": 5}
+def test_missing_sampling_uses_the_model_defaults(vllm, model):
+    vllm.default_sampling = {
+        "temperature": 0.6,
+        "top_p": 0.95,
+        "top_k": 20,
+        "repetition_penalty": 1.05,
+        "max_tokens": 5,
+    }
     model.complete([prompt("q", temperature=None)])
     (params,) = vllm.calls[0].params
     assert (params.temperature, params.top_p, params.top_k, params.repetition_penalty) == (0.6, 0.95, 20, 1.05)
     assert params.seed is None and params.max_tokens == DEFAULT_MAX_TOKENS
 
 
-def test_choices_are_held_to(vllm, model):
+def test_choices_constrain_the_reply(vllm, model):
     vllm.reply = lambda text, params: "A"
     got = model.complete([prompt("q", choices=("yes", "no", "yes")), prompt("free")])
     assert [(each.text, each.constrained) for each in got] == [("yes", True), ("A", False)]
@@ -240,7 +248,7 @@ def test_choices_are_held_to(vllm, model):
     assert (got.text, got.constrained) == (" A", True)
 
 
-def test_choices_that_were_not_held_to_are_not_said_to_be(vllm, model):
+def test_reply_outside_the_choices_is_not_constrained(vllm, model):
     vllm.output = lambda text, params: SimpleNamespace(
         prompt_token_ids=None, outputs=[SimpleNamespace(text="maybe", finish_reason="stop", token_ids=[1])]
     )
@@ -248,12 +256,12 @@ def test_choices_that_were_not_held_to_are_not_said_to_be(vllm, model):
     assert (got.text, got.constrained, got.failure, got.prompt_tokens) == ("maybe", False, "", 0)
 
 
-def test_arguments_of_the_chat_template_part_a_batch(vllm, model):
+def test_chat_template_arguments_split_a_batch(vllm, model):
     off = {"chat_template_kwargs": {"enable_thinking": False}}
     on = {"chat_template_kwargs": {"enable_thinking": True}}
-    asked = [prompt("a"), prompt("b", extra_body=off), prompt("c"), prompt("d", extra_body=on)]
-    asked += [prompt("e", extra_body={"chat_template_kwargs": {"enable_thinking": False}})]
-    assert [each.text for each in model.complete(asked)] == list("ABCDE")
+    batch = [prompt("a"), prompt("b", extra_body=off), prompt("c"), prompt("d", extra_body=on)]
+    batch += [prompt("e", extra_body={"chat_template_kwargs": {"enable_thinking": False}})]
+    assert [each.text for each in model.complete(batch)] == list("ABCDE")
     assert [(call.texts, call.kwargs) for call in vllm.calls] == [
         (["a", "c"], None),
         (["b", "e"], {"enable_thinking": False}),
@@ -262,7 +270,7 @@ def test_arguments_of_the_chat_template_part_a_batch(vllm, model):
     assert model.notes == ()
 
 
-def test_what_only_a_server_understands_is_noted_once(vllm, model):
+def test_unsupported_extra_body_is_noted_once(vllm, model):
     extra = {"reasoning_effort": "low", "chat_template_kwargs": None}
     model.complete([prompt("a", extra_body=extra), prompt("b", extra_body=extra)])
     model.complete([prompt("c", extra_body=extra), prompt("d", extra_body={"chat_template_kwargs": "no table"})])
@@ -273,23 +281,23 @@ def test_what_only_a_server_understands_is_noted_once(vllm, model):
 # ---- replies ----
 
 
-def test_reasoning_is_parted_from_the_text(vllm, model):
+def test_reasoning_is_separated_from_the_text(vllm, model):
     vllm.reply = lambda text, params: "<think>\nLet me see.\n</think>\n\nCanberra"
     (got,) = model.complete([prompt("q")])
     assert (got.text, got.reasoning, got.failure) == ("Canberra", "Let me see.", "")
 
 
 @pytest.mark.parametrize(
-    ("said", "finish", "failure"),
+    ("reply_text", "finish", "failure"),
     [("half a", "length", "length"), ("<think>so", "length", "length"), ("", "stop", "empty"), ("yes", None, "")],
 )
-def test_replies_that_cannot_be_used(vllm, model, said, finish, failure):
-    vllm.reply, vllm.finish = lambda text, params: said, lambda text, params: finish
+def test_unusable_replies_are_failures(vllm, model, reply_text, finish, failure):
+    vllm.reply, vllm.finish = lambda text, params: reply_text, lambda text, params: finish
     (got,) = model.complete([prompt("q")])
     assert got.failure == failure
 
 
-def test_a_reply_that_was_broken_off_is_asked_for_once_more(vllm, model):
+def test_aborted_reply_is_asked_again_once(vllm, model):
     reasons = {"a": itertools.repeat("stop"), "b": iter(["error", "stop"]), "c": itertools.repeat("abort")}
     vllm.finish = lambda text, params: next(reasons[text])
     got = model.complete([prompt(text) for text in "abc"])
@@ -297,15 +305,15 @@ def test_a_reply_that_was_broken_off_is_asked_for_once_more(vllm, model):
     assert [call.texts for call in vllm.calls] == [["a", "b", "c"], ["b", "c"]]
 
 
-# ---- what goes wrong ----
+# ---- errors ----
 
 
 @pytest.mark.parametrize("error", [VLLMValidationError, ValueError, TemplateError], ids=lambda error: error.__name__)
-def test_a_prompt_that_is_too_long_fails_alone(vllm, model, error):
+def test_too_long_prompt_fails_alone(vllm, model, error):
     vllm.too_long = error
-    asked = [prompt(f"q{n}", choices=("yes", "no") if n % 2 else ()) for n in range(16)]
-    asked[5] = prompt("x" * (CONTEXT + 1))
-    got = model.complete(asked)
+    batch = [prompt(f"q{n}", choices=("yes", "no") if n % 2 else ()) for n in range(16)]
+    batch[5] = prompt("x" * (MAX_PROMPT_CHARS + 1))
+    got = model.complete(batch)
     assert [each.failure for each in got] == ["rejected" if n == 5 else "" for n in range(16)]
     assert "is longer than the maximum model length" in got[5].detail
     assert [each.text for n, each in enumerate(got) if n != 5] == [
@@ -315,13 +323,13 @@ def test_a_prompt_that_is_too_long_fails_alone(vllm, model, error):
     assert model.complete([prompt("next")])[0].text == "NEXT"
 
 
-def test_sampling_that_vllm_does_not_take_fails_alone(vllm, model):
+def test_refused_sampling_fails_alone(vllm, model):
     got = model.complete([prompt("a"), prompt("b", temperature=3.0)])
     assert [each.failure for each in got] == ["", "rejected"]
     assert "temperature must be in [0, 2]" in got[1].detail
 
 
-def test_half_a_surrogate_pair_does_no_harm(vllm, model):
+def test_lone_surrogate_is_replaced(vllm, model):
     assert model.complete([prompt("a\ud83d")])[0].text == "A?"
 
 
@@ -335,7 +343,7 @@ def test_half_a_surrogate_pair_does_no_harm(vllm, model):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_engine_that_fails_is_not_asked_again(vllm, model, error):
+def test_failed_engine_is_not_used_again(vllm, model, error):
     assert model.complete([prompt("a")])[0].text == "A"
     vllm.error = error
     for _ in range(2):
@@ -344,8 +352,8 @@ def test_an_engine_that_fails_is_not_asked_again(vllm, model, error):
     assert len(vllm.calls) == 2 and len(vllm.engines) == 1
 
 
-def test_replies_that_belong_to_nobody(vllm, model):
-    vllm.lost = 1
+def test_missing_replies_are_an_error(vllm, model):
+    vllm.missing_replies = 1
     with pytest.raises(ModelUnavailable, match="2 prompts returned 1 replies"):
         model.complete([prompt("a"), prompt("b")])
 
@@ -353,7 +361,7 @@ def test_replies_that_belong_to_nobody(vllm, model):
 @pytest.mark.parametrize(
     "error", [RuntimeError("Failed to infer device type"), OSError("a/model is no folder"), ImportError("libcuda.so.1")]
 )
-def test_a_model_that_cannot_be_loaded(vllm, model, error):
+def test_failed_load_is_not_repeated(vllm, model, error):
     vllm.load_error = error
     for _ in range(2):
         with pytest.raises(ModelUnavailable, match=f"vLLM cannot load a/model: {error}. It needs a GPU"):
@@ -361,7 +369,7 @@ def test_a_model_that_cannot_be_loaded(vllm, model, error):
     assert len(vllm.engines) == 1, "that would take minutes again"
 
 
-def test_without_vllm(monkeypatch):
+def test_missing_vllm_is_an_error(monkeypatch):
     monkeypatch.delitem(sys.modules, "vllm", raising=False)
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vllm" else find(name, *rest))
@@ -371,7 +379,7 @@ def test_without_vllm(monkeypatch):
     model.close()
 
 
-def test_after_close(vllm, model):
+def test_closed_client_refuses_prompts(vllm, model):
     model.complete([prompt("a")])
     model.close()
     model.close()
@@ -379,7 +387,7 @@ def test_after_close(vllm, model):
         model.complete([prompt("a")])
 
 
-def test_a_completion_is_what_the_contract_says(vllm, model):
+def test_completion_type(vllm, model):
     (got,) = model.complete([prompt("a")])
     assert isinstance(got, Completion) and not got.recorded and got.detail == ""
 
@@ -387,12 +395,12 @@ def test_a_completion_is_what_the_contract_says(vllm, model):
 # ---- the names of parameters ----
 
 
-def test_no_other_names_are_passed(vllm, model):
+def test_passed_parameter_names(vllm, model):
     model.complete([prompt("q", choices=("yes",))])
-    assert dict(vllm.passed) == PASSED
+    assert dict(vllm.passed_names) == PASSED_NAMES
 
 
-def test_a_real_vllm_knows_the_names():
+def test_real_vllm_accepts_the_names():
     if importlib.util.find_spec("vllm") is None:
         pytest.skip("vLLM, which needs a GPU, is not installed: pip install 'kgqa[vllm]'")
     import vllm
@@ -404,8 +412,8 @@ def test_a_real_vllm_knows_the_names():
         "SamplingParams": vllm.SamplingParams,
         "StructuredOutputsParams": StructuredOutputsParams,
     }
-    missing = {name: PASSED[name] - inspect.signature(each).parameters.keys() for name, each in real.items()}
-    assert missing == {name: set() for name in PASSED}
+    missing = {name: PASSED_NAMES[name] - inspect.signature(each).parameters.keys() for name, each in real.items()}
+    assert missing == {name: set() for name in PASSED_NAMES}
     assert callable(vllm.LLM.get_default_sampling_params)
     output = inspect.signature(vllm.outputs.CompletionOutput).parameters
     assert {"text", "finish_reason", "token_ids"} <= output.keys()

@@ -1,4 +1,4 @@
-"""Reading replies: every form that is accepted, the traps, and that no text makes a reader raise."""
+"""Reading model replies: accepted forms, ambiguous forms, recorded replies, and that no text raises."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kgqa.llm.replies.scores import read_scores
 
 from ...conftest import SOAK
 
-AB = ("A", "B")
+A_OR_B = ("A", "B")
 RELEVANCE = ("RELEVANT", "NOT RELEVANT")
 YES_NO = ("YES", "NO")
 SIZE, K = 5, 3
 
 READERS: dict[str, Callable[[str], Any]] = {
     "indices": lambda text: read_indices(text, size=SIZE, k=K).value,
-    "compare": lambda text: read_choice(text, options=AB).value,
+    "compare": lambda text: read_choice(text, options=A_OR_B).value,
     "relevance": lambda text: read_choice(text, options=RELEVANCE).value,
     "yes or no": lambda text: read_choice(text, options=YES_NO).value,
     "verdict": lambda text: None if (verdict := read_verdict(text)) == "unparsed" else verdict,
@@ -87,14 +87,14 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("none", ()),
         ("None of the paths are relevant.", ()),
         ("Selected: none", ()),
-        # the last list counts, before what is said about it
+        # the last list counts, not the lists in the explanation
         ("I first thought [1, 2] but the final is [3, 1].", (2, 0)),
         ("[1, 2, 3, 4, 5] all were considered. Selected: [5]", (4,)),
         ("I considered 12 paths.\nAnswer: [3]", (2,)),
         ("Selected: [4, 2]\nNote that [1] is weak.", (3, 1)),
         ("Selected: [2, 1]\n\nExplanation:\n1. [2] asks\n2. [1] helps", (1, 0)),
         ("<think>[1] or [2]</think>[3]", (2,)),
-        # what is no number of the prompt
+        # not a number of the prompt
         ("[-2, 3]", (2,)),
         ("[2.5, 3]", (2,)),
         ("[1-3, 2]", (1,)),
@@ -121,7 +121,7 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("<think>[1, 2]", None),
     ],
 )
-def test_indices(text, expected):
+def test_read_indices(text, expected):
     reading = read_indices(text, size=SIZE, k=K)
     assert reading.value == expected
     assert bool(reading.problem) == (expected is None)
@@ -143,7 +143,7 @@ def test_indices(text, expected):
         ("{'selected': [3]}", True),
     ],
 )
-def test_what_of_a_list_was_mended(text, repaired):
+def test_read_indices_reports_repairs(text, repaired):
     assert read_indices(text, size=SIZE, k=K).repaired is repaired
 
 
@@ -175,7 +175,7 @@ def test_what_of_a_list_was_mended(text, repaired):
         ("{'choice': 'A'}", "A"),
         ('```json\n{"answer": "B",}\n```', "B"),
         ('{"reason": "[A] is worse", "choice": "B"}', "B"),
-        # reasons first, or afterwards
+        # reasons before or after the choice
         ("[A] is about the anthem, [B] is about the capital. Answer: [B]", "B"),
         ("A leads to X. B leads to Y.\n[B]", "B"),
         ("Candidate A: leads to the capital.\nCandidate B: leads to the anthem.\n\nBetter: B", "B"),
@@ -223,8 +223,8 @@ def test_what_of_a_list_was_mended(text, repaired):
         ("<think>[A] hm", None),
     ],
 )
-def test_choice_of_two(text, expected):
-    reading = read_choice(text, options=AB)
+def test_read_choice_of_two(text, expected):
+    reading = read_choice(text, options=A_OR_B)
     assert reading.value == expected
     assert bool(reading.problem) == (expected is None)
 
@@ -259,12 +259,12 @@ def test_choice_of_two(text, expected):
         ("The candidate is not relevant.", None),
     ],
 )
-def test_not_relevant_is_never_relevant(text, expected):
+def test_read_relevance(text, expected):
     assert read_choice(text, options=RELEVANCE).value == expected
 
 
-@pytest.mark.parametrize("options", [AB, RELEVANCE, YES_NO])
-def test_what_of_a_choice_was_mended(options):
+@pytest.mark.parametrize("options", [A_OR_B, RELEVANCE, YES_NO])
+def test_read_choice_reports_repairs(options):
     first = options[0]
     for text in (first, f"[{first}]", f"Answer: [{first}]", json.dumps({"choice": first})):
         assert read_choice(text, options=options).repaired is False
@@ -273,7 +273,7 @@ def test_what_of_a_choice_was_mended(options):
         assert (reading.value, reading.repaired) == (first, True)
 
 
-DOUBTS = [
+DOUBTFUL = [
     "",
     "not sure",
     "yes and no",
@@ -301,7 +301,7 @@ DOUBTS = [
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        *((text, None) for text in DOUBTS),
+        *((text, None) for text in DOUBTFUL),
         ("Yes.", "YES"),
         ("[Yes]", "YES"),
         ("The path asks it. [YES]", "YES"),
@@ -314,7 +314,7 @@ DOUBTS = [
         ("Answer found: no", "NO"),
     ],
 )
-def test_yes_or_no(text, expected):
+def test_read_yes_or_no(text, expected):
     assert read_choice(text, options=YES_NO).value == expected
     assert read_verdict(text) == {"YES": "yes", "NO": "no", None: "unparsed"}[expected]
 
@@ -346,7 +346,7 @@ def test_yes_or_no(text, expected):
         ("[YES]\nAnswer: unknown", "unparsed"),
     ],
 )
-def test_verdict(text, expected):
+def test_read_verdict(text, expected):
     assert read_verdict(text) == expected
 
 
@@ -387,13 +387,13 @@ def test_verdict(text, expected):
         ('{"1": true}', None),
         ("1. born in 1990", None),
         ("", None),
-        # which is which cannot be told
+        # scores that cannot be assigned
         ('{"scores":[0.8,0.1,0.2]}', None),
         ('{"scores":[0.8]}', None),
         ("0: 0.8\n1: 0.2", None),
     ],
 )
-def test_scores(text, expected):
+def test_read_scores(text, expected):
     reading = read_scores(text, size=2)
     assert reading.value == (None if expected is None else pytest.approx(expected))
     assert bool(reading.problem) == (expected is None)
@@ -428,13 +428,13 @@ def test_scores(text, expected):
         ("", None),
     ],
 )
-def test_answers(text, expected):
+def test_read_answers(text, expected):
     reading = read_answers(text)
     assert reading.value == expected
     assert bool(reading.problem) == (expected is None)
 
 
-def test_answers_are_cut():
+def test_number_and_length_of_answers_are_limited():
     reading = read_answers(json.dumps({"answers": [f"{i} " + "x" * (600 if not i else 1) for i in range(300)]}))
     assert reading.value is not None and reading.repaired
     assert len(reading.value) == 200
@@ -458,37 +458,37 @@ def test_answers_are_cut():
         ("[-" + "9" * 6000 + "]", (None, False)),  # more digits than Python reads
     ],
 )
-def test_json(text, expected):
+def test_read_json(text, expected):
     assert read_json(text) == expected
 
 
 @pytest.mark.parametrize("text", [None, 5, b"[1]", ["[1]"]])
-def test_what_is_no_text_is_an_empty_reply(text):
+def test_non_text_is_an_empty_reply(text):
     assert all(read(text) is None for read in READERS.values())
 
 
 @pytest.mark.parametrize(("size", "k"), [(0, 3), (5, 0), (0, 0), (-1, -1)])
-def test_nothing_to_select_from(size, k):
+def test_empty_pool_gives_no_indices(size, k):
     assert not read_indices("[1, 2]", size=size, k=k).value
     assert read_scores("1: 0.5", size=size).value in (None, *([(0.5, None, None, None, None)] if size == 5 else []))
 
 
-def test_no_options():
+def test_empty_options_give_no_choice():
     assert read_choice("[A]", options=()).value is None
     assert read_choice("[]", options=("",)).value is None
 
 
-def test_only_the_end_of_a_reply_is_read():
+def test_long_replies_are_read_from_the_end():
     assert read_indices("[1, 2] " + "word " * 300_000 + "\n[3]", size=SIZE, k=K).value == (2,)
-    assert read_choice("[A]" + " word" * 300_000, options=AB).value is None
+    assert read_choice("[A]" + " word" * 300_000, options=A_OR_B).value is None
 
 
 @pytest.mark.parametrize(
     "piece",
     ["[", "*", " ", '{"a"{"a"', '["a" b ', '[ "', "[3] ", "[A] ", "Answer: ", '{"a": 1} ', "1: 0.8\n", "\ud800", "\\"],
 )
-def test_junk_takes_no_time(piece):
-    """Patterns that fail slowly would hold up a whole run; half a second for a reader is the worst measured."""
+def test_repetitive_junk_is_read_quickly(piece):
+    """Slow regular expressions would delay a run; half a second per reader is the worst measured."""
     text = piece * (60_000 // len(piece))
     start = time.process_time()
     for read in READERS.values():
@@ -496,7 +496,7 @@ def test_junk_takes_no_time(piece):
     assert time.process_time() - start < 10
 
 
-PIECES = [
+FRAGMENTS = [
     *(
         "[A]",
         "[B]",
@@ -580,10 +580,10 @@ PIECES = [
         "\u0130",
     ),
 ]
-replies = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
+reply_texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=25).map("".join)
 
 
-# a model's own answers: numbers without quotes are places in the list it was shown
+# a model's own answers: numbers without quotes are positions in the list it was shown
 @pytest.mark.parametrize(
     ("reply", "of_five", "of_none"),
     [
@@ -622,7 +622,7 @@ replies = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).m
         ("Who knows?", None, None),
     ],
 )
-def test_own_answers(reply, of_five, of_none):
+def test_read_numbered_answers(reply, of_five, of_none):
     for size, expected in ((5, of_five), (0, of_none)):
         reading = read_numbered_answers(reply, size=size)
         assert reading.value == expected
@@ -636,7 +636,7 @@ def test_own_answers(reply, of_five, of_none):
     ),
     size=st.integers(0, 30),
 )
-def test_a_number_is_an_answer_only_in_quotes(number, form, size):
+def test_number_is_an_answer_only_in_quotes(number, form, size):
     bare = read_numbered_answers(form % number, size=size).value
     assert bare == ((number - 1,) if 1 <= number <= size else None)
     quoted = read_numbered_answers(form % f'"{number}"', size=size).value
@@ -644,13 +644,13 @@ def test_a_number_is_an_answer_only_in_quotes(number, form, size):
 
 
 @settings(max_examples=5_000 if SOAK else 400)
-@given(text=replies, size=st.integers(0, 12), k=st.integers(0, 5))
-def test_no_text_makes_a_reader_raise(text, size, k):
+@given(text=reply_texts, size=st.integers(0, 12), k=st.integers(0, 5))
+def test_any_text_is_read_without_exception(text, size, k):
     reading = read_indices(text, size=size, k=k)
     if reading.value is not None:
         assert len(reading.value) == len(set(reading.value)) <= k
         assert all(0 <= index < size for index in reading.value)
-    for options in (AB, RELEVANCE, YES_NO):
+    for options in (A_OR_B, RELEVANCE, YES_NO):
         choice = read_choice(text, options=options)
         assert choice.value is None or choice.value in options
         assert bool(choice.problem) == (choice.value is None)
@@ -673,7 +673,7 @@ def test_no_text_makes_a_reader_raise(text, size, k):
 @given(
     between=st.text(alphabet="_-*[]({<\n:, \"'", min_size=1, max_size=8), close=st.sampled_from(["", "]", "**", "."])
 )
-def test_whatever_stands_between_not_and_relevant(between, close):
+def test_not_before_relevant_is_never_relevant(between, close):
     for reply in (
         f"not{between}relevant{close}",
         f"[NOT{between}RELEVANT]",
@@ -692,18 +692,18 @@ def _recorded(data_folder, name: str) -> list[dict[str, Any]]:
 
 
 def _fields(row: dict[str, Any]) -> str:
-    """A reply as it was, of which only the fields were kept."""
+    """Return the fields kept of a recorded reply as JSON."""
     return json.dumps({name: row[name] for name in ("Sufficient", "Answer", "R")})
 
 
 @pytest.mark.parametrize(
     ("name", "reply", "unparsed"),
     [
-        # 26 replies to another prompt carry no verdict ("Known"), and one neither verdict nor answer
+        # 26 replies to another prompt have no verdict ("Known"), and one has neither verdict nor answer
         ("pog_grailqa_gpt35.jsonl.gz", lambda row: row["results"], {"verdict": 27, "answers": 1}),
-        # 12 say that it is unknown whether it suffices
+        # 12 state that sufficiency is unknown
         ("aog_simpleqa_qwen3max.jsonl.gz", _fields, {"verdict": 12, "answers": 0}),
-        # names on lines by themselves, which cannot be told from prose
+        # names on lines of their own, which look like prose
         ("gnnrag_webqsp_llama2_predictions.jsonl.gz", lambda row: row["prediction"], {"verdict": 852}),
         (
             "rog_webqsp_relation_paths_llama2.jsonl.gz",
@@ -715,7 +715,7 @@ def _fields(row: dict[str, Any]) -> str:
     ],
 )
 def test_recorded_replies(data_folder, record_property, name, reply, unparsed):
-    """Real replies go through every reader; where one was asked for such a reply, or none was, as many are read."""
+    """Every reader reads recorded replies, and the number of unparsed ones is as expected."""
     texts = [reply(row) for row in _recorded(data_folder, name)]
     assert texts
     found = {}
@@ -727,7 +727,7 @@ def test_recorded_replies(data_folder, record_property, name, reply, unparsed):
 
 
 @pytest.mark.parametrize(
-    ("name", "reply", "said"),
+    ("name", "reply", "expected_field"),
     [
         (
             "pog_grailqa_gpt35.jsonl.gz",
@@ -737,8 +737,8 @@ def test_recorded_replies(data_folder, record_property, name, reply, unparsed):
         ("aog_simpleqa_qwen3max.jsonl.gz", _fields, lambda row: row["Sufficient"]),
     ],
 )
-def test_recorded_verdicts(data_folder, name, reply, said):
-    """What is read is what the field says, and never anything where it says neither."""
+def test_recorded_verdicts(data_folder, name, reply, expected_field):
+    """The verdict is that of the field, and unparsed where the field has neither yes nor no."""
     for row in _recorded(data_folder, name):
-        expected = {"Yes": "yes", "No": "no"}.get(said(row) or "", "unparsed")
+        expected = {"Yes": "yes", "No": "no"}.get(expected_field(row) or "", "unparsed")
         assert read_verdict(reply(row)) == expected

@@ -1,4 +1,4 @@
-"""Embeddings: vectors of length one that equal sentence-transformers', whatever the batch, from disk or computed."""
+"""The encoder: unit vectors equal to those of sentence-transformers, batching and caching."""
 
 from __future__ import annotations
 
@@ -65,40 +65,40 @@ def test_cached_vectors_have_length_one_in_half_precision(encoder):
     assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
 
 
-def test_the_export_equals_sentence_transformers(vectors):
+def test_onnx_vectors_equal_sentence_transformers(vectors):
     from sentence_transformers import SentenceTransformer
 
     reference = SentenceTransformer(packaged_minilm().source, device="cpu").encode(TEXTS, show_progress_bar=False)
     assert cosines(vectors, reference).min() >= 0.9999
 
 
-def test_the_torch_encoder_equals_it_too(vectors):
+def test_torch_vectors_equal_sentence_transformers(vectors):
     torch_vectors = TorchEncoder(packaged_minilm()).encode(TEXTS)
     assert np.linalg.norm(torch_vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert cosines(vectors, torch_vectors).min() >= 0.9999
 
 
-def test_a_text_alone_and_among_others_has_one_vector(onnx, vectors):
+def test_vector_does_not_depend_on_the_batch(onnx, vectors):
     alone = np.concatenate([onnx.encode([text]) for text in TEXTS])
     assert cosines(alone, vectors).min() > 0.9999
 
 
-def test_vectors_stand_in_the_order_of_their_texts(onnx, vectors):
+def test_vectors_are_in_the_order_of_the_texts(onnx, vectors):
     few = TEXTS[:17]  # without the long ones
     again = onnx.encode((few * 4)[::-1])[::-1]  # more than one batch, each sorted by length
     assert cosines(again, np.concatenate([vectors[:17]] * 4)).min() > 0.9999
 
 
-def test_similar_texts_are_near(onnx):
+def test_similar_texts_have_near_vectors(onnx):
     question, near, far = onnx.encode(["where was she born?", "person place of birth", "sports team arena stadium"])
     assert question @ near > question @ far + 0.1
 
 
-def test_nothing_to_encode(encoder, onnx):
+def test_empty_input(encoder, onnx):
     assert len(onnx.encode([])) == len(encoder.encode([])) == len(encoder.encode_questions([])) == 0
 
 
-def test_threads_share_an_encoder(onnx, vectors):
+def test_threads_share_one_encoder(onnx, vectors):
     results: dict[int, np.ndarray] = {}
     threads = [
         threading.Thread(target=lambda i=i: results.__setitem__(i, onnx.encode(TEXTS[i : i + 5]))) for i in range(8)
@@ -115,7 +115,7 @@ def test_threads_share_an_encoder(onnx, vectors):
 
 
 class CountingEncoder:
-    """Counts what is computed; the vectors are the real ones."""
+    """An encoder that counts the texts it computes."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self.name = encoder.name
@@ -127,7 +127,7 @@ class CountingEncoder:
         return self._encoder.encode(texts)
 
 
-def test_vectors_from_disk_are_those_that_were_computed(onnx, tmp_path):
+def test_cached_vectors_equal_computed_ones(onnx, tmp_path):
     counting = CountingEncoder(onnx)
     first = CachedEncoder(counting, Cache(tmp_path).vectors("m", 384))
     computed = first.encode(TEXTS)
@@ -139,7 +139,7 @@ def test_vectors_from_disk_are_those_that_were_computed(onnx, tmp_path):
     assert nothing_new.texts == []
 
 
-def test_a_text_is_computed_once(onnx, tmp_path):
+def test_text_is_computed_once(onnx, tmp_path):
     counting = CountingEncoder(onnx)
     encoder = CachedEncoder(counting, None)
     result = encoder.encode(["team", "mascot", "team"])
@@ -148,7 +148,7 @@ def test_a_text_is_computed_once(onnx, tmp_path):
     assert counting.texts == ["team", "mascot", "capital"]
 
 
-def test_questions_are_not_kept(onnx, tmp_path):
+def test_question_vectors_are_not_cached(onnx, tmp_path):
     vectors = Cache(tmp_path).vectors("m", 384)
     CachedEncoder(onnx, vectors).encode_questions(["who?"])
     assert vectors.get(["who?"]) == {}
@@ -168,7 +168,7 @@ print(json.dumps({"heavy": heavy, "told": told, "shape": vectors.shape}))
 """
 
 
-def test_the_exported_model_runs_without_torch(encoder, encoder_cache):
+def test_exported_model_runs_without_torch(encoder, encoder_cache):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, str(encoder_cache.folder)], capture_output=True, text=True, timeout=120
     )
@@ -179,7 +179,7 @@ def test_the_exported_model_runs_without_torch(encoder, encoder_cache):
 # ---- questions, and many threads ----
 
 
-def test_a_prompt_is_put_before_questions_only(onnx):
+def test_prompt_precedes_questions_only(onnx):
     counting = CountingEncoder(onnx)
     encoder = CachedEncoder(counting, None, query_prompt="query: ", name="with a prompt")
     encoder.encode(["team"])
@@ -188,13 +188,13 @@ def test_a_prompt_is_put_before_questions_only(onnx):
     assert encoder.name == "with a prompt"
 
 
-def test_the_encoder_of_a_process_is_opened_once(encoder, encoder_cache):
+def test_encoder_is_opened_once_per_process(encoder, encoder_cache):
     assert open_encoder(encoder_cache) is encoder
     assert open_encoder(encoder_cache, query_prompt="") is not encoder
 
 
-def test_vectors_are_not_lost_when_another_thread_cuts_memory_back(onnx, monkeypatch):
-    """The other thread comes in while vectors are computed; what was remembered before is still needed after it."""
+def test_vectors_survive_trimming_by_another_thread(onnx, monkeypatch):
+    """Another thread trims the memory while vectors are computed; earlier vectors stay available."""
     monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 1)
 
     class Interrupted:

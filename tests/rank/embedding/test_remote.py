@@ -1,4 +1,4 @@
-"""Embeddings from a server: what is sent, what is read of a reply, and what becomes of a bad one."""
+"""Embeddings from a server: requests, replies and errors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ KEY = "sk-very-secret-0123456789"
 
 
 def vector(text: str) -> list[float]:
-    """Not of length one, and different for different texts."""
+    """Return a vector that depends on the text and is not normalised."""
     return [float(len(text)) + 1, float(sum(map(ord, text)) % 97), -3.0]
 
 
-def well(body: dict) -> dict:
+def valid_reply(body: dict) -> dict:
     data = [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(body["input"])]
     return {
         "object": "list",
@@ -36,13 +36,13 @@ def well(body: dict) -> dict:
 
 
 class Server:
-    """A real one on the loopback; `reply` makes a status and a body (JSON, or bytes as they are) of a request."""
+    """A server on the loopback interface; `reply` returns a status and a body (JSON or bytes) for a request."""
 
     def __init__(self) -> None:
         self.requests: list[dict] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self.reply = lambda body: (200, well(body))
+        self.reply = lambda body: (200, valid_reply(body))
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -86,33 +86,33 @@ def server():
     server.close()
 
 
-def unit(text: str) -> np.ndarray:
+def normalised(text: str) -> np.ndarray:
     return np.array(vector(text)) / np.linalg.norm(vector(text))
 
 
-def test_vectors_have_length_one_and_stand_in_the_order_of_their_texts(server):
+def test_vectors_are_normalised_and_in_order(server):
     encoder = RemoteEncoder(server.url, "m")
     texts = [f"text {'x' * i}" for i in range(BATCH_SIZE * 2 + 5)]  # each batch comes back in the reverse order
     vectors = encoder.encode(texts)
     assert vectors.dtype == np.float32 and vectors.shape == (len(texts), 3)
-    assert vectors == pytest.approx(np.stack([unit(text) for text in texts]), abs=1e-6)
+    assert vectors == pytest.approx(np.stack([normalised(text) for text in texts]), abs=1e-6)
     assert [len(body["input"]) for body in server.requests] == [BATCH_SIZE, BATCH_SIZE, 5]
     assert {(body["model"], body["encoding_format"]) for body in server.requests} == {("m", "float")}
     assert set(server.paths) == {"/v1/embeddings"}
     assert encoder.size == 3
 
 
-def test_nothing_to_encode_is_not_sent(server):
+def test_empty_input_is_not_sent(server):
     assert len(RemoteEncoder(server.url, "m").encode([])) == 0
     assert server.requests == []
 
 
-def test_empty_texts_are_not_sent_empty(server):
+def test_empty_texts_are_replaced(server):
     RemoteEncoder(server.url, "m").encode(["", "  ", "a"])
     assert server.texts == [".", ".", "a"]
 
 
-def test_the_key_comes_from_the_environment(server, monkeypatch):
+def test_key_comes_from_the_environment(server, monkeypatch):
     monkeypatch.setenv(EMBEDDINGS_KEY_VARIABLE, KEY)
     monkeypatch.setenv("OPENAI_API_KEY", "another")
     monkeypatch.setenv("OPENAI_ORG_ID", "an organisation")
@@ -125,7 +125,7 @@ def test_the_key_comes_from_the_environment(server, monkeypatch):
     assert KEY not in repr(vars(encoder)["name"])
 
 
-def test_the_keys_of_others_are_not_sent(server, monkeypatch):
+def test_keys_of_other_servers_are_not_sent(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "another")
     RemoteEncoder(server.url, "m").encode(["a"])
     assert "another" not in json.dumps(server.headers)
@@ -138,7 +138,7 @@ def item(index=0, embedding=(1.0, 2.0, 3.0)) -> dict:
     return {"object": "embedding", "index": index, "embedding": embedding}
 
 
-BAD = {
+UNUSABLE_REPLIES = {
     "html": b"<html>Welcome</html>",
     "truncated JSON": b'{"data": [{"index": 0, "embed',
     "a number": 7,
@@ -163,15 +163,15 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
-def test_a_reply_that_cannot_be_used(server, content):
+@pytest.mark.parametrize("content", UNUSABLE_REPLIES.values(), ids=UNUSABLE_REPLIES)
+def test_unusable_reply_is_an_error(server, content):
     server.reply = lambda body: (200, content)
     with pytest.raises(ModelUnavailable, match="at http://127.0.0.1"):
         RemoteEncoder(server.url, "m").encode(["a", "b"])
 
 
 @pytest.mark.parametrize(("status", "times"), [(400, 1), (401, 1), (404, 1), (500, 3)])
-def test_a_failure_of_the_server(server, monkeypatch, status, times):
+def test_server_failure_is_an_error(server, monkeypatch, status, times):
     monkeypatch.setenv(EMBEDDINGS_KEY_VARIABLE, KEY)
     server.reply = lambda body: (status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     with pytest.raises(ModelUnavailable, match=str(status)) as caught:
@@ -182,25 +182,25 @@ def test_a_failure_of_the_server(server, monkeypatch, status, times):
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
-def test_a_failure_that_passes(server):
+def test_temporary_failure_is_retried(server):
     replies = iter([(500, {"error": "busy"})])
-    server.reply = lambda body: next(replies, (200, well(body)))
-    assert RemoteEncoder(server.url, "m").encode(["a"])[0] == pytest.approx(unit("a"), abs=1e-6)
+    server.reply = lambda body: next(replies, (200, valid_reply(body)))
+    assert RemoteEncoder(server.url, "m").encode(["a"])[0] == pytest.approx(normalised("a"), abs=1e-6)
 
 
-def test_no_server(server):
+def test_unreachable_server_is_an_error(server):
     server.close()
     with pytest.raises(ModelUnavailable, match=EMBEDDINGS_KEY_VARIABLE):
         RemoteEncoder(server.url, "m").encode(["a"])
 
 
-def test_vectors_of_another_length_than_before(server):
+def test_changed_vector_length_is_an_error(server):
     with pytest.raises(ModelUnavailable, match="kgqa cache clear"):
         RemoteEncoder(server.url, "m", size=4).encode(["a"])
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_are_refused_and_nothing_is_sent_on(status):
+def test_redirects_are_refused_and_not_followed(status):
     got = []
     other = LoopbackServer(lambda *request: got.append(request) or Response(404))
     moved = LoopbackServer(lambda *_: faults.redirected(f"http://127.0.0.1:{other.port}/v1/embeddings", status))
@@ -210,9 +210,12 @@ def test_redirects_are_refused_and_nothing_is_sent_on(status):
     assert got == []
 
 
-def test_replies_have_a_size(server):
-    """As large as a batch of the longest vectors there are, and no larger."""
-    server.reply = lambda body: (200, well(body) | {"data": [item(i, [1 / 3] * 8192) for i in range(BATCH_SIZE)]})
+def test_reply_size_is_limited(server):
+    """A batch of the longest vectors fits into the size limit."""
+    server.reply = lambda body: (
+        200,
+        valid_reply(body) | {"data": [item(i, [1 / 3] * 8192) for i in range(BATCH_SIZE)]},
+    )
     assert RemoteEncoder(server.url, "m").encode(["a"] * BATCH_SIZE).shape == (BATCH_SIZE, 8192)
     bomb = LoopbackServer(lambda *_: faults.zipped(300))
     tracemalloc.start()
@@ -226,7 +229,7 @@ def test_replies_have_a_size(server):
 # ---- the URL ----
 
 
-def test_the_key_of_the_cache_is_that_of_model_and_server():
+def test_cache_key_depends_on_model_and_server():
     keys = {remote_key(url, model) for url in ("http://a/v1", "http://b/v1") for model in ("m", "org/M")}
     assert len(keys) == 4
     assert all("/" not in key for key in keys)
@@ -235,22 +238,22 @@ def test_the_key_of_the_cache_is_that_of_model_and_server():
 # ---- as the encoder of a run ----
 
 
-def test_vectors_are_kept_and_a_warm_start_sends_nothing(server, tmp_path, monkeypatch):
+def test_cached_vectors_are_not_requested_again(server, tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     first = open_encoder(cache, url=server.url, model="org/m", query_prompt="query: ")
     vectors = first.encode(["a", "b", "a"])
-    assert vectors == pytest.approx(np.stack([unit("a"), unit("b"), unit("a")]), abs=1e-3)
+    assert vectors == pytest.approx(np.stack([normalised("a"), normalised("b"), normalised("a")]), abs=1e-3)
     assert server.texts == ["?", "a", "b"]
     server.requests.clear()
     monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
     again = open_encoder(cache, url=server.url, model="org/m", query_prompt="query: ")
     assert np.array_equal(again.encode(["b", "a"]), vectors[[1, 0]])
     assert server.requests == []
-    assert again.encode_questions(["who?"])[0] == pytest.approx(unit("query: who?"), abs=1e-6)
+    assert again.encode_questions(["who?"])[0] == pytest.approx(normalised("query: who?"), abs=1e-6)
     assert again.name == first.name
 
 
-def test_prompt_and_server_are_in_the_name(server, tmp_path):
+def test_name_contains_prompt_and_server(server, tmp_path):
     names = [
         open_encoder(Cache(tmp_path), url=server.url, model=model, query_prompt=prompt).name
         for model in "ab"
@@ -264,13 +267,13 @@ def test_prompt_and_server_are_in_the_name(server, tmp_path):
 @pytest.mark.parametrize(
     "given", [{"model": None}, {"model": ""}, {"model": "m", "precision": "int8"}, {"model": "m", "precision": "fp8"}]
 )
-def test_what_does_not_go_together(server, tmp_path, given):
+def test_incompatible_options_are_refused(server, tmp_path, given):
     with pytest.raises(SettingsError):
         open_encoder(Cache(tmp_path), url=server.url, **given)
     assert server.requests == []
 
 
-def test_a_server_that_is_not_there_is_said_when_it_is_opened(server, tmp_path):
+def test_unreachable_server_is_reported_on_opening(server, tmp_path):
     server.close()
     with pytest.raises(ModelUnavailable):
         open_encoder(Cache(tmp_path), url=server.url, model="m")

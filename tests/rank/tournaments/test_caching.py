@@ -1,4 +1,4 @@
-"""Nothing is asked twice within a question, answers stay the same, and what was asked is counted."""
+"""The caching chooser: each decision is made once per question and counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
 from kgqa.rank.tournaments.registry import TOURNAMENTS
 from kgqa.testing.oracle import NoisyOracle
-from tests.rank.tournaments.test_listwise import Saying, pool_of
+from tests.rank.tournaments.test_listwise import ConstantChooser, pool_of
 
 POOL = pool_of(8)
 A, B, C = POOL[:3]
@@ -21,7 +21,7 @@ def counts(memo: CachingChooser) -> tuple[int, int, int]:
     return memo.calls, memo.rounds, memo.cached
 
 
-def test_a_pair_in_the_other_order_is_the_same_pair():
+def test_swapped_pair_is_the_same_pair():
     memo = CachingChooser(NoisyOracle(POOL))
     assert memo.prefer("q", [(A, B), (C, A), (B, A)]) == [1, -1, -1]
     assert counts(memo) == (2, 1, 1)
@@ -31,14 +31,14 @@ def test_a_pair_in_the_other_order_is_the_same_pair():
     assert counts(memo) == (3, 2, 4)
 
 
-def test_another_question_is_asked_again():
+def test_other_question_is_decided_again():
     memo = CachingChooser(NoisyOracle(POOL))
     memo.prefer("q", [(A, B)])
     memo.prefer("r", [(A, B)])
     assert counts(memo) == (2, 2, 0)
 
 
-def test_only_what_is_missing_is_asked():
+def test_only_missing_decisions_are_requested():
     oracle = NoisyOracle(POOL)
     memo = CachingChooser(oracle)
     memo.pick("q", [[A, B], [B, C]], 1)
@@ -46,7 +46,7 @@ def test_only_what_is_missing_is_asked():
     assert counts(memo) == (3, 2, 2) and (oracle.calls, oracle.rounds) == (3, 2)
 
 
-def test_another_number_of_winners_is_another_decision():
+def test_other_number_of_winners_is_another_decision():
     memo = CachingChooser(NoisyOracle(POOL))
     assert memo.pick("q", [[B, A, C]], 1) == [[1]]
     assert memo.pick("q", [[B, A, C]], 2) == [[1, 0]]
@@ -54,22 +54,22 @@ def test_another_number_of_winners_is_another_decision():
 
 
 @pytest.mark.parametrize(("reply", "read"), [([], []), (None, []), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])])
-def test_replies_to_chunks_are_read_once(reply, read):
-    memo = CachingChooser(Saying(reply))
+def test_chunk_replies_are_read_once(reply, read):
+    memo = CachingChooser(ConstantChooser(reply))
     assert memo.pick("q", [POOL[:3]], 2) == [read]
     assert memo.pick("q", [POOL[:3][::-1]], 2) == [[2 - i for i in read]]
     assert memo.calls == 1
 
 
 @pytest.mark.parametrize("reply", [0, 7, -2, None])
-def test_a_reply_without_use_is_remembered_as_a_tie(reply):
-    memo = CachingChooser(Saying(reply))
+def test_useless_reply_is_cached_as_a_tie(reply):
+    memo = CachingChooser(ConstantChooser(reply))
     assert memo.prefer("q", [(A, B)]) == memo.prefer("q", [(B, A)]) == [0]
     assert memo.calls == 1
 
 
-def test_what_leaves_no_choice_is_not_asked():
-    memo = CachingChooser(Saying([]))
+def test_trivial_decisions_are_not_requested():
+    memo = CachingChooser(ConstantChooser([]))
     assert memo.prefer("q", [(A, A)]) == [0]
     assert memo.pick("q", [[A], []], 3) == [[0], []]
     assert memo.pick_grouped("q", [[EntityGroup("p", ("a",))], [EntityGroup("p", ())], []], 3) == [[0], [], []]
@@ -78,7 +78,7 @@ def test_what_leaves_no_choice_is_not_asked():
     assert counts(memo) == (0, 0, 0)
 
 
-def test_grouped_entities_are_remembered():
+def test_grouped_picks_are_cached():
     truth = [("p", "b"), ("r", "c"), ("p", "a")]
     chunk = [EntityGroup("p", ("a", "b")), EntityGroup("r", ("c",))]
     memo = CachingChooser(NoisyOracle(truth))
@@ -86,7 +86,7 @@ def test_grouped_entities_are_remembered():
     assert counts(memo) == (1, 1, 1)
 
 
-def test_scores_are_remembered_and_cannot_be_changed():
+def test_scores_are_cached_read_only():
     memo = CachingChooser(RandomChooser())
     first = memo.score("q", POOL, batch_size=3)
     expected = first.tolist()
@@ -97,23 +97,23 @@ def test_scores_are_remembered_and_cannot_be_changed():
     assert counts(memo) == (4, 2, 3)
 
 
-def test_scores_that_are_not_usable_pass_as_they_are():
-    assert np.isnan(CachingChooser(Saying(np.array([np.nan]))).score("q", [A])).all()
+def test_unusable_scores_are_passed_through():
+    assert np.isnan(CachingChooser(ConstantChooser(np.array([np.nan]))).score("q", [A])).all()
 
 
-def test_verdicts_are_remembered_whatever_the_order_of_the_evidence():
+def test_verdicts_are_cached_for_any_order_of_evidence():
     memo = CachingChooser(NoisyOracle(POOL))
     assert memo.accept("q", [[A, B], [B, C], [B, A]]) == ["yes", "no", "yes"]
     assert memo.accept("q", [[C, B], [C]]) == ["no", "no"]
     assert counts(memo) == (3, 2, 2)
 
 
-def test_verdicts_that_are_missing_are_no_yes():
-    class Short(NoisyOracle):
+def test_missing_verdicts_are_not_yes():
+    class ShortChooser(NoisyOracle):
         def accept(self, question, batches):
             return super().accept(question, batches)[:-1]
 
-    assert CachingChooser(Short(POOL)).accept("q", [[A], [A, B]]) == ["yes", "unparsed"]
+    assert CachingChooser(ShortChooser(POOL)).accept("q", [[A], [A, B]]) == ["yes", "unparsed"]
 
 
 def test_equal_candidates_in_a_chunk():
@@ -123,8 +123,8 @@ def test_equal_candidates_in_a_chunk():
     assert memo.calls == 2
 
 
-def test_a_failure_is_not_remembered():
-    class Once(NoisyOracle):
+def test_failure_is_not_cached():
+    class FailingOnceChooser(NoisyOracle):
         failed = False
 
         def prefer(self, question, pairs):
@@ -133,7 +133,7 @@ def test_a_failure_is_not_remembered():
                 raise RuntimeError("no connection")
             return super().prefer(question, pairs)
 
-    memo = CachingChooser(Once(POOL))
+    memo = CachingChooser(FailingOnceChooser(POOL))
     with pytest.raises(RuntimeError):
         memo.prefer("q", [(A, B)])
     assert memo.prefer("q", [(A, B)]) == [1]
@@ -141,7 +141,7 @@ def test_a_failure_is_not_remembered():
 
 @pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
 @given(size=st.integers(0, 25), k=st.integers(1, 5), seed=st.integers(0, 1000))
-def test_a_tournament_ends_as_without_it_and_again_for_nothing(play, size, k, seed):
+def test_tournament_result_is_unchanged_and_repeated_from_the_cache(play, size, k, seed):
     pool = pool_of(size)
     memo = CachingChooser(RandomChooser(seed))
     won = play("q", pool, RandomChooser(seed), k=k)
@@ -152,7 +152,7 @@ def test_a_tournament_ends_as_without_it_and_again_for_nothing(play, size, k, se
     assert memo.cached == calls
 
 
-def test_a_chooser_that_contradicts_itself_does_not_any_more():
+def test_contradictory_chooser_becomes_consistent():
     pairs = [(A, B), (B, A)] * 20
     assert len(set(NoisyOracle(POOL, p=0.5).prefer("q", pairs[::2]))) == 2
     memo = CachingChooser(NoisyOracle(POOL, p=0.5))

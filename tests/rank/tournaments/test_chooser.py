@@ -1,4 +1,4 @@
-"""Choosers without a language model: by words alone, by embeddings, by any score, by chance."""
+"""Choosers without a language model: by words, embeddings, custom scores and chance."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def chooser(request):
     return OfflineChooser(request.getfixturevalue("encoder") if request.param == "embeddings" else None)
 
 
-def test_it_says_who_decides(encoder):
+def test_name_of_the_chooser(encoder):
     assert "BM25" in OfflineChooser(None).name
     assert "embeddings" in OfflineChooser(encoder).name
 
 
-def test_the_best_has_the_highest_score(chooser, pool):
+def test_best_candidate_has_the_highest_score(chooser, pool):
     scores = chooser.score("what is the mascot of the team?", pool)
     assert scores.shape == (4,)
     assert scores.dtype == np.float64
@@ -36,19 +36,19 @@ def test_the_best_has_the_highest_score(chooser, pool):
     assert np.isfinite(scores).all() and (np.abs(scores) <= 1.001).all()
 
 
-def test_the_best_of_every_chunk_come_first(chooser, pool):
+def test_best_of_every_chunk_come_first(chooser, pool):
     picked = chooser.pick("which city is the capital of the country?", [pool[:2] + pool[3:], pool[1:], [pool[3]]], 2)
     assert [len(indices) for indices in picked] == [2, 2, 1]
     assert [indices[0] for indices in picked] == [2, 2, 0]
 
 
-def test_indices_count_within_their_own_chunk(chooser, pool):
+def test_indices_are_relative_to_the_chunk(chooser, pool):
     chunks = [pool, pool[:1], pool[2:]]
     for indices, chunk in zip(chooser.pick("birth", chunks, 10), chunks, strict=True):
         assert sorted(indices) == list(range(len(chunk)))
 
 
-def test_nothing_to_decide(chooser, pool):
+def test_empty_input(chooser, pool):
     assert chooser.score("birth", []).shape == (0,)
     assert chooser.pick("birth", [], 3) == []
     assert chooser.pick("birth", [[], pool], 3)[0] == []
@@ -58,7 +58,7 @@ def test_ties_keep_the_order_of_the_pool(pool):
     assert OfflineChooser(None).pick("unheard of", [pool], 3) == [[0, 1, 2]]
 
 
-def test_words_score_between_zero_and_one(pool):
+def test_word_scores_are_between_zero_and_one(pool):
     chooser = OfflineChooser(None)
     assert chooser.score("mascot", pool).tolist() == [0, 1, 0, 0]
     assert chooser.score("unheard of", pool).tolist() == [0, 0, 0, 0]
@@ -68,11 +68,11 @@ def test_words_score_between_zero_and_one(pool):
     ("question", "best"),
     [("where was he born?", 2), ("which animal stands for the club?", 1), ("seat of government", 3)],
 )
-def test_embeddings_choose_what_shares_no_word(encoder, pool, question, best):
+def test_embeddings_match_without_common_words(encoder, pool, question, best):
     assert OfflineChooser(encoder).pick(question, [pool], 1) == [[best]]
 
 
-def test_a_candidate_scores_the_same_in_any_company(encoder, pool):
+def test_score_does_not_depend_on_the_other_candidates(encoder, pool):
     chooser = OfflineChooser(encoder)
     together = chooser.score("mascot of the team", pool)
     alone = [chooser.score("mascot of the team", [each])[0] for each in pool]
@@ -83,7 +83,7 @@ _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max
 
 
 @given(_words, st.lists(st.lists(_words, max_size=5), max_size=4), st.integers(1, 6))
-def test_picks_are_the_best_of_their_chunk_by_the_words_of_all(question, chunks, k):
+def test_picks_use_word_statistics_of_all_chunks(question, chunks, k):
     topic = Entity("http://ex.org/t")
     path = RelationPath(topic, (Step("http://ex.org/r"),))
     pools = [[Candidate(path, text) for text in chunk] for chunk in chunks]
@@ -96,7 +96,7 @@ def test_picks_are_the_best_of_their_chunk_by_the_words_of_all(question, chunks,
 
 
 def by_length(question, candidates):
-    """The longer the words the better; none for words that begin with a question mark."""
+    """Score by length; words that begin with a question mark have no score."""
     return np.array([np.nan if c.words.startswith("?") else len(c.words) for c in candidates])
 
 
@@ -107,7 +107,7 @@ def lengths():
     )
 
 
-def test_the_higher_score_is_preferred(lengths, candidate):
+def test_higher_score_is_preferred(lengths, candidate):
     short, long, other, none = map(candidate, ("a", "bbb", "c", "?"))
     pairs = [(long, short), (short, long), (short, other), (short, none), (none, long), (long, long)]
     assert lengths.prefer("q", pairs) == [1, -1, 0, 0, 0, 0]
@@ -115,7 +115,7 @@ def test_the_higher_score_is_preferred(lengths, candidate):
     assert lengths.name == "length"
 
 
-def test_all_pairs_of_a_batch_are_scored_in_one_call(candidate):
+def test_pairs_of_a_batch_are_scored_in_one_call(candidate):
     asked = []
 
     def scorer(question, candidates):
@@ -128,11 +128,11 @@ def test_all_pairs_of_a_batch_are_scored_in_one_call(candidate):
     assert asked == [["a", "b", "c"]]
 
 
-def test_what_has_no_score_is_picked_last(lengths, candidate):
+def test_missing_score_is_picked_last(lengths, candidate):
     assert lengths.pick("q", [[candidate(words) for words in ("?", "a", "bb")]], 3) == [[2, 1, 0]]
 
 
-def test_entities_are_picked_across_the_groups_of_a_chunk(lengths):
+def test_entities_are_picked_across_groups(lengths):
     chunks = [
         [EntityGroup("p", ("a", "bbb")), EntityGroup("prefix", ("cc",))],
         [EntityGroup("p", ())],
@@ -143,7 +143,7 @@ def test_entities_are_picked_across_the_groups_of_a_chunk(lengths):
     assert lengths.pick_grouped("q", [], 2) == []
 
 
-def test_a_path_helps_its_entities(encoder):
+def test_path_words_help_its_entities(encoder):
     chunk = [EntityGroup("film directed by", ("Alex Doe",)), EntityGroup("film music by", ("Alex Doe",))]
     for chooser in (OfflineChooser(None), OfflineChooser(encoder)):
         assert chooser.pick_grouped("who wrote the music of the film?", [chunk], 1) == [[1]]
@@ -161,17 +161,17 @@ def test_a_path_helps_its_entities(encoder):
         (["?", "a"], "no"),
     ],
 )
-def test_evidence_is_judged_by_its_best(lengths, candidate, words, verdict):
+def test_evidence_is_judged_by_its_best_path(lengths, candidate, words, verdict):
     evidence = [candidate(each) for each in words]
     assert lengths.accept("q", [evidence, [candidate("?")], evidence]) == [verdict, "unparsed", verdict]
 
 
-def test_offline_evidence_must_have_something_to_do_with_the_question(chooser, pool):
+def test_unrelated_evidence_is_not_accepted_offline(chooser, pool):
     assert chooser.accept("what is the mascot of the team?", [pool[:2], pool[1:]]) == ["yes", "yes"]
     assert OfflineChooser(None).accept("unheard of", [pool]) == ["no"]
 
 
-def test_how_near_evidence_must_be_is_a_choice(encoder, pool):
+def test_acceptance_threshold(encoder, pool):
     question = "what is the mascot of the team?"
     best = OfflineChooser(encoder).score(question, pool).max()
     assert OfflineChooser(encoder, accept_at=best - 0.01).accept(question, [pool]) == ["yes"]
@@ -186,7 +186,7 @@ def test_offline_preferences_follow_the_scores(chooser, pool):
     assert chooser.prefer(question, pairs) == expected
 
 
-def test_chance_does_not_depend_on_the_order_of_the_questions(pool):
+def test_random_choice_does_not_depend_on_question_order(pool):
     one, other = RandomChooser(7), RandomChooser(7)
     other.score("something else", pool)
     assert one.pick("q", [pool, pool[2:]], 4) == other.pick("q", [pool, pool[2:]], 4)
@@ -197,7 +197,7 @@ def test_chance_does_not_depend_on_the_order_of_the_questions(pool):
     assert one.accept("q", [pool, []]) == ["yes", "no"]
 
 
-def test_chance_differs_with_seed_question_and_candidate(pool):
+def test_random_choice_depends_on_seed_question_and_candidate(pool):
     drawn = [
         *RandomChooser(1).score("q", pool),
         *RandomChooser(2).score("q", pool),
@@ -207,8 +207,8 @@ def test_chance_differs_with_seed_question_and_candidate(pool):
     assert all(0 <= each < 1 for each in drawn)
 
 
-def test_chance_is_fair(candidate):
-    """2,000 candidates in 10 bins: the chi-square of 9 degrees of freedom is below 27.9 in 999 of 1,000."""
+def test_random_choice_is_uniform(candidate):
+    """2,000 candidates fall evenly into 10 bins (chi-square with 9 degrees of freedom below 27.9)."""
     drawn = RandomChooser(0).score("q", [candidate(str(i)) for i in range(2000)])
     counts = np.histogram(drawn, bins=10, range=(0, 1))[0]
     assert ((counts - 200) ** 2 / 200).sum() < 27.9
@@ -217,7 +217,7 @@ def test_chance_is_fair(candidate):
 
 
 @given(st.text(max_size=5), st.lists(st.text(max_size=5), min_size=1, max_size=4))
-def test_chance_takes_any_text(question, texts):
+def test_random_choice_accepts_any_text(question, texts):
     topic = Entity("http://ex.org/t")
     pool = [Candidate(RelationPath(topic), text) for text in texts]
     assert len(RandomChooser(0).pick(question, [pool], 2)[0]) == min(2, len(texts))
@@ -227,5 +227,5 @@ def test_chance_takes_any_text(question, texts):
     ("reply", "usable"),
     [([2, 0, 2, 1], [2, 0]), ([5, -1, 1], [1]), ([True, "1", None, 1.0, 0], [0]), (np.array([1, 2]), [1, 2]), ((), [])],
 )
-def test_what_can_be_used_of_a_reply(reply, usable):
+def test_usable_indices_of_a_reply(reply, usable):
     assert usable_indices(reply, 3, 2) == usable

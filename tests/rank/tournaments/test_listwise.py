@@ -1,5 +1,4 @@
-"""Tournaments of chunks, of scores and of one prompt: the best candidate survives, and nothing is lost or invented
-whatever a chooser answers. Those of pairs are in test_pairwise.py."""
+"""Listwise tournaments: by chunks, by scores and in one prompt."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ def pool_of(size: int) -> list[Candidate]:
 
 
 class PerfectChooser:
-    """Knows the true order, and remembers the chunks it was shown."""
+    """A chooser that knows the true order and records its chunks."""
 
     name = "the truth"
 
@@ -41,7 +40,7 @@ class PerfectChooser:
 
 
 class FixedChooser(PerfectChooser):
-    """Gives the next of some answers for each chunk, sense or nonsense."""
+    """A chooser that returns scripted replies, valid or not."""
 
     def __init__(self, answers: Sequence[list[int]]) -> None:
         super().__init__(())
@@ -63,7 +62,7 @@ chunk_sizes = st.integers(2, 12)
 
 @settings(deadline=None)
 @given(sizes, chunk_sizes, st.integers(1, 6), st.randoms())
-def test_the_true_winner_always_wins(size, chunk_size, k, random):
+def test_perfect_chooser_finds_the_best(size, chunk_size, k, random):
     pool = pool_of(size)
     truth = list(pool)
     random.shuffle(truth)
@@ -73,7 +72,7 @@ def test_the_true_winner_always_wins(size, chunk_size, k, random):
     assert won == sorted(won, key=truth.index)
 
 
-def test_the_best_of_a_pool_that_fits_one_chunk_are_chosen_outright():
+def test_pool_of_one_chunk_takes_one_call():
     pool = pool_of(5)
     chooser = PerfectChooser(pool[::-1])
     assert chunked("q", pool, chooser, k=3, chunk_size=5) == pool[::-1][:3]
@@ -85,7 +84,7 @@ indices = st.lists(st.integers(-3, 15), max_size=12)
 
 @settings(deadline=None)
 @given(sizes, chunk_sizes, st.integers(1, 70), st.lists(indices, max_size=8))
-def test_nothing_is_invented_or_doubled_whatever_the_chooser_answers(size, chunk_size, k, answers):
+def test_any_reply_gives_distinct_candidates_of_the_pool(size, chunk_size, k, answers):
     pool = pool_of(size)
     chooser = FixedChooser(answers)
     won = chunked("q", pool, chooser, k=k, chunk_size=chunk_size)
@@ -102,7 +101,7 @@ def test_nothing_is_invented_or_doubled_whatever_the_chooser_answers(size, chunk
 @example(3, 2, [])
 @example(11, 10, [])
 @example(60, 7, [[0, 1, 2, 3, 4, 5, 6]])
-def test_a_chunk_is_never_the_whole_pool_unless_it_fits(size, chunk_size, answers):
+def test_chunk_size_is_respected(size, chunk_size, answers):
     chooser = FixedChooser(answers)
     chunked("q", pool_of(size), chooser, k=3, chunk_size=chunk_size)
     for chunks in chooser.rounds:
@@ -112,12 +111,12 @@ def test_a_chunk_is_never_the_whole_pool_unless_it_fits(size, chunk_size, answer
     assert shrinking == sorted(set(shrinking), reverse=True)
 
 
-def test_a_silent_chooser_leaves_the_prefilter_order():
+def test_empty_replies_keep_the_prefilter_order():
     pool = pool_of(5)
     assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=5) == pool[:3]
 
 
-def test_a_silent_chooser_still_lets_the_strongest_through():
+def test_empty_replies_keep_the_strongest():
     pool = pool_of(40)
     assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=10) == pool[:3]
 
@@ -134,25 +133,25 @@ def test_a_silent_chooser_still_lets_the_strongest_through():
         ([3, 2, 1, 0], [3, 2, 1]),
     ],
 )
-def test_how_one_answer_is_read(answer, expected):
+def test_reading_of_one_reply(answer, expected):
     pool = pool_of(4)
     assert chunked("q", pool, FixedChooser([answer]), k=3, chunk_size=4) == [pool[i] for i in expected]
 
 
-def test_a_chooser_that_answers_for_too_few_chunks_loses_nobody():
-    class Short(FixedChooser):
+def test_missing_chunk_replies_lose_no_candidate():
+    class ShortChooser(FixedChooser):
         def pick(self, question, chunks, k):
             return super().pick(question, chunks, k)[:-1]
 
     pool = pool_of(40)
-    chooser = Short([[0, 1]])
+    chooser = ShortChooser([[0, 1]])
     chunked("q", pool, chooser, k=3, chunk_size=10)
     second = {candidate for chunk in chooser.rounds[1] for candidate in chunk}
     for chunk in chooser.rounds[0]:
         assert second & set(chunk)
 
 
-def test_the_strongest_by_prefilter_do_not_meet_in_the_first_round():
+def test_strongest_do_not_meet_in_the_first_round():
     pool = pool_of(30)
     chooser = PerfectChooser(pool)
     chunked("q", pool, chooser, k=3, chunk_size=10)
@@ -161,7 +160,7 @@ def test_the_strongest_by_prefilter_do_not_meet_in_the_first_round():
     assert all(sum(candidate in pool[:3] for candidate in chunk) == 1 for chunk in first)
 
 
-def test_half_of_every_chunk_goes_on():
+def test_half_of_every_chunk_advances():
     chooser = PerfectChooser(pool_of(40))
     chunked("q", pool_of(40), chooser, k=3, chunk_size=10)
     assert [sum(map(len, chunks)) for chunks in chooser.rounds] == [40, 20, 10]
@@ -180,31 +179,31 @@ def test_more_winners_than_candidates():
 
 @pytest.mark.parametrize("chunk_size", [2, 4, 5, 10])
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7])
-def test_as_many_winners_as_were_asked_for_though_rounds_halve(k, chunk_size):
-    """A round must not leave fewer than `k` candidates to a chooser that answers in full."""
+def test_requested_number_of_winners(k, chunk_size):
+    """A round never leaves fewer than `k` candidates."""
     for size in range(k, 60):
         pool = pool_of(size)
         assert len(chunked("q", pool, PerfectChooser(pool), k=k, chunk_size=chunk_size)) == k
 
 
 @pytest.mark.parametrize(("chunk_size", "chunks"), [(20, [2, 1]), (10, [3, 2, 1]), (5, [6, 4, 2, 2, 1]), (30, [1])])
-def test_the_chunks_of_thirty_candidates(chunk_size, chunks):
+def test_chunks_of_thirty_candidates(chunk_size, chunks):
     chooser = PerfectChooser(pool_of(30))
     chunked("q", pool_of(30), chooser, k=3, chunk_size=chunk_size)
     assert [len(batch) for batch in chooser.rounds] == chunks
 
 
-def test_an_empty_pool():
+def test_empty_pool():
     assert chunked("q", [], FixedChooser([]), k=3) == []
 
 
 @pytest.mark.parametrize(("k", "chunk_size"), [(0, 10), (-1, 10), (3, 1), (3, 0)])
-def test_a_tournament_that_cannot_be_played(k, chunk_size):
+def test_invalid_sizes_are_refused(k, chunk_size):
     with pytest.raises(ValueError):
         chunked("q", pool_of(3), FixedChooser([]), k=k, chunk_size=chunk_size)
 
 
-def test_every_match_is_noted():
+def test_matches_are_traced():
     matches = []
     pool = pool_of(20)
     won = chunked(
@@ -215,8 +214,8 @@ def test_every_match_is_noted():
     assert matches[-1][1]["picked"] == [candidate.words for candidate in won]
 
 
-class Saying:
-    """Gives the same reply to whatever it is asked, and counts how often."""
+class ConstantChooser:
+    """A chooser with one fixed reply that counts its calls."""
 
     name = "a reply"
 
@@ -263,7 +262,7 @@ def test_every_tournament_finds_the_best_and_counts_its_matches(play, size, k, r
     silent=st.floats(0, 1),
     seed=st.integers(0, 2**32),
 )
-def test_every_tournament_survives_noise_and_silence(play, size, k, p, silent, seed):
+def test_every_tournament_survives_invalid_and_empty_replies(play, size, k, p, silent, seed):
     pool = pool_of(size)
     won = play("q", pool, NoisyOracle(pool[::-1], p=p, silent=silent, seed=seed), k=k)
     assert len(won) == len(set(won)) == min(k, size)
@@ -271,21 +270,21 @@ def test_every_tournament_survives_noise_and_silence(play, size, k, p, silent, s
 
 
 @every
-def test_a_silent_chooser_leaves_the_first_by_prefilter(play):
+def test_useless_replies_leave_the_first_by_prefilter(play):
     pool = pool_of(30)
     assert play("q", pool, NoisyOracle(pool[::-1], silent=1), k=3) == pool[:3]
 
 
 @every
 @pytest.mark.parametrize("k", [0, -1])
-def test_no_tournament_without_winners(play, k):
+def test_zero_winners_are_refused(play, k):
     with pytest.raises(ValueError):
-        play("q", pool_of(3), Saying([]), k=k)
+        play("q", pool_of(3), ConstantChooser([]), k=k)
 
 
 @every
-def test_an_error_of_the_chooser_is_not_swallowed(play):
-    class Failing:
+def test_chooser_error_is_raised(play):
+    class FailingChooser:
         name = "failing"
 
         def _fail(self, *arguments, **options):
@@ -294,59 +293,59 @@ def test_an_error_of_the_chooser_is_not_swallowed(play):
         pick = prefer = score = _fail
 
     with pytest.raises(RuntimeError, match="no connection"):
-        play("q", pool_of(3), Failing(), k=3)
+        play("q", pool_of(3), FailingChooser(), k=3)
 
 
 @pytest.mark.parametrize("play", [chunked, single])
 @pytest.mark.parametrize("reply", [None, [], ["0"], [None], [1.5], [True], [9], [-1]])
-def test_what_cannot_be_read_as_indices_leaves_the_prefilter_order(play, reply):
+def test_invalid_indices_keep_the_prefilter_order(play, reply):
     pool = pool_of(4)
-    assert play("q", pool, Saying(reply), k=3) == pool[:3]
+    assert play("q", pool, ConstantChooser(reply), k=3) == pool[:3]
 
 
 @pytest.mark.parametrize("play", [chunked, single])
-def test_numpy_numbers_are_indices(play):
+def test_numpy_integers_are_indices(play):
     pool = pool_of(4)
-    assert play("q", pool, Saying(list(np.array([3, 1]))), k=3) == [pool[3], pool[1]]
+    assert play("q", pool, ConstantChooser(list(np.array([3, 1]))), k=3) == [pool[3], pool[1]]
 
 
 @given(st.integers(1, 40), st.integers(1, 50), indices)
-def test_one_prompt_over_the_pool_gives_what_was_picked(size, k, reply):
+def test_single_prompt_returns_the_picked_candidates(size, k, reply):
     pool = pool_of(size)
     usable = list(dict.fromkeys(i for i in reply if 0 <= i < size))[:k]
-    assert single("q", pool, Saying(reply), k=k) == ([pool[i] for i in usable] or pool[:k])
+    assert single("q", pool, ConstantChooser(reply), k=k) == ([pool[i] for i in usable] or pool[:k])
 
 
 scores = st.lists(st.sampled_from([0.0, 1.0, 1.0, -2.5, np.nan, np.inf, -np.inf]), max_size=20)
 
 
 @given(st.integers(1, 15), st.integers(1, 20), scores)
-def test_scores_sort_the_pool_and_what_has_none_keeps_its_place(size, k, given_scores):
+def test_scores_sort_the_pool_and_missing_scores_keep_their_position(size, k, given_scores):
     pool = pool_of(size)
-    won = pointwise("q", pool, Saying(np.array(given_scores)), k=k)
+    won = pointwise("q", pool, ConstantChooser(np.array(given_scores)), k=k)
     by_hand = [value if np.isfinite(value) else None for value in (given_scores + [np.nan] * size)[:size]]
     ranked = iter(sorted((i for i in range(size) if by_hand[i] is not None), key=lambda i: (-by_hand[i], i)))
     expected = [i if by_hand[i] is None else next(ranked) for i in range(size)]
     assert won == [pool[i] for i in expected[:k]]
 
 
-def test_the_scores_of_a_pool_are_one_call():
-    chooser = Saying(np.zeros(12))
+def test_scores_of_a_pool_are_one_call():
+    chooser = ConstantChooser(np.zeros(12))
     pointwise("q", pool_of(12), chooser, k=3)
     pointwise("q", pool_of(12), chooser, k=3, batch_size=10)
     assert chooser.asked == [(12, 5), (12, 10)]
 
 
-def test_batches_of_scores_are_noted_with_who_was_taken():
+def test_score_batches_are_traced():
     notes = []
     reply = np.array([0, 3, 0, 0, 0, 0, 9, np.nan])
-    pointwise("q", pool_of(8), Saying(reply), k=2, record=lambda kind, **detail: notes.append((kind, detail)))
+    pointwise("q", pool_of(8), ConstantChooser(reply), k=2, record=lambda kind, **detail: notes.append((kind, detail)))
     assert notes == [
         ("match", {"candidates": [f"r{i}" for i in range(5)], "picked": ["r1"], "scores": [0.0, 3.0, 0.0, 0.0, 0.0]}),
         ("match", {"candidates": ["r5", "r6", "r7"], "picked": ["r6"], "scores": [0.0, 9.0, None]}),
     ]
 
 
-def test_a_batch_of_no_scores():
+def test_batch_without_scores():
     with pytest.raises(ValueError):
-        pointwise("q", pool_of(3), Saying([]), k=3, batch_size=0)
+        pointwise("q", pool_of(3), ConstantChooser([]), k=3, batch_size=0)

@@ -1,4 +1,4 @@
-"""Tournaments of pairs: the true top k with a perfect chooser, nobody lost with any other, and what they cost."""
+"""Pairwise and knockout tournaments: results with perfect and arbitrary choosers, and numbers of matches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kgqa.testing.oracle import NoisyOracle
 from tests.rank.tournaments.test_listwise import pool_of
 
 SYSTEMS = [pairwise, knockout]
-both = pytest.mark.parametrize("play", SYSTEMS)
+both_systems = pytest.mark.parametrize("play", SYSTEMS)
 sizes = st.integers(0, 40)
 
 
-class Answering:
-    """Answers match after match from a script, and remembers the batches; beyond the script nothing is answered."""
+class ScriptedChooser:
+    """A chooser that replies to matches from a script and records its batches."""
 
     name = "a script"
 
@@ -42,7 +42,7 @@ class Answering:
 
 
 def most_matches(size: int, k: int) -> int:
-    """Of a merge sort whose merges stop at k: a merge of a and b has at most min(a + b - 1, k) matches."""
+    """Return the maximum of matches of a merge sort that stops at k; a merge of a and b has min(a + b - 1, k)."""
     if size < 2:
         return 0
     low, high = size // 2, size - size // 2
@@ -50,24 +50,24 @@ def most_matches(size: int, k: int) -> int:
 
 
 def most_rounds(size: int, k: int) -> int:
-    """Halves advance together, so only the longer of them counts."""
+    """Return the maximum of rounds; halves advance together, so the longer one counts."""
     if size < 2:
         return 0
     low, high = size // 2, size - size // 2
     return max(most_rounds(low, k), most_rounds(high, k)) + min(min(low, k) + min(high, k) - 1, k)
 
 
-@both
+@both_systems
 @given(sizes, st.integers(1, 8), st.randoms(use_true_random=False))
-def test_a_perfect_chooser_gives_the_true_top_k_in_order(play, size, k, random):
+def test_perfect_chooser_gives_the_true_top_k_in_order(play, size, k, random):
     pool = pool_of(size)
     truth = random.sample(pool, size)
     assert play("q", pool, NoisyOracle(truth), k=k) == truth[:k]
 
 
 @pytest.mark.parametrize("size", range(1, 7))
-@both
-def test_every_order_of_a_small_pool_is_found(play, size):
+@both_systems
+def test_all_orders_of_a_small_pool(play, size):
     pool = pool_of(size)
     for truth in permutations(pool):
         assert play("q", pool, NoisyOracle(truth), k=3) == list(truth[:3])
@@ -76,114 +76,114 @@ def test_every_order_of_a_small_pool_is_found(play, size):
 answers = st.lists(st.integers(-3, 3), max_size=80)
 
 
-@both
+@both_systems
 @given(sizes, st.integers(1, 8), answers)
-def test_nobody_is_invented_doubled_or_missing_whatever_is_answered(play, size, k, script):
+def test_any_replies_give_distinct_candidates_of_the_pool(play, size, k, script):
     pool = pool_of(size)
-    won = play("q", pool, Answering(script), k=k)
+    won = play("q", pool, ScriptedChooser(script), k=k)
     assert len(won) == len(set(won)) == min(k, size)
     assert set(won) <= set(pool)
 
 
-@both
+@both_systems
 @given(st.integers(2, 40), st.integers(1, 8), answers)
-def test_no_pair_is_asked_twice_and_everybody_plays(play, size, k, script):
+def test_no_pair_is_repeated_and_every_candidate_plays(play, size, k, script):
     pool = pool_of(size)
-    chooser = Answering(script)
+    chooser = ScriptedChooser(script)
     play("q", pool, chooser, k=k)
     assert len({frozenset(pair) for pair in chooser.pairs}) == len(chooser.pairs)
     assert {candidate for pair in chooser.pairs for candidate in pair} == set(pool)
     assert all(pool.index(first) < pool.index(second) for first, second in chooser.pairs)
 
 
-@both
+@both_systems
 @given(sizes, st.integers(1, 8), st.sampled_from([[0], [7], [-7], [2]]))
-def test_ties_and_replies_without_use_keep_the_prefilter_order(play, size, k, reply):
+def test_ties_keep_the_prefilter_order(play, size, k, reply):
     pool = pool_of(size)
-    assert play("q", pool, Answering(reply * 200), k=k) == pool[:k]
+    assert play("q", pool, ScriptedChooser(reply * 200), k=k) == pool[:k]
 
 
-@both
+@both_systems
 @given(st.integers(2, 40), st.integers(1, 8), st.randoms(use_true_random=False))
-def test_ties_among_equals_keep_the_prefilter_order(play, size, k, random):
-    """Half the pool is better than the other half, and within a half all are equal: sorting is stable."""
+def test_sorting_of_equal_candidates_is_stable(play, size, k, random):
+    """Sorting is stable when all candidates within each half of the pool are equal."""
     pool = pool_of(size)
     better = set(random.sample(pool, size // 2))
 
-    class Halves:
+    class HalvesChooser:
         name = "halves"
 
         def prefer(self, question, pairs):
             return [(first in better) - (second in better) for first, second in pairs]
 
     expected = [c for c in pool if c in better] + [c for c in pool if c not in better]
-    assert play("q", pool, Halves(), k=k) == expected[:k]
+    assert play("q", pool, HalvesChooser(), k=k) == expected[:k]
 
 
-@both
+@both_systems
 @given(st.integers(2, 30), st.lists(st.sampled_from([1, -1]), max_size=60), st.integers(0, 20))
-def test_replies_that_are_missing_leave_a_match_open(play, size, script, said):
-    """A chooser that answers only the first matches of each batch is one that answers 0 to the others."""
+def test_missing_replies_are_ties(play, size, script, said):
+    """Missing replies of a batch count as ties."""
     pool = pool_of(size)
-    short = play("q", pool, Answering(script, lambda given, size: given[:said]), k=3)
-    padded = play("q", pool, Answering(script, lambda given, size: given[:said] + [0] * (size - said)), k=3)
+    short = play("q", pool, ScriptedChooser(script, lambda given, size: given[:said]), k=3)
+    padded = play("q", pool, ScriptedChooser(script, lambda given, size: given[:said] + [0] * (size - said)), k=3)
     assert short == padded
 
 
-@both
-def test_replies_for_more_matches_than_were_asked_are_left_out(play):
+@both_systems
+def test_surplus_replies_are_ignored(play):
     pool = pool_of(12)
-    chooser = Answering([-1] * 100, lambda given, size: [*given, 1, 1, 1])
-    assert play("q", pool, chooser, k=3) == play("q", pool, Answering([-1] * 100), k=3) == pool[::-1][:3]
+    chooser = ScriptedChooser([-1] * 100, lambda given, size: [*given, 1, 1, 1])
+    assert play("q", pool, chooser, k=3) == play("q", pool, ScriptedChooser([-1] * 100), k=3) == pool[::-1][:3]
 
 
-@both
-def test_a_chooser_that_fails_fails_the_tournament(play):
-    class Failing:
+@both_systems
+def test_chooser_error_is_raised(play):
+    class FailingChooser:
         name = "failing"
 
         def prefer(self, question, pairs):
             raise RuntimeError("no connection")
 
     with pytest.raises(RuntimeError, match="no connection"):
-        play("q", pool_of(5), Failing(), k=3)
+        play("q", pool_of(5), FailingChooser(), k=3)
 
 
-@both
+@both_systems
 @pytest.mark.parametrize("k", [0, -1])
-def test_a_tournament_without_winners(play, k):
+def test_zero_winners_are_refused(play, k):
     with pytest.raises(ValueError):
-        play("q", pool_of(3), Answering([]), k=k)
+        play("q", pool_of(3), ScriptedChooser([]), k=k)
 
 
-@both
-def test_no_match_where_there_is_nothing_to_decide(play):
-    chooser = Answering([])
+@both_systems
+def test_no_match_without_a_decision(play):
+    chooser = ScriptedChooser([])
     assert play("q", [], chooser, k=3) == []
     assert play("q", pool_of(1), chooser, k=3) == pool_of(1)
     assert chooser.rounds == []
 
 
-@both
-def test_equal_candidates_are_two_candidates(play):
+@both_systems
+def test_equal_candidates_are_kept_apart(play):
     pool = pool_of(1) * 4
-    assert play("q", pool, Answering([-1] * 20), k=3) == pool[:3]
+    assert play("q", pool, ScriptedChooser([-1] * 20), k=3) == pool[:3]
 
 
-@both
+@both_systems
 @pytest.mark.parametrize(
     ("reply", "noted"), [(1, {"picked": ["r0"]}), (-1, {"picked": ["r1"]}), (0, {"picked": ["r0"], "tie": True})]
 )
-def test_every_match_is_noted_with_its_winner(play, reply, noted):
+def test_matches_are_traced_with_their_winner(play, reply, noted):
     notes = []
-    play("q", pool_of(2), Answering([reply]), k=1, record=lambda kind, **detail: notes.append((kind, detail)))
+    play("q", pool_of(2), ScriptedChooser([reply]), k=1, record=lambda kind, **detail: notes.append((kind, detail)))
     assert notes == [("match", {"candidates": ["r0", "r1"]} | noted)]
 
 
-@both
+@both_systems
 @given(st.integers(0, 30), st.integers(1, 5), answers)
-def test_as_many_notes_as_matches(play, size, k, script):
-    chooser, notes = Answering(script), []
+def test_one_event_per_match(play, size, k, script):
+    chooser, notes = ScriptedChooser(script), []
     play("q", pool_of(size), chooser, k=k, record=lambda kind, **detail: notes.append(detail["candidates"]))
     assert notes == [[first.words, second.words] for first, second in chooser.pairs]
 
@@ -201,7 +201,7 @@ def test_as_many_notes_as_matches(play, size, k, script):
         (8, 1, 7, 3),
     ],
 )
-def test_the_formulae_by_hand(size, k, matches, rounds):
+def test_formulas_by_hand(size, k, matches, rounds):
     """30 candidates, k = 3: 14 merges of 1 and 1, 2 of 1 and 2 (2 matches), 6 of 2 and 2, 7 larger (3 matches each):
     14 + 4 + 18 + 21. On the longest way one merge of 1 and 1, then four of 3 matches: 1 + 12. With k = 30 this is
     the whole merge sort, for which the thesis says 119 as well."""
@@ -210,30 +210,30 @@ def test_the_formulae_by_hand(size, k, matches, rounds):
 
 
 @pytest.mark.parametrize("size", range(2, 300))
-def test_with_three_winners_the_worst_case_is_2n_less_3(size):
+def test_worst_case_with_three_winners(size):
     assert most_matches(size, 3) == 2 * size - 3
     assert most_rounds(size, 3) <= 3 * math.ceil(math.log2(size)) - 2
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("size", range(2, 8))
-def test_the_worst_case_of_pairwise_by_trying_all_answers(size, k):
-    """All sequences of answers to a small pool: the formulae are reached and never passed."""
+def test_worst_case_over_all_replies(size, k):
+    """Over all reply sequences for a small pool, the formulas are reached and never exceeded."""
     matches, rounds = most_matches(size, k), most_rounds(size, k)
     seen = set()
     for script in product((1, -1), repeat=matches):
-        chooser = Answering(script)
+        chooser = ScriptedChooser(script)
         pairwise("q", pool_of(size), chooser, k=k)
         seen.add((len(chooser.pairs), len(chooser.rounds)))
     assert max(count for count, _ in seen) == matches
     assert max(count for _, count in seen) == rounds
 
 
-def test_a_merge_of_full_lists_always_has_k_matches():
-    """So the worst case of a large pool is that of its small merges, which were tried, and k for each larger one."""
+def test_merge_of_full_lists_has_k_matches():
+    """The worst case of a large pool is that of its small merges, and k for each larger merge."""
     counts = set()
     for script in product((1, -1), repeat=most_matches(6, 3)):
-        chooser = Answering(script)
+        chooser = ScriptedChooser(script)
         pairwise("q", pool_of(6), chooser, k=3)
         firsts = {(first.words, second.words) for first, second in chooser.pairs}
         counts.add(sum((a in ("r0", "r1", "r2")) != (b in ("r0", "r1", "r2")) for a, b in firsts))
@@ -241,15 +241,15 @@ def test_a_merge_of_full_lists_always_has_k_matches():
 
 
 @given(st.integers(2, 60), st.integers(1, 8), st.lists(st.sampled_from([1, -1, 0]), max_size=200))
-def test_pairwise_never_passes_the_formulae(size, k, script):
-    chooser = Answering(script)
+def test_formulas_are_never_exceeded(size, k, script):
+    chooser = ScriptedChooser(script)
     pairwise("q", pool_of(size), chooser, k=k)
     assert len(chooser.pairs) <= most_matches(size, k)
     assert len(chooser.rounds) <= most_rounds(size, k)
 
 
 def worst_order(size: int) -> list[int]:
-    """An order of 0..size-1 in which the two halves alternate, at every level: no list empties early."""
+    """Return an order of 0..size-1 whose halves alternate at every level, so that no list empties early."""
     if size < 2:
         return list(range(size))
     low, high = worst_order(size // 2), [size // 2 + i for i in worst_order(size - size // 2)]
@@ -257,22 +257,22 @@ def worst_order(size: int) -> list[int]:
     return [i for pair in zip(longer, shorter) for i in pair] + longer[len(shorter) :]
 
 
-def test_thirty_candidates_cost_57_matches_in_13_rounds_at_worst():
+def test_worst_case_of_thirty_candidates():
     pool = pool_of(30)
     oracle = NoisyOracle([pool[i] for i in worst_order(30)])
     assert pairwise("q", pool, oracle, k=3) == [pool[i] for i in worst_order(30)[:3]]
     assert (oracle.calls, oracle.rounds) == (57, 13)
 
 
-def test_the_first_round_has_all_merges_of_two():
-    chooser = Answering([])
+def test_first_round_has_all_merges_of_two():
+    chooser = ScriptedChooser([])
     pairwise("q", pool_of(16), chooser, k=3)
     assert next(len(batch) for batch in chooser.rounds) == 8
 
 
 @cache
 def knockout_costs(size: int, k: int) -> frozenset[tuple[int, int]]:
-    """All costs of a knockout: they depend on who is placed only, as the others meet in places, not as themselves."""
+    """Return all possible costs of a knockout, which depend only on the placed candidates."""
     pool = pool_of(size)
     costs = set()
     for top in permutations(range(size), min(k - 1, size)):
@@ -282,7 +282,7 @@ def knockout_costs(size: int, k: int) -> frozenset[tuple[int, int]]:
     return frozenset(costs)
 
 
-def test_thirty_candidates_cost_38_matches_in_11_rounds_at_worst_in_a_knockout():
+def test_worst_case_of_a_knockout_of_thirty():
     costs = knockout_costs(30, 3)
     assert max(calls for calls, _ in costs) == 38
     assert min(calls for calls, _ in costs) >= 30
@@ -290,39 +290,39 @@ def test_thirty_candidates_cost_38_matches_in_11_rounds_at_worst_in_a_knockout()
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 6])
-def test_costs_of_a_small_knockout_depend_on_who_is_placed_only(size):
+def test_knockout_costs_depend_on_the_placed_only(size):
     tried = set()
     for script in product((1, -1), repeat=2 * size - 3):
-        chooser = Answering(script)
+        chooser = ScriptedChooser(script)
         knockout("q", pool_of(size), chooser, k=3)
         tried.add((len(chooser.pairs), len(chooser.rounds)))
     assert tried == knockout_costs(size, 3)
 
 
 @given(st.integers(1, 60), answers)
-def test_the_first_place_of_a_knockout_costs_one_match_for_each_loser(size, script):
-    chooser = Answering(script)
+def test_knockout_winner_costs_one_match_per_loser(size, script):
+    chooser = ScriptedChooser(script)
     knockout("q", pool_of(size), chooser, k=1)
     assert len(chooser.pairs) == size - 1
     assert len(chooser.rounds) == (math.ceil(math.log2(size)) if size > 1 else 0)
 
 
-def test_the_strongest_by_prefilter_meet_last_in_a_knockout():
-    chooser = Answering([])
+def test_strongest_meet_last_in_a_knockout():
+    chooser = ScriptedChooser([])
     pool = pool_of(16)
     knockout("q", pool, chooser, k=1)
     assert chooser.rounds[-1] == [(pool[0], pool[1])]
 
 
-def test_the_strongest_has_the_bye_where_the_number_is_odd():
-    chooser = Answering([])
+def test_strongest_has_the_bye_with_odd_numbers():
+    chooser = ScriptedChooser([])
     r0, r1, r2, r3, r4 = pool = pool_of(5)
     knockout("q", pool, chooser, k=1)
     assert chooser.rounds == [[(r1, r4), (r2, r3)], [(r1, r2)], [(r0, r1)]]
 
 
-def test_who_lost_to_the_winner_only_plays_for_the_second_place():
-    """The second best meets the best in the first round (seeds 1 and 4 do), and is found again."""
+def test_only_losers_to_the_winner_play_for_second_place():
+    """The second best meets the best in the first round (seeds 1 and 4) and is still found."""
     pool = pool_of(4)
     truth = [pool[0], pool[3], pool[1], pool[2]]
     assert knockout("q", pool, NoisyOracle(truth), k=2) == truth[:2]

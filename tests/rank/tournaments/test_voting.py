@@ -1,4 +1,4 @@
-"""Majorities over orders: what they change, what they cost, and that a favoured place no longer wins."""
+"""Voting over several orders of the candidates, against position bias."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ POOL = pool_of(6)
 A, B, C = POOL[:3]
 
 
-class Scripted:
-    """Gives the next replies of a script, and remembers what it was shown."""
+class ScriptedChooser:
+    """A chooser that returns scripted replies and records its input."""
 
     name = "a script"
 
@@ -34,18 +34,18 @@ class Scripted:
 
 
 @pytest.mark.parametrize("votes", [0, 2, 5])
-def test_how_many_votes_there_can_be(votes):
+def test_number_of_votes_must_be_odd(votes):
     with pytest.raises(ValueError, match="1 or 3"):
         VotingChooser(NoisyOracle(POOL), votes)
 
 
-def test_who_decides():
+def test_name_of_the_chooser():
     assert VotingChooser(RandomChooser(), 1).name == "chance"
     assert VotingChooser(RandomChooser()).name == "chance, majority of 3"
 
 
-def test_the_votes_of_a_pair_change_its_order_in_one_batch():
-    chooser = Scripted(*[0] * 6)
+def test_votes_of_a_pair_alternate_its_order_in_one_batch():
+    chooser = ScriptedChooser(*[0] * 6)
     VotingChooser(chooser).prefer("q", [(A, B), (B, C)])
     (shown,) = chooser.shown
     for pair, votes in (((A, B), shown[:3]), ((B, C), shown[3:])):
@@ -60,32 +60,32 @@ def test_the_votes_of_a_pair_change_its_order_in_one_batch():
         ([0, 0, 0], 0), ([1, 9, None], 1),
     ],
 )  # fmt: skip
-def test_the_majority_of_usable_replies(for_first, expected):
-    class Loyal:
-        """Votes for A as the script says, wherever A stands."""
+def test_majority_of_usable_replies(for_first, expected):
+    class LoyalChooser:
+        """A chooser that votes for a candidate by script, whatever its position."""
 
         name = "loyal"
 
         def prefer(self, question, pairs):
             return [vote if first == A or vote not in (1, -1) else -vote for vote, (first, _) in zip(for_first, pairs)]
 
-    assert VotingChooser(Loyal()).prefer("q", [(A, B)]) == [expected]
-    assert VotingChooser(Loyal()).prefer("q", [(B, A)]) == [-expected]
+    assert VotingChooser(LoyalChooser()).prefer("q", [(A, B)]) == [expected]
+    assert VotingChooser(LoyalChooser()).prefer("q", [(B, A)]) == [-expected]
 
 
 @pytest.mark.parametrize("votes", [1, 3])
 @given(given_replies=st.lists(st.integers(-2, 2), max_size=20))
 def test_too_few_or_too_many_replies(votes, given_replies):
-    class Any(Scripted):
+    class ArbitraryChooser(ScriptedChooser):
         def prefer(self, question, pairs):
             return given_replies
 
-    replies = VotingChooser(Any(), votes).prefer("q", [(A, B), (B, C)])
+    replies = VotingChooser(ArbitraryChooser(), votes).prefer("q", [(A, B), (B, C)])
     assert len(replies) == 2 and set(replies) <= {-1, 0, 1}
 
 
-def test_a_chooser_that_always_names_the_first_favours_nobody():
-    """200 pairs: by their place the first half of the pool would win all; now it wins 100 +- 3 x 7."""
+def test_position_bias_is_removed():
+    """Of 200 pairs, a chooser that always names the first gives each side about half (100 +- 21)."""
     pool = pool_of(400)
     pairs = list(zip(pool[:200], pool[200:]))
     biased = NoisyOracle(pool, bias=1)
@@ -94,8 +94,8 @@ def test_a_chooser_that_always_names_the_first_favours_nobody():
         assert 79 <= VotingChooser(biased, votes).prefer("q", pairs).count(1) <= 121
 
 
-def test_a_majority_is_right_more_often():
-    """p = 0.8 becomes 0.896 (p^2 (3 - 2p)); 2,000 pairs give +- 0.02 at three standard errors."""
+def test_majority_is_more_accurate():
+    """An accuracy of 0.8 becomes 0.896 (p^2 (3 - 2p)), within 0.02 over 2,000 pairs."""
     pairs = [(A, B)] * 2000
     oracle = NoisyOracle(POOL, p=0.8, seed=1)
     assert VotingChooser(oracle).prefer("q", pairs).count(1) / 2000 == pytest.approx(0.896, abs=0.021)
@@ -103,7 +103,7 @@ def test_a_majority_is_right_more_often():
 
 
 def test_chunks_are_shown_in_three_orders_in_one_batch():
-    chooser = Scripted([0], [0], [0], [], [], [])
+    chooser = ScriptedChooser([0], [0], [0], [], [], [])
     VotingChooser(chooser).pick("q", [POOL[:5], POOL[:2]], 1)
     assert chooser.shown == [
         [
@@ -128,11 +128,11 @@ def test_chunks_are_shown_in_three_orders_in_one_batch():
     ],
 )
 def test_borda_counts(replies, expected):
-    assert VotingChooser(Scripted(*replies)).pick("q", [POOL[:4]], 3) == [expected]
+    assert VotingChooser(ScriptedChooser(*replies)).pick("q", [POOL[:4]], 3) == [expected]
 
 
-def test_one_vote_leaves_chunks_as_they_are():
-    chooser = Scripted([2, 0])
+def test_one_vote_keeps_the_chunks():
+    chooser = ScriptedChooser([2, 0])
     assert VotingChooser(chooser, 1).pick("q", [POOL[:3]], 2) == [[2, 0]]
     assert chooser.shown == [[POOL[:3]]]
 
@@ -141,7 +141,7 @@ GROUPS = [EntityGroup("p", ("a", "b")), EntityGroup("q", ()), EntityGroup("r", (
 
 
 def test_grouped_entities_stay_with_their_path():
-    chooser = Scripted([], [], [])
+    chooser = ScriptedChooser([], [], [])
     VotingChooser(chooser).pick_grouped("q", [GROUPS], 2)
     backwards = [EntityGroup("r", ("e", "d", "c")), EntityGroup("q", ()), EntityGroup("p", ("b", "a"))]
     rotated = [EntityGroup("q", ()), EntityGroup("r", ("d", "e", "c")), EntityGroup("p", ("b", "a"))]
@@ -150,7 +150,7 @@ def test_grouped_entities_stay_with_their_path():
 
 @pytest.mark.parametrize("votes", [1, 3])
 @given(truth=st.permutations([("p", "a"), ("p", "b"), ("r", "c"), ("r", "d"), ("r", "e")]), k=st.integers(1, 5))
-def test_a_perfect_chooser_is_right_in_every_order(votes, truth, k):
+def test_perfect_chooser_is_unchanged(votes, truth, k):
     flat = [(group.prefix, entity) for group in GROUPS for entity in group.entities]
     assert VotingChooser(NoisyOracle(truth), votes).pick_grouped("q", [GROUPS, []], k) == [
         [flat.index(e) for e in truth[:k]],
@@ -165,11 +165,11 @@ def test_a_perfect_chooser_is_right_in_every_order(votes, truth, k):
         (("yes", "unparsed", "unparsed"), "unparsed"), (("unparsed",) * 3, "unparsed"),
     ],
 )  # fmt: skip
-def test_verdicts_need_more_than_half(replies, expected):
-    chooser = Scripted(*replies, "yes", "yes", "yes")
+def test_verdicts_need_a_majority(replies, expected):
+    chooser = ScriptedChooser(*replies, "yes", "yes", "yes")
     assert VotingChooser(chooser).accept("q", [[A, B], [C]]) == [expected, "yes"]
     assert chooser.shown == [[[A, B], [B, A], [B, A], [C], [C], [C]]]
-    assert VotingChooser(Scripted("yes"), 1).accept("q", [[A]]) == ["yes"]
+    assert VotingChooser(ScriptedChooser("yes"), 1).accept("q", [[A]]) == ["yes"]
 
 
 def test_scores_are_passed_through():

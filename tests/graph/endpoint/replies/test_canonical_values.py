@@ -1,4 +1,4 @@
-"""Values are written in one way, and what the two engines make of them is the same but for a list that is kept here."""
+"""Canonical form of values, and the listed values on which the two engines differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.settings import resolve
-from tests.graph.stores import EmbeddedGraphs, VirtuosoGraphs
+from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -51,16 +51,16 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
         ("-x", "date", "-x"),
     ],
 )
-def test_written_as_the_embedded_engine_writes_it(text, datatype, expected):
+def test_canonical_form_is_that_of_the_embedded_engine(text, datatype, expected):
     assert canonical_text(text, XSD + datatype) == expected
 
 
-def test_other_datatypes_are_left_alone():
+def test_other_datatypes_are_unchanged():
     assert canonical_text("1", "http://e/boolean") == "1" and canonical_text("1.0", XSD + "decimal") == "1.0"
 
 
 @given(st.floats())
-def test_a_number_stays_the_same_number(number):
+def test_canonical_number_has_the_same_value(number):
     text = canonical_text(repr(number), XSD + "double")
     assert math.isnan(number) or float(text) == number
     assert canonical_text(text, XSD + "double") == text
@@ -68,7 +68,7 @@ def test_a_number_stays_the_same_number(number):
 
 
 @given(st.text(), st.sampled_from(["boolean", "double", "float", "gYear", "date", "dateTime", "string"]))
-def test_any_text_is_read(text, datatype):
+def test_any_lexical_form_is_read(text, datatype):
     once = canonical_text(text, XSD + datatype)
     assert canonical_text(once, XSD + datatype) == once
 
@@ -106,13 +106,13 @@ DIFFERENT = {
     Literal("<a/>", "http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"): Literal("<a />", "http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"),
 }  # fmt: skip
 """What comes back from Virtuoso where the embedded engine gives something else."""
-NOT_ASKED_ABOUT = {Literal("10:20:30", XSD + "time"), Literal("INF", XSD + "double")}
+NOT_QUERYABLE = {Literal("10:20:30", XSD + "time"), Literal("INF", XSD + "double")}
 """What Virtuoso 7 takes and gives, but does not understand, or find, where it stands in a query."""
 
 
 @pytest.fixture(scope="module")
 def graphs_of_values(tmp_path_factory, virtuoso_server):
-    makers = EmbeddedGraphs(tmp_path_factory.mktemp("values")), VirtuosoGraphs(virtuoso_server)
+    makers = EmbeddedGraphFactory(tmp_path_factory.mktemp("values")), VirtuosoGraphFactory(virtuoso_server)
     values = [*SAME, *DIFFERENT]
     lines = [f"<http://e/s{n}> <http://e/p{n}> {render_term(value)} ." for n, value in enumerate(values)]
     yield [maker.make(lines, "rdfs") for maker in makers]
@@ -125,7 +125,7 @@ def ends(graph, number: int):
     return value
 
 
-def test_values_of_both_stores(graphs_of_values):
+def test_values_are_equal_in_both_stores(graphs_of_values):
     embedded, virtuoso = graphs_of_values
     for number, value in enumerate(SAME):
         assert ends(embedded, number) == ends(virtuoso, number), value
@@ -133,20 +133,20 @@ def test_values_of_both_stores(graphs_of_values):
         assert ends(virtuoso, number) == expected != ends(embedded, number), value
 
 
-def test_values_lead_back_to_where_they_stand(graphs_of_values):
-    """An end can be asked about again: walks to it are found."""
+def test_walks_to_returned_values_are_found(graphs_of_values):
+    """Walks to a returned value are found again."""
     for graph in graphs_of_values:
         for number, value in enumerate(SAME):
-            if value not in NOT_ASKED_ABOUT or graph is graphs_of_values[0]:
+            if value not in NOT_QUERYABLE or graph is graphs_of_values[0]:
                 path = RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),))
                 end = ends(graph, number)
                 assert graph.walks_along(path, ends=[end]) == [(path.topic, end)], value
 
 
-def test_a_value_that_cannot_be_asked_about_is_an_answer_all_the_same(virtuoso_server):
-    """Without walks to it."""
-    graphs = VirtuosoGraphs(virtuoso_server)
-    (time,) = (value for value in NOT_ASKED_ABOUT if value.datatype.endswith("time"))
+def test_value_that_cannot_be_queried_is_an_answer(virtuoso_server):
+    """A value that no query can name is still an answer, without walks."""
+    graphs = VirtuosoGraphFactory(virtuoso_server)
+    (time,) = (value for value in NOT_QUERYABLE if value.datatype.endswith("time"))
     graph = graphs.make([f"<http://e/ann> <http://e/starts_at> {render_term(time)} ."], "rdfs")
     options = resolve({"rank.embeddings": "off"}, environment={})
     answer = ask("when does she start?", topics=["http://e/ann"], resources=Resources(graph, None, options))

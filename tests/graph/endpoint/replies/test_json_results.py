@@ -1,4 +1,4 @@
-"""The decoder of JSON results: at once and row by row are the same, and nothing broken is taken for a whole table."""
+"""Decoding JSON results: whole and streamed decoding agree, and a damaged result is an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def decoded(*parts: bytes, max_rows: int = 1000):
 
 
 def row_by_row(parts, **options):
-    """As large tables are read, whatever the size of this one."""
+    """Decode with the streaming decoder, whatever the size of the table."""
     usual, json_results.AT_ONCE_BYTES = json_results.AT_ONCE_BYTES, -1
     try:
         return decode_rows(parts, **{"max_rows": 1000, **options})
@@ -63,14 +63,14 @@ tables = st.integers(0, 4).flatmap(
 
 
 @given(table=tables)
-def test_what_is_written_comes_back(table):
+def test_encoded_table_is_decoded(table):
     variables, rows = table
     found = decoded(table_bytes(variables, rows))
     assert (found.variables, found.rows) == (tuple(variables), rows)
 
 
 @given(table=tables, data=st.data())
-def test_both_ways_are_the_same_however_the_bytes_come(table, data):
+def test_streamed_and_whole_decoding_agree(table, data):
     body = table_bytes(*table)
     if data.draw(st.booleans()):  # as servers write it: with line breaks, escapes, and more in it than is asked for
         found = json.loads(body)
@@ -85,7 +85,7 @@ def test_both_ways_are_the_same_however_the_bytes_come(table, data):
 
 
 @given(table=tables, data=st.data())
-def test_damage_is_judged_the_same_and_is_never_another_table(table, data):
+def test_damage_is_never_another_table(table, data):
     body = bytearray(table_bytes(*table))
     place = data.draw(st.integers(0, len(body) - 1))
     body[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
@@ -95,14 +95,14 @@ def test_damage_is_judged_the_same_and_is_never_another_table(table, data):
 
 
 @BOTH
-def test_a_table_that_is_cut_anywhere_is_an_error(read):
+def test_truncated_table_is_an_error(read):
     assert len(read(SMALL)) == 2
     for length in range(len(SMALL)):
         with pytest.raises((PartialResult, StoreUnavailable)):
             read(SMALL[:length])
 
 
-def test_an_answer_that_is_cut_anywhere_is_an_error():
+def test_truncated_boolean_is_an_error():
     body = b'{"head": {}, "boolean": true}'
     assert decode_boolean(body) is True
     for length in range(len(body)):
@@ -149,7 +149,7 @@ def test_an_answer_that_is_cut_anywhere_is_an_error():
         b'{"head": {"vars": ["x"]} "results": {"bindings": []}}',
     ],
 )
-def test_what_is_no_table_is_an_error(read, body):
+def test_invalid_table_is_an_error(read, body):
     with pytest.raises((PartialResult, StoreUnavailable)) as caught:
         read(body)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
@@ -165,24 +165,24 @@ def test_deep_nesting_is_an_error(read, opening):
 
 
 @BOTH
-def test_the_row_cap_holds(read):
+def test_row_cap(read):
     body = table_bytes(["x"], [(Literal(str(n)),) for n in range(1000)])
     assert len(read(body)) == 1000
     with pytest.raises(PartialResult, match="more than 1,000 rows"):
         read(table_bytes(["x"], [(Literal(str(n)),) for n in range(1001)]))
 
 
-def test_a_number_over_the_border_of_two_parts_stays_one():
+def test_number_split_over_two_chunks():
     body = b'{"n": 123456, "head": {"vars": []}, "results": {"n": -1.5e10, "bindings": [{}]}}'
     for place in range(1, len(body)):
         assert len(row_by_row([body[:place], body[place:]])) == 1
 
 
-def test_a_byte_order_mark_is_no_damage():
+def test_byte_order_mark_is_accepted():
     assert decoded(b"\xef\xbb\xbf" + SMALL) == row_by_row([b"\xef\xbb\xbf" + SMALL]) == decoded(SMALL)
 
 
-def test_large_tables_are_read_with_little_memory():
+def test_large_tables_need_little_memory():
     def parts(rows):
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": ['
         block = b'{"x": {"type": "literal", "value": "%s"}},' % (b"x" * 5000)
@@ -200,7 +200,7 @@ def test_large_tables_are_read_with_little_memory():
     assert most < 30 << 20  # the rows themselves have 10 MB
 
 
-def test_a_row_without_end_is_given_up():
+def test_endless_row_is_an_error():
     def parts():
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
         while True:
@@ -210,14 +210,14 @@ def test_a_row_without_end_is_given_up():
         decode_rows(parts(), max_rows=10)
 
 
-def test_a_long_value_is_not_read_once_a_packet():
+def test_long_value_is_read_in_linear_time():
     value = "abcdefgh" * (1 << 20)
     body = table_bytes(["x"], [(Literal(value),)])
     parts = [body[place : place + 4096] for place in range(0, len(body), 4096)]
     assert row_by_row(parts).rows == [(Literal(value),)]
 
 
-def test_virtuosos_ways():
+def test_virtuoso_dialect():
     body = b"""{ "head": { "link": [], "vars": ["n", "b", "s"] }, "results": { "distinct": false, "ordered": true, "bindings": [
     { "n": { "type": "typed-literal", "datatype": "http://www.w3.org/2001/XMLSchema#integer", "value": "7" },
       "b": { "type": "bnode", "value": "nodeID://b10001" },
@@ -227,7 +227,7 @@ def test_virtuosos_ways():
     assert decoded(other).rows[0][1] == Entity("_:b10001")
 
 
-def test_an_entity_that_comes_twice_is_one_object():
+def test_repeated_entity_is_one_object():
     (first,), (second,) = decoded(table_bytes(["x"], [(Entity("http://e/1"),)] * 2)).rows
     assert first is second
 
@@ -235,6 +235,6 @@ def test_an_entity_that_comes_twice_is_one_object():
 @pytest.mark.parametrize(
     "body", [b"{}", b'{"boolean": "true"}', b'{"boolean": 1}', b"[]", b"true", b'{"boolean": true']
 )
-def test_what_is_no_answer_is_an_error(body):
+def test_invalid_boolean_is_an_error(body):
     with pytest.raises((PartialResult, StoreUnavailable)):
         decode_boolean(body)

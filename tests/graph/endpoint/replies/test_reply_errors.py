@@ -1,4 +1,4 @@
-"""What a reply is worth, by status, headers, body and rows."""
+"""Classification of replies by status, headers, body and rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def verdict(status, headers=JSON, body="", query=QUERY, profile=GENERIC):
 @pytest.mark.parametrize(
     "kind", ["", "application/sparql-results+json", "application/json; charset=utf-8", "TEXT/JSON"]
 )
-def test_a_result_is_no_error(kind):
+def test_result_is_not_an_error(kind):
     assert verdict(200, {"content-type": kind}) is None
 
 
@@ -74,14 +74,14 @@ def test_a_result_is_no_error(kind):
         (599, {}, "", QueryRejected, "599"),
     ],
 )  # fmt: skip
-def test_anything_else_is_an_error_that_says_what_to_do(status, headers, body, error, says):
+def test_other_replies_are_errors_with_advice(status, headers, body, error, says):
     found = verdict(status, headers, body)
     assert type(found) is error
     assert re.search(says, str(found))
     assert (str(found).isprintable() and str(found).rstrip(")").endswith((".", "?"))) or "says: " in str(found)
 
 
-def test_a_sign_is_one_whatever_the_server_is_taken_for():
+def test_error_signs_apply_to_all_profiles():
     for profile in (GENERIC, VIRTUOSO, profile_named("wikidata")):
         assert isinstance(verdict(200, {**JSON, "x-sql-state": "S1TAT"}, profile=profile), StoreTimeout)
         assert isinstance(verdict(500, {}, "SR171: Transaction timed out", profile=profile), StoreTimeout)
@@ -95,11 +95,11 @@ def test_a_sign_is_one_whatever_the_server_is_taken_for():
         f'{{"query": "{QUERY}", "exception": "Invalid SPARQL query"}}',
     ],
 )
-def test_what_the_query_says_is_not_what_the_server_says(body):
+def test_error_words_in_the_query_are_ignored(body):
     assert isinstance(verdict(400, {}, body), QueryRejected)
 
 
-def test_what_a_server_says_is_one_clean_line():
+def test_server_message_is_one_clean_line():
     said = error_text("<h1>No\x1b[31m\u202e</h1>\n\n query", "")
     assert said == "No[31m query"
     assert len(str(verdict(400, {}, "x" * 100_000))) < 500
@@ -107,7 +107,7 @@ def test_what_a_server_says_is_one_clean_line():
     assert "{" in error_text("{" * 100_000, "")
 
 
-def test_an_update_is_done_or_not():
+def test_update_replies():
     assert update_error(200, {"content-type": "application/sparql-results+xml"}, "", GENERIC, URL) is None
     assert update_error(204, {}, "", GENERIC, URL) is None
     for status, headers, error in [
@@ -117,7 +117,7 @@ def test_an_update_is_done_or_not():
         assert isinstance(update_error(status, headers, "", GENERIC, URL), error)
 
 
-def test_an_error_behind_the_rows_is_what_it_says():
+def test_error_after_the_rows():
     cut = PartialResult("It breaks off.")
     assert isinstance(body_error(cut, b'{"x": \n !!!!>># An error ... Operation timed out.', GENERIC), StoreTimeout)
     assert isinstance(body_error(cut, b'"value": "java.util.concurrent.TimeoutException\n\tat', GENERIC), StoreTimeout)
@@ -151,7 +151,7 @@ SELECT = "SELECT ?x WHERE { ?x ?p ?o }"
         (SELECT, 1048576, [], {}, True),
     ],
 )  # fmt: skip
-def test_a_result_with_as_many_rows_as_a_cap_was_cut(query, count, caps, headers, cut):
+def test_result_of_row_cap_size_is_partial(query, count, caps, headers, cut):
     profile = VIRTUOSO if count > 10_000 else GENERIC
     if cut:
         with pytest.raises(PartialResult, match="row cap"):
@@ -169,7 +169,7 @@ def test_a_result_with_as_many_rows_as_a_cap_was_cut(query, count, caps, headers
         ("SELECT ?limit { ?limit <http://e/limit> 5 }", None),
     ],
 )
-def test_the_limit_of_the_whole_query(query, limit):
+def test_limit_of_the_whole_query(query, limit):
     assert outer_limit(query) == limit
 
 
@@ -192,10 +192,10 @@ def test_the_limit_of_the_whole_query(query, limit):
         ("SELECT (STR(?x) AS ?count) WHERE { ?x ?p ?o }", False),
     ],
 )  # fmt: skip
-def test_a_count_without_a_row_is_no_zero(query, always_has_a_row):
+def test_count_without_row_is_an_error(query, always_has_a_row):
     assert is_total_aggregate(query) is always_has_a_row
     if always_has_a_row:
-        with pytest.raises(StoreTimeout, match="no row for a count"):
+        with pytest.raises(StoreTimeout, match="no row as the result of a count"):
             check_complete(rows(0), query, GENERIC, [])
     else:
         check_complete(rows(0), query, GENERIC, [])

@@ -1,4 +1,4 @@
-"""What is said of a request without an answer."""
+"""Errors of requests without a reply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BROKEN = ProtocolError("Connection aborted.", ConnectionResetError())
         (LocationParseError("x"), True, False, False, "not the address"),
     ],
 )
-def test_each_has_its_words_and_its_use(error, sent, again, updates_again, says):
+def test_connection_error_messages(error, sent, again, updates_again, says):
     assert never_sent(error) is not sent
     assert is_retryable(error, is_update=False) is again
     assert is_retryable(error, is_update=True) is updates_again
@@ -40,11 +40,11 @@ def test_each_has_its_words_and_its_use(error, sent, again, updates_again, says)
     assert says in found and found.isprintable()
 
 
-def test_of_an_update_that_broke_off_it_is_said_that_nobody_knows():
+def test_interrupted_update_has_unknown_outcome():
     assert "may have been carried out" in str(connection_error(BROKEN, URL, is_update=True))
     assert "Nothing answers" in str(connection_error(REFUSED, URL, is_update=True))
 
 
-def test_a_server_without_time_is_told_by_its_status():
+def test_timeout_status_is_a_timeout():
     assert "too many requests (HTTP 429)" in str(overload_error(429, URL))
     assert "cannot answer now (HTTP 503)" in str(overload_error(503, URL))

@@ -1,4 +1,4 @@
-"""Connections are cut when their time is up, from another thread, and no others."""
+"""Deadlines of connections, enforced from another thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pair():
         end.close()
 
 
-def test_a_reader_sees_the_end_when_the_time_is_up(pair):
+def test_reader_is_cut_off_at_the_deadline(pair):
     mine, other = pair
     started = time.monotonic()
     with enforced_deadline(started + 0.2) as deadline:
@@ -33,21 +33,21 @@ def test_a_reader_sees_the_end_when_the_time_is_up(pair):
     assert other.recv(1) == b""
 
 
-def test_it_may_be_ended_before(pair):
+def test_deadline_can_be_forced_early(pair):
     with enforced_deadline(time.monotonic() + 60) as deadline:
         deadline.attach(pair[0])
         threading.Timer(0.1, deadline.cancel).start()
         assert pair[0].recv(1) == b"" and not deadline.passed
 
 
-def test_one_that_was_ended_before_it_had_a_connection_cuts_it_then(pair):
+def test_ended_deadline_cuts_a_later_connection(pair):
     deadline = RequestDeadline(time.monotonic() + 60)
     deadline.cancel()
     deadline.attach(pair[0])
     assert pair[0].recv(1) == b""
 
 
-def test_after_the_block_a_connection_is_left_alone(pair):
+def test_connection_is_kept_after_the_block(pair):
     mine, other = pair
     with enforced_deadline(time.monotonic() + 0.1) as deadline:
         deadline.attach(mine)
@@ -56,14 +56,14 @@ def test_after_the_block_a_connection_is_left_alone(pair):
     assert mine.recv(1) == b"x"
 
 
-def test_a_connection_that_is_closed_already_is_no_error(pair):
+def test_closed_connection_is_not_an_error(pair):
     pair[0].close()
     with enforced_deadline(time.monotonic()) as deadline:
         deadline.attach(pair[0])
         deadline.cancel()
 
 
-def test_many_at_once_end_each_at_its_own_time():
+def test_concurrent_deadlines_are_independent():
     ended = {}
 
     def work(number):
@@ -83,7 +83,7 @@ def test_many_at_once_end_each_at_its_own_time():
     assert sum(thread.name == "kgqa-deadlines" for thread in threading.enumerate()) == 1
 
 
-def test_a_connection_that_was_given_back_is_not_cut():
+def test_released_connection_is_not_cut():
     with SparqlServer(truth(True)) as server, enforced_deadline(time.monotonic() + 60) as deadline:
         manager = PoolManager()
         manager.pool_classes_by_scheme = _pool_classes()

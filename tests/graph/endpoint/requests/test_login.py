@@ -1,4 +1,4 @@
-"""Logging in: as RFC 7617 and RFC 7616 have it, and nothing of the password anywhere else."""
+"""HTTP authentication after RFC 7617 and RFC 7616, without leaking the password."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def fields(header):
     }
 
 
-def test_nothing_is_sent_before_the_server_asks():
+def test_no_credentials_before_a_challenge():
     assert login().header("GET", "/sparql") is None
 
 
 @pytest.mark.parametrize("challenges", [[], ['Bearer realm="x"']])
-def test_without_a_user_nobody_logs_in(challenges):
+def test_no_login_without_user(challenges):
     assert login(user="").accept(['Basic realm="x"', *challenges]) is False
 
 
@@ -43,7 +43,7 @@ def test_basic():
 @pytest.mark.parametrize(
     ("algorithm", "hash_of"), [("MD5", hashlib.md5), ("SHA-256", hashlib.sha256), ("", hashlib.md5)]
 )
-def test_digest_as_in_the_standard(algorithm, hash_of):
+def test_digest_example_of_rfc_7616(algorithm, hash_of):
     mine = login()
     offered = f'Digest realm="http-auth@example.org", nonce="7ypf/xlj9X", opaque="FQhe/qaU9" {", algorithm=" + algorithm if algorithm else ""}, qop="auth, auth-int"'
     assert mine.accept(["Basic realm=x", offered])
@@ -61,14 +61,14 @@ def test_digest_as_in_the_standard(algorithm, hash_of):
     assert fields(mine.header("POST", "/").decode())["nc"] == "00000001"
 
 
-def test_digest_of_rfc_2069_has_no_count():
+def test_rfc_2069_digest_has_no_nonce_count():
     mine = login()
     assert mine.accept(['Digest realm="r", nonce="n"'])
     found = fields(mine.header("POST", "/x").decode())
     assert "nc" not in found and len(found["response"]) == 32
 
 
-def test_a_name_with_quotes_stays_one_value():
+def test_quotes_in_user_name_are_escaped():
     mine = login(user='a" , realm="b\\')
     assert mine.accept(['Digest realm="r", nonce="n"'])
     assert mine.header("GET", "/").decode().startswith('Digest username="a\\" , realm=\\"b\\\\", realm="r"')
@@ -83,24 +83,24 @@ def test_a_name_with_quotes_stays_one_value():
         'Digest nonce="n", qop="auth-int"',
     ],
 )
-def test_a_kind_that_is_not_known_is_an_error_without_the_password(challenge):
+def test_unknown_scheme_is_an_error_without_the_password(challenge):
     with pytest.raises(StoreUnavailable, match="Basic, or Digest") as caught:
         login().accept([challenge])
     assert PASSWORD not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
-def test_basic_is_taken_where_the_digest_is_not_known():
+def test_basic_is_used_if_the_digest_is_unknown():
     mine = login()
     assert mine.accept(['Digest realm="r", nonce="n", algorithm=SHA-512', 'Basic realm="r"'])
     assert mine.header("GET", "/").decode().startswith("Basic ")
 
 
-def test_nothing_shows_the_password():
+def test_password_is_not_shown():
     assert PASSWORD not in repr(login())
 
 
-def test_a_name_of_any_letters():
+def test_non_ascii_user_name():
     mine = Login("http://e/", "Łukasz", "p")
     assert mine.accept(['Digest realm="r", nonce="n"'])
     assert b'username="\xc5\x81ukasz"' in mine.header("GET", "/")

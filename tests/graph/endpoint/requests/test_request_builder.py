@@ -1,4 +1,4 @@
-"""How a query is worded as a request."""
+"""Building the HTTP request of a query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fields_of(request):
     return parse_qs(text, strict_parsing=True)
 
 
-def test_a_short_query_stands_in_the_address(requests):
+def test_short_query_is_in_the_url(requests):
     request = asked(requests)
     assert (request.method, request.body) == ("GET", None)
     assert request.url == "http://127.0.0.1:8890" + request.target
@@ -36,7 +36,7 @@ def test_a_short_query_stands_in_the_address(requests):
 
 
 @pytest.mark.parametrize("text", ["ASK { ?s ?p '%s' }" % ("x" * MAX_GET_CHARS), "ASK { ?s ?p 'Köln 漢字 😀' }"])
-def test_a_long_query_and_one_in_other_letters_is_a_form(requests, text):
+def test_long_or_non_ascii_query_is_a_form(requests, text):
     request = asked(requests, text, is_ask=True)
     assert (request.method, request.target) == ("POST", "/sparql")
     assert {name.lower(): value for name, value in request.headers.items()}["content-type"] == (
@@ -45,12 +45,12 @@ def test_a_long_query_and_one_in_other_letters_is_a_form(requests, text):
     assert fields_of(request) == {"query": [text]}
 
 
-def test_no_address_is_so_long_that_servers_refuse_it(requests):
+def test_url_length_is_limited(requests):
     assert len(asked(requests, "<" * MAX_GET_CHARS).url) < 5000
 
 
 @pytest.mark.parametrize("is_ask", [True, False])
-def test_json_is_asked_for_by_its_type_and_nothing_else_is_added(requests, is_ask):
+def test_request_accepts_json_only(requests, is_ask):
     request = asked(requests, is_ask=is_ask)
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert headers.keys() == {"accept", "user-agent"} and len(headers) == len(request.headers)
@@ -58,7 +58,7 @@ def test_json_is_asked_for_by_its_type_and_nothing_else_is_added(requests, is_as
     assert headers["user-agent"] == f"kgqa/{__version__} (a@e.org)"
 
 
-def test_packing_is_asked_for_where_it_is_wanted():
+def test_compression_is_requested_if_enabled():
     request = asked(RequestBuilder("https://e/sparql", contact="", compressed=True))
     assert {name.lower(): value for name, value in request.headers.items()}["accept-encoding"] == "gzip"
 
@@ -73,7 +73,7 @@ def test_packing_is_asked_for_where_it_is_wanted():
         ("generic", {}, None),
     ],
 )
-def test_a_time_limit_is_told_in_the_way_of_the_profile(requests, profile, fields, header):
+def test_time_limit_parameter_of_the_profile(requests, profile, fields, header):
     request = asked(requests, profile=profile_named(profile), limit=2.5)
     assert fields_of(request).keys() == {"query", *fields}
     assert fields_of(request).items() >= fields.items()
@@ -82,14 +82,14 @@ def test_a_time_limit_is_told_in_the_way_of_the_profile(requests, profile, field
     assert fields_of(untold).keys() == {"query"} and len(untold.headers) == 2
 
 
-def test_an_update_is_a_form_to_its_own_address(requests):
+def test_update_is_a_form_to_its_own_url(requests):
     asked(requests, profile=profile_named("virtuoso"), limit=5)
     request = requests.update("CLEAR ALL", url="http://127.0.0.1:8890/sparql-auth")
     assert (request.method, request.target) == ("POST", "/sparql-auth")
     assert fields_of(request) == {"update": ["CLEAR ALL"]}
 
 
-def test_the_agent_names_tool_version_and_contact_in_one_plain_line():
+def test_user_agent():
     assert user_agent("") == f"kgqa/{__version__}"
     assert user_agent("https://e.org/bot") == f"kgqa/{__version__} (https://e.org/bot)"
     assert user_agent("x\r\nX-Evil: 1\x1b") == f"kgqa/{__version__} (x X-Evil: 1)"
@@ -97,7 +97,7 @@ def test_the_agent_names_tool_version_and_contact_in_one_plain_line():
 
 
 @pytest.mark.parametrize("name", ["generic", "virtuoso", "qlever", "blazegraph", "wikidata"])
-def test_only_what_asks_for_it_is_joined_in_its_order_and_only_where_that_can_be_said(requests, name):
+def test_fixed_join_order_only_where_requested_and_supported(requests, name):
     profile = profile_named(name)
     text = f"{FIXED_ORDER_MARK}ASK {{ ?s ?p ?o }}"
     assert (name == "virtuoso") == bool(profile.fixed_order)

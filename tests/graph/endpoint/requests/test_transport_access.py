@@ -1,4 +1,4 @@
-"""Where requests go, and with what: no redirects, logins that were asked for, proxies, certificates."""
+"""Access options of requests: redirects, logins, proxies and certificates."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kgqa.errors import StoreUnavailable
 from kgqa.model import Entity
 from kgqa.testing.sparql_faults import moved, trickling, zipped
 from kgqa.testing.sparql_server import SparqlReply, table
-from tests.graph import scripted
-from tests.graph.scripted import asked, took
+from tests.graph import scripted_endpoint
+from tests.graph.scripted_endpoint import seconds_of, send_query
 
-serve, to = scripted.serve, scripted.to
+serve, connect = scripted_endpoint.serve, scripted_endpoint.connect
 TABLE = table(["x"], [[Entity("http://e/1")]])
 
 
-def test_credentials_go_nowhere_else(serve, to):
+def test_credentials_are_not_sent_elsewhere(serve, connect):
     elsewhere = serve(TABLE)
     server = serve(lambda request: moved(elsewhere.url, 307), server="x")
     for status in (301, 302, 303, 307, 308):
         server.enqueue(moved(elsewhere.url, status))
-        assert asked(to(server, user="u", password="geheim"))[0] == status
+        assert send_query(connect(server, user="u", password="geheim"))[0] == status
     assert elsewhere.requests == []
 
 
@@ -31,20 +31,20 @@ BASIC, DIGEST = 'Basic realm="r"', 'Digest realm="r", nonce="n{}", qop="auth"'
 
 
 @pytest.mark.parametrize("challenge", [BASIC, DIGEST.format(1)])
-def test_a_login_is_sent_when_it_is_asked_for_and_then_at_once(serve, to, challenge):
+def test_login_follows_the_first_challenge_and_is_kept(serve, connect, challenge):
     def script(request):
         if "authorization" in request.headers:
             return TABLE
         return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", challenge),))
 
     server = serve(script)
-    transport = to(server, user="u", password="geheim")
-    assert [asked(transport)[0] for _ in range(3)] == [200, 200, 200]
+    transport = connect(server, user="u", password="geheim")
+    assert [send_query(transport)[0] for _ in range(3)] == [200, 200, 200]
     assert ["authorization" in request.headers for request in server.requests] == [False, True, True, True]
     assert all("geheim" not in str(request) for request in server.requests)
 
 
-def test_a_challenge_that_grew_old_is_answered_anew(serve, to):
+def test_stale_challenge_is_answered_again(serve, connect):
     nonce = 1
 
     def script(request):
@@ -53,40 +53,40 @@ def test_a_challenge_that_grew_old_is_answered_anew(serve, to):
         return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
 
     server = serve(script)
-    transport = to(server, user="u", password="geheim")
-    assert asked(transport)[0] == 200
+    transport = connect(server, user="u", password="geheim")
+    assert send_query(transport)[0] == 200
     nonce = 2
-    assert asked(transport)[0] == 200 and len(server.requests) == 4
+    assert send_query(transport)[0] == 200 and len(server.requests) == 4
 
 
 @pytest.mark.parametrize("access", [{"user": "u", "password": "wrong"}, {}])
-def test_a_login_that_is_refused_is_not_tried_for_ever(serve, to, access):
+def test_refused_login_is_not_repeated(serve, connect, access):
     server = serve(SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
-    assert asked(to(server, **access))[0] == 401
+    assert send_query(connect(server, **access))[0] == 401
     assert len(server.requests) == (2 if access else 1)
 
 
-def test_a_proxy_is_gone_through_for_other_machines_and_packing_is_asked_for(serve, to, monkeypatch):
+def test_proxy_and_compression_are_used_for_remote_hosts(serve, connect, monkeypatch):
     proxy = serve(zipped(TABLE.body))
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
     monkeypatch.delenv("no_proxy", raising=False)
-    assert asked(to("http://graph.example/sparql")) == (200, TABLE.body)
+    assert send_query(connect("http://graph.example/sparql")) == (200, TABLE.body)
     assert proxy.requests[0].path.startswith("http://graph.example/sparql?query=")
     assert proxy.requests[0].headers["accept-encoding"] == "gzip"
     server = serve(TABLE)
-    assert asked(to(server)) == (200, TABLE.body)
+    assert send_query(connect(server)) == (200, TABLE.body)
     assert (
         "accept-encoding" not in server.requests[0].headers
         or server.requests[0].headers["accept-encoding"] == "identity"
     )
     proxy.close()
     with pytest.raises(StoreUnavailable, match="proxy"):
-        asked(to("http://graph.example/sparql", patience=0.3))
+        send_query(connect("http://graph.example/sparql", patience=0.3))
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate for 127.0.0.1 that nobody knows, and its key."""
+    """Return a self-signed certificate for 127.0.0.1 and its key."""
     folder = tmp_path_factory.mktemp("certificate")
     files = folder / "certificate.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
@@ -95,31 +95,31 @@ def certificate(tmp_path_factory):
     return files
 
 
-def test_a_certificate_that_nobody_knows_is_an_error_that_says_what_to_do(serve, to, certificate):
+def test_unknown_certificate_is_an_error_with_advice(serve, connect, certificate):
     server = serve(TABLE, certificate=certificate)
     started = time.monotonic()
     with pytest.raises(StoreUnavailable, match="certificate.*SSL_CERT_FILE"):
-        asked(to(server, user="u", password="geheim"))
+        send_query(connect(server, user="u", password="geheim"))
     assert time.monotonic() - started < 1 and server.requests == []
 
 
-def test_a_certificate_of_ones_own_is_accepted_when_it_is_named(serve, to, certificate, monkeypatch):
+def test_configured_certificate_is_accepted(serve, connect, certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     server = serve(TABLE, certificate=certificate)
-    transport = to(server)
-    assert [asked(transport) for _ in range(5)] == [(200, TABLE.body)] * 5 and server.connections == 1
+    transport = connect(server)
+    assert [send_query(transport) for _ in range(5)] == [(200, TABLE.body)] * 5 and server.connections == 1
     server.enqueue(trickling(TABLE.body, seconds=0.1))
-    assert 0.4 < took(asked, transport, seconds=0.5) < 1.5  # ended by cutting a TLS connection
-    assert asked(transport) == (200, TABLE.body)
+    assert 0.4 < seconds_of(send_query, transport, seconds=0.5) < 1.5  # ended by cutting a TLS connection
+    assert send_query(transport) == (200, TABLE.body)
 
 
-def test_tls_to_a_server_without_is_an_error(serve, to):
+def test_tls_to_a_plain_server_is_an_error(serve, connect):
     server = serve(TABLE)
     with pytest.raises(StoreUnavailable, match="No secure connection"):
-        asked(to(server.url.replace("http:", "https:"), patience=0.3))
+        send_query(connect(server.url.replace("http:", "https:"), patience=0.3))
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "..", "a" * 300, "[::1", "xn--"])
-def test_a_host_that_is_none_is_an_error(to, host):
+def test_unknown_host_is_an_error(connect, host):
     with pytest.raises((StoreUnavailable, ValueError)):
-        asked(to(f"http://{host}/sparql", patience=0.3))
+        send_query(connect(f"http://{host}/sparql", patience=0.3))

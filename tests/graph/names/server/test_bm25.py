@@ -1,4 +1,4 @@
-"""The formula of FTS5: by hand, and against SQLite itself, to the last bit."""
+"""The BM25 formula of FTS5, by hand and against SQLite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = st.sampled_from(["a", "b", "c", "d"])
 TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=7), min_size=1, max_size=20)
 
 
-def test_by_hand():
+def test_scores_computed_by_hand():
     scores = NameBM25(names=4, tokens=8)
     assert scores.weight(1) == math.log(3.5 / 1.5)
     assert scores.weight(2) == MIN_WEIGHT and scores.weight(4) == MIN_WEIGHT
@@ -27,7 +27,7 @@ def test_by_hand():
 
 
 @given(TEXTS, st.lists(WORDS, min_size=1, max_size=4))
-def test_as_sqlite_does(texts, words):
+def test_scores_equal_sqlite(texts, words):
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE search USING fts5(norm, tokenize='ascii')")
     connection.executemany("INSERT INTO search(norm) VALUES (?)", [(" ".join(text),) for text in texts])

@@ -1,4 +1,4 @@
-"""How names are written for a full-text index: hostile text cannot change a pattern, and different names stay so."""
+"""Encoding of names for a full-text index: distinct names stay distinct, and no text changes a pattern."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEMPLATES = {
 
 
 @given(WORDS, WORDS)
-def test_a_code_begins_as_its_word_does(left, right):
+def test_code_keeps_the_prefix_of_its_word(left, right):
     assert set(encode(left)) <= set(string.ascii_lowercase + string.digits)
     assert encode(left).startswith(encode(right)) == left.startswith(right)
     assert (encode(left) == encode(right)) == (left == right)
@@ -65,13 +65,13 @@ def test_codes(text, code):
 
 
 @given(NAMES, NAMES)
-def test_different_names_have_different_texts(left, right):
+def test_distinct_names_have_distinct_texts(left, right):
     assert (TOKENS.text(left) == TOKENS.text(right)) == (left == right)
     assert len(TOKENS.words_of(TOKENS.text(left))) == len(left.split())
     assert all(len(token) <= 65 for token in TOKENS.text(left).split()), "Virtuoso ignores longer words"
 
 
-def test_the_text_of_a_name():
+def test_text_of_a_name():
     mark = TOKENS.mark
     text = f"{mark}wunited {mark}wstates {mark}wof {mark}wamerica {mark}i3usa {mark}l4"
     assert TOKENS.text("united states of america") == text
@@ -80,14 +80,14 @@ def test_the_text_of_a_name():
     assert TOKENS.text(" ".join(["word"] * 40)).endswith("l9")
 
 
-def test_long_words_keep_what_tells_them_apart():
+def test_long_words_stay_distinct():
     one, other = TOKENS.word("a" * 300), TOKENS.word("a" * 300 + "b")
     assert one != other and max(len(one), len(other)) <= len(TOKENS.mark) + 1 + MAX_CODE_LENGTH
     assert one.startswith(TOKENS.word_prefix("a" * 30).rstrip("*"))
 
 
 @given(st.lists(st.lists(st.text(max_size=20), max_size=5), max_size=4))
-def test_whatever_is_looked_for_a_pattern_keeps_its_form(groups):
+def test_any_search_text_keeps_the_pattern_form(groups):
     tokens = [[TOKENS.word(word) for text in group for word in normalise(text).split()] for group in groups]
     if not tokens or not all(tokens) or sum(map(len, tokens)) > MAX_TOKENS:
         with pytest.raises(InvalidTerm):
@@ -115,12 +115,12 @@ def test_whatever_is_looked_for_a_pattern_keeps_its_form(groups):
         "ké345678",
     ],
 )
-def test_what_is_no_token_is_refused(token):
+def test_invalid_token_is_refused(token):
     with pytest.raises(InvalidTerm):
         pattern([token])
 
 
-def test_words_written_as_they_are_would_be_refused():
+def test_unencoded_words_are_refused():
     with pytest.raises(InvalidTerm):
         pattern(["hitler"])
     with pytest.raises(InvalidTerm):
@@ -128,7 +128,7 @@ def test_words_written_as_they_are_would_be_refused():
 
 
 @given(st.text(max_size=30))
-def test_numbers_of_keys(key):
+def test_number_of_keys(key):
     assert 0 <= key_number(key) < 2**60 and key_number(key) == key_number(key)
 
 
@@ -145,6 +145,6 @@ def test_templates_are_sparql(name):
     assert "None" not in query and "{{" not in query and "{%" not in query
 
 
-def test_every_template_is_tried():
+def test_all_templates_are_covered():
     found = [item.name for item in files("kgqa.queries").iterdir() if item.name.startswith("names_")]
     assert sorted(found) == sorted(f"names_{name}.rq" for name in TEMPLATES)

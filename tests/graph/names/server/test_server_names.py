@@ -1,4 +1,4 @@
-"""Names on a real Virtuoso server: the same matches in the same order as the index in SQLite, whatever the text."""
+"""Name search on a real Virtuoso server equals the SQLite index for any text."""
 
 from __future__ import annotations
 
@@ -23,62 +23,64 @@ from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.words import normalise
 from tests.conftest import SOAK
-from tests.graph.named import NAMES, SCHEMA, Both, both, lines
+from tests.graph.hard_names import NAMES, SCHEMA, GraphPair, lines, load_into_both_stores
 
-LETTERS = st.sampled_from("abehilmnorstu qzAÉö東М'\"()*,.-_0519")
-TEXTS = st.one_of(
+letters = st.sampled_from("abehilmnorstu qzAÉö東М'\"()*,.-_0519")
+search_texts = st.one_of(
     st.sampled_from([name for names in NAMES.values() for name in names]),
-    st.text(LETTERS, max_size=12),
+    st.text(letters, max_size=12),
     st.text(max_size=20),
     st.sampled_from(
         ["the", "a hat", "of the", "hit", "unit", "st", "u", "united st", "hitler adolf youth", "bowl alien"]
     ),
 )
-OPERATORS = "\"|'|(|)|*|\\|AND|OR|NEAR|NOT|}|;|#|\n|\0|kgw|<http://e/x>|.|{|?s".split("|")
+operators = "\"|'|(|)|*|\\|AND|OR|NEAR|NOT|}|;|#|\n|\0|kgw|<http://e/x>|.|{|?s".split("|")
 
 
 @pytest.fixture(scope="module")
-def small(virtuoso_server, tmp_path_factory) -> Iterator[Both]:
+def small(virtuoso_server, tmp_path_factory) -> Iterator[GraphPair]:
     folder = tmp_path_factory.mktemp("small")
     file = folder / "names.nt"
     file.write_text("\n".join(lines()) + "\n", encoding="utf-8")
-    found = both(virtuoso_server, [file], SCHEMA, "http://names.test/small", folder)
+    found = load_into_both_stores(virtuoso_server, [file], SCHEMA, "http://names.test/small", folder)
     assert isinstance(found.local.names, SqliteNames) and isinstance(found.remote.names, ServerNames)
     yield found
     found.close()
 
 
 @pytest.fixture(scope="module")
-def fast_slice(virtuoso_server, tmp_path_factory, data_folder) -> Iterator[Both]:
+def fast_slice(virtuoso_server, tmp_path_factory, data_folder) -> Iterator[GraphPair]:
     file = data_folder / "freebase_fast" / "kg.nt.gz"
     folder = tmp_path_factory.mktemp("slice")
-    found = both(virtuoso_server, [file], bundled_schema("freebase"), "http://names.test/slice", folder)
+    found = load_into_both_stores(
+        virtuoso_server, [file], bundled_schema("freebase"), "http://names.test/slice", folder
+    )
     assert isinstance(found.remote.names, ServerNames)
     yield found
     found.close()
 
 
-class TestEqual:
-    """Every public method of both indexes."""
+class TestEqualResults:
+    """All public methods of both indexes."""
 
     def test_counts(self, small):
         for name in ("count", "labelled", "longest"):
             assert getattr(small.remote.names, name) == getattr(small.local.names, name)
 
     @settings(max_examples=500 if SOAK else 80)
-    @given(TEXTS, st.sampled_from([1, 5, 20]))
+    @given(search_texts, st.sampled_from([1, 5, 20]))
     def test_search(self, small, text, limit):
         assert small.remote.search(text, limit=limit) == small.local.search(text, limit=limit)
 
     @settings(max_examples=300 if SOAK else 40)
-    @given(st.lists(TEXTS.map(normalise), max_size=8))
+    @given(st.lists(search_texts.map(normalise), max_size=8))
     def test_whole_names(self, small, texts):
         keys = [key for text in texts for key in spellings(text)]
         assert small.remote.names.exact(texts) == small.local.names.exact(texts)
         assert small.remote.names.loose(texts + keys) == small.local.names.loose(texts + keys)
 
     @settings(max_examples=300 if SOAK else 40)
-    @given(st.lists(TEXTS, max_size=5), st.sampled_from([1, 10, 50]))
+    @given(st.lists(search_texts, max_size=5), st.sampled_from([1, 10, 50]))
     def test_words(self, small, texts, limit):
         words = [word for text in texts for word in normalise(text).split()]
         assert small.remote.names.frequencies(words) == small.local.names.frequencies(words)
@@ -104,11 +106,11 @@ class TestEqual:
         assert found == small.local.names.names_of(entities)
         assert found[Entity("http://e/nothing")] == ["Nothing"]
 
-    def test_every_name_is_found_by_itself(self, small):
+    def test_every_name_is_found(self, small):
         texts = sorted({normalise(name) for names in NAMES.values() for name in names} - {""})
         assert set(small.remote.names.exact(texts)) == set(texts)
 
-    def test_from_several_threads(self, small):
+    def test_search_from_several_threads(self, small):
         texts = ["Hitler", "united st", "q", "paris", "n", "malmo", "st", "an be"] * 3
         wanted = [small.local.search(text) for text in texts]
         small.remote.names.close()  # forgets what it knows
@@ -125,11 +127,11 @@ class TestEqual:
         assert [found[place] for place in range(len(texts))] == wanted
 
 
-class TestNeighbours:
-    """Other clients of the server, which name no graph and so are answered from all of them."""
+class TestOtherClients:
+    """Clients that name no graph and so query all graphs of the server."""
 
     @pytest.mark.parametrize("pattern", ["?entity ?relation ?other", "?other ?relation ?entity"])
-    def test_no_relation_of_ours_touches_a_node_of_the_data(self, small, pattern):
+    def test_index_relations_do_not_touch_data_nodes(self, small, pattern):
         entities = " ".join(f"<http://e/{short}>" for short in NAMES)
         rows = small.remote.store.select(
             f"SELECT DISTINCT ?relation WHERE {{ VALUES ?entity {{ {entities} }} {pattern} }}", fresh=True
@@ -139,10 +141,10 @@ class TestNeighbours:
         assert relations or "?other ?relation" in pattern, "the data itself is seen"
 
 
-class TestVeryMany:
-    """More hits than are taken: those of the shortest names are, so that the best are among them."""
+class TestManyHits:
+    """Searches with more hits than are fetched, where the shortest names are kept."""
 
-    def test_the_shortest_are_found(self, small, monkeypatch):
+    def test_shortest_names_are_found(self, small, monkeypatch):
         monkeypatch.setattr("kgqa.graph.names.server.name_hits.MAX_HITS", 40)
         for module in ("name_hits", "server_names"):
             monkeypatch.setattr(f"kgqa.graph.names.server.{module}.ENOUGH_HITS", 30)
@@ -153,7 +155,7 @@ class TestVeryMany:
         assert {len(match.name.split()) for match in small.remote.names.containing(["an"], limit=10)} <= {1, 2}
         small.remote.names.close()
 
-    def test_no_word_is_crowded_out(self, small, monkeypatch):
+    def test_every_word_finds_names(self, small, monkeypatch):
         monkeypatch.setattr("kgqa.graph.names.server.key_lookup.MAX_HITS", 20)
         small.remote.names.close()
         texts = sorted({normalise(name) for names in NAMES.values() for name in names} - {""})
@@ -164,8 +166,8 @@ class TestVeryMany:
 
 class TestHostile:
     @settings(max_examples=400 if SOAK else 60)
-    @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(OPERATORS)).map(" ".join)))
-    def test_nothing_is_run_but_what_is_ours(self, small, text):
+    @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(operators)).map(" ".join)))
+    def test_only_own_queries_are_sent(self, small, text):
         names = small.remote.names
         for words in ([text], text.split()):
             names.exact(words)
@@ -176,7 +178,7 @@ class TestHostile:
         names.words_with_prefix(text)
         names.initials_with_prefix(text[:3])
 
-    def test_the_graph_is_unchanged(self, small):
+    def test_graph_is_unchanged(self, small):
         assert count_names(small.remote.store, SCHEMA, small.remote.view) == len(lines())
 
 
@@ -195,7 +197,7 @@ class TestFastSlice:
 
 
 def searched(graph: KnowledgeGraph, many: int) -> list[str]:
-    """Names, beginnings, words, pairs of words, accents and typos, so many of each."""
+    """Return search texts: names, prefixes, words, pairs of words, accents and typos."""
     rng = random.Random(11)
     names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
     words = sorted({word for name in names for word in name.split()})

@@ -1,4 +1,4 @@
-"""Words counted in bounded memory, and what was asked for lately."""
+"""Word counts in bounded memory, and the LRU cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = st.lists(st.sets(st.text("abcé東", min_size=1, max_size=5), max_size=4
 
 
 @given(NAMES, st.integers(1, 50))
-def test_words_are_counted_whatever_fits_into_memory(names, most):
+def test_counts_do_not_depend_on_the_memory_limit(names, most):
     with tempfile.TemporaryDirectory() as folder:
         counts = WordCounts(Path(folder), max_words=most)
         for words in names:
@@ -25,7 +25,7 @@ def test_words_are_counted_whatever_fits_into_memory(names, most):
 
 
 @given(st.dictionaries(st.text("abcé東", min_size=1, max_size=5), st.integers(1, 9)), st.integers(1, 4))
-def test_beginnings(counts, most):
+def test_prefixes(counts, most):
     beginnings = PrefixLists({1: 2 * most, 3: most})
     found = [item for word, names in sorted(counts.items()) for item in beginnings.add(word, names)]
     found += beginnings.rest()
@@ -39,7 +39,7 @@ def test_beginnings(counts, most):
     assert dict(found) == wanted and len(found) == len(wanted)
 
 
-def test_a_list_is_cut_while_it_grows():
+def test_growing_list_is_cut():
     beginnings = PrefixLists({1: 3})
     words = [f"a{number:05}" for number in range(5000)]
     assert not [item for number, word in enumerate(words) for item in beginnings.add(word, number)]
@@ -48,7 +48,7 @@ def test_a_list_is_cut_while_it_grows():
 
 
 class TestLRUCache:
-    def test_the_least_recently_used_go_first(self):
+    def test_least_recently_used_is_evicted(self):
         memory: LRUCache[str, list[int]] = LRUCache(5, size=len)
         memory.put_many({"a": [1, 2], "b": [3, 4]})
         assert memory.get_many("ab") == {"a": [1, 2], "b": [3, 4]}
@@ -58,7 +58,7 @@ class TestLRUCache:
         memory.put_many({"d": [0] * 9})
         assert memory.get_many("abcd") == {}, "larger than all of the memory"
 
-    def test_only_what_is_missing_is_asked_for(self):
+    def test_only_missing_keys_are_computed(self):
         memory: LRUCache[str, int] = LRUCache(10)
         asked: list[list[str]] = []
 

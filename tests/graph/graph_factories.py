@@ -1,4 +1,4 @@
-"""The same small graph in either store: in a folder of the embedded engine, or as named graphs of a real Virtuoso."""
+"""Factories of small graphs in either kind of store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kgqa.model import Entity, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
-from tests.graph.in_process import in_process_loads
+from tests.graph.in_process_loads import in_process_loads
 
 KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
@@ -30,41 +30,40 @@ _numbers = itertools.count()
 Fact = tuple[Entity, str, Value]
 
 
-class Graphs(Protocol):
-    """Makes graphs in one kind of store. All of them are closed by `close`."""
+class GraphFactory(Protocol):
+    """A factory of graphs in one kind of store; `close` closes all of them."""
 
     kind: str
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
-        """A graph of N-Triples or N-Quads lines, loaded in bulk; quads keep the names of their graphs."""
+        """Load N-Triples or N-Quads lines in bulk; quads keep the names of their graphs."""
         ...
 
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
-        """A graph of RDF files."""
+        """Load RDF files."""
         ...
 
-    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
-        """The same data, opened once more; `view` names other graphs of it."""
+    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        """Open the same data again; `view` names other graphs of it."""
         ...
 
     def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
-        """As `make`, but opened as users do, by its place."""
+        """Load lines and open the graph by its folder or URL, as a user does."""
         ...
 
-    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
-        """A few facts as a named graph, written by an update: for many graphs one after another, of which the last
-        one only is looked at."""
+    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+        """Replace the content of a shared named graph by a few facts."""
         ...
 
     def state(self) -> object:
-        """What is in the store that `keep` last wrote to, and how much is in every other graph."""
+        """Return the triples of the graph that `write_facts` wrote and the sizes of all other graphs."""
         ...
 
     def close(self) -> None: ...
 
 
-class EmbeddedGraphs:
-    """Graph folders; small graphs by update all in one."""
+class EmbeddedGraphFactory:
+    """A factory of graph folders; `write_facts` writes to one shared store."""
 
     kind = "embedded"
 
@@ -94,7 +93,7 @@ class EmbeddedGraphs:
         self._stores.append(EmbeddedStore(folder, workers=1))
         return KnowledgeGraph(self._stores[-1], _schema(schema), **options)
 
-    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
         names = [entity.iri for entity in graph.view] if view is None else view
         return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
 
@@ -103,7 +102,7 @@ class EmbeddedGraphs:
         self._stores.append(graph.store)
         return graph
 
-    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
         if self._written is None:
             self._written = EmbeddedStore(self._folder / "written", writable=True, create=True)
             self._stores.append(self._written)
@@ -121,8 +120,8 @@ class EmbeddedGraphs:
             store.close()
 
 
-class VirtuosoGraphs:
-    """Named graphs of one server, which other tests use as well."""
+class VirtuosoGraphFactory:
+    """A factory of named graphs on a server that other tests share."""
 
     kind = "virtuoso"
 
@@ -134,7 +133,7 @@ class VirtuosoGraphs:
         self._stores: list[Store] = []
 
     def _load(self, lines: Iterable[str]) -> tuple[str, ...]:
-        """Load lines, those without a graph into one of a new name; gives the names of all."""
+        """Load lines, those without a graph into a new one; return the names of all graphs."""
         own = f"http://e/graph{next(_numbers)}"
         parts: dict[str, list[str]] = {own: []}
         for line in lines:
@@ -147,14 +146,14 @@ class VirtuosoGraphs:
         return tuple(parts)
 
     def _load_files(self, files: Sequence[Path], name: str) -> None:
-        """Load files of the import folder, and take them away."""
+        """Load files of the import folder and delete them."""
         for result in self._server.load(files, name):
             assert result.error is None, result
         for file in files:
             file.unlink()
 
     def store(self, *names: str) -> EndpointStore:
-        """A connection that looks at these graphs."""
+        """Open a connection to these graphs."""
         self._stores.append(EndpointStore(self.url, graphs=names))
         return self._stores[-1]
 
@@ -170,7 +169,7 @@ class VirtuosoGraphs:
         self._load_files(copies, own)
         return KnowledgeGraph(self.store(own), _schema(schema), view=[own], **options)
 
-    def again(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
         names = [entity.iri for entity in graph.view] if view is None else view
         return KnowledgeGraph(self.store(*names), graph.schema, view=names, **options)
 
@@ -179,7 +178,7 @@ class VirtuosoGraphs:
         self._stores.append(graph.store)
         return graph
 
-    def keep(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
         if self._written is not None:
             self._written.close()  # every store has connections of its own, and there may be hundreds
         name, update = _insertion(facts)
@@ -188,11 +187,11 @@ class VirtuosoGraphs:
         return self._written, name
 
     def index_names(self, graph: KnowledgeGraph) -> None:
-        """Make the graph of names, so that search and linking use the server's own index."""
+        """Build the name graph, so that search and linking use the server's index."""
         assert index_graph(self._server, graph.store, graph.schema, graph.view[0].iri)
 
     def access(self) -> Access:
-        """The login of a user who may write."""
+        """Return the login of a user who may write."""
         if self._login is None:
             file = self._server.allow_updates("tests")
             self._login = Access(user="tests", password=file.read_text(encoding="utf-8").strip())
@@ -205,7 +204,7 @@ class VirtuosoGraphs:
             return sorted(store.select(f"SELECT ?s ?p ?o FROM <{name}> WHERE {{ ?s ?p ?o }}"), key=repr), self.sizes()
 
     def sizes(self) -> dict[Entity, str]:
-        """How many triples each graph of the server has, those of other tests and the server's own too."""
+        """Return the number of triples of every graph of the server."""
         with EndpointStore(self._server.url) as store:
             rows = store.select("SELECT ?g (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
         return {graph: count.value for graph, count in rows}
@@ -229,7 +228,7 @@ def _insertion(facts: Iterable[Fact]) -> tuple[str, str]:
 
 
 def _graph_of(line: str) -> tuple[str, str]:
-    """A line without its graph, and the graph's name, empty where it has none."""
+    """Split a line into the triple and the name of its graph, empty if it has none."""
     (quad,) = pyoxigraph.parse(line, format=pyoxigraph.RdfFormat.N_QUADS)
     if isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
         return line, ""

@@ -54,8 +54,8 @@ LANGUAGES = {"paris": ["en", "fr", "de"], "malmo": ["sv", "en"]}
 
 
 @dataclass(frozen=True)
-class Both:
-    """The same graph in both kinds of store."""
+class GraphPair:
+    """A graph in the embedded store and the same graph on a server."""
 
     local: KnowledgeGraph
     remote: KnowledgeGraph
@@ -66,8 +66,7 @@ class Both:
 
 
 def lines() -> list[str]:
-    """The table above as N-Triples, and random names: enough words with one beginning for wildcards, enough namesakes
-    for ties."""
+    """Return the table as N-Triples with 1,500 random names, enough for wildcards and ties."""
     found = table_lines()
     rng = random.Random(7)
     syllables = ["an", "be", "hi", "lo", "ma", "ni", "or", "sta", "tu", "é", "qu"]
@@ -78,26 +77,26 @@ def lines() -> list[str]:
 
 
 def table_lines() -> list[str]:
-    """The table above as N-Triples: of each entity the first name is its label, the others are aliases."""
+    """Return the table as N-Triples; the first name of an entity is its label, the others are aliases."""
     return [
-        f"<http://e/{short}> <{ALIAS if place else LABEL}> {render_term(Literal(name, language=language))} ."
+        f"<http://e/{short}> <{ALIAS if index else LABEL}> {render_term(Literal(name, language=language))} ."
         for short, names in NAMES.items()
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
         for language in LANGUAGES.get(short, [""])
     ]
 
 
-def both(server: Server, files: Sequence[Path], schema: Schema, iri: str, folder: Path) -> Both:
-    """Files loaded into both stores, with the graph of names beside that on the server."""
+def load_into_both_stores(server: Server, files: Sequence[Path], schema: Schema, iri: str, folder: Path) -> GraphPair:
+    """Load files into both stores and build the name graph on the server."""
     load_graph(folder / "graph", list(files))
     local = KnowledgeGraph(EmbeddedStore(folder / "graph", workers=2), schema, cache=Cache(folder / "cache"))
-    remote = on_server(server, files, schema, iri)
+    remote = load_onto_server(server, files, schema, iri)
     assert index_graph(server, remote.store, schema, iri) > 0
-    return Both(local, remote)
+    return GraphPair(local, remote)
 
 
-def on_server(server: Server, files: Sequence[Path], schema: Schema, iri: str) -> KnowledgeGraph:
-    """Files loaded into a graph of a server."""
+def load_onto_server(server: Server, files: Sequence[Path], schema: Schema, iri: str) -> KnowledgeGraph:
+    """Load files into a graph of a server."""
     copies = [server.import_folder / f"{folder_name(iri)}-{file.name}" for file in files]
     for file, copy in zip(files, copies, strict=True):
         copy.write_bytes(file.read_bytes())

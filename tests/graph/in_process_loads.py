@@ -1,4 +1,4 @@
-"""Loads in this process: what a load does to a graph folder is the same without a process of its own."""
+"""Graph loads in the test process instead of a worker process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgqa.graph.embedded.worker import error_payload
 
 
 class InProcessWorker:
-    """Stands in for the worker of a load. It has no memory limit."""
+    """A stand-in for the worker of a load, without a memory limit."""
 
     def __init__(self, open_request: dict | None, keep_open: tuple[int, ...] = ()) -> None:
         assert open_request is None, "for loads only"

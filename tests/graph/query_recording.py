@@ -1,4 +1,4 @@
-"""What a store really sends: a proxy in front of a server that writes down every request, and queries as their bones."""
+"""Recording of the requests that a store sends, and queries reduced to their structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgqa.testing.loopback import LoopbackServer, Response
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came in; `fields` are those of the address and of the form together."""
+    """A received request; `fields` holds the parameters of the URL and of the form."""
 
     method: str
     path: str
@@ -23,13 +23,13 @@ class Request:
 
     @property
     def query(self) -> str:
-        """The SPARQL text, empty where there is none or more than one."""
+        """Return the SPARQL text, empty if there is none or more than one."""
         texts = self.fields.get("query", [])
         return texts[0] if len(texts) == 1 else ""
 
 
 class RecordingProxy:
-    """An HTTP server on the loopback that hands every request on to a server, and keeps it in `requests`."""
+    """An HTTP proxy on the loopback interface that records every request in `requests`."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -60,7 +60,7 @@ class RecordingProxy:
 
 
 class RecordingStore:
-    """A store that keeps the text of every query it passes on, for an engine that nobody can stand in front of."""
+    """A store that records every query, for the embedded engine, which has no connection to record."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,8 +83,8 @@ class RecordingStore:
 _TERMS = {"iri": "IRI", "string": "TEXT", "number": "NUMBER", "language": "LANGUAGE"}
 
 
-def bones(query: str) -> str:
-    """A query without its terms: what is left is ours. Terms one after another, as in VALUES, are one."""
+def query_structure(query: str) -> str:
+    """Return the structure of a query: each term, or run of terms as in VALUES, is replaced by its kind."""
     found: list[str] = []
     for token in tokens(query):
         if token.kind in ("space", "comment"):
@@ -92,11 +92,11 @@ def bones(query: str) -> str:
         word = _TERMS.get(token.kind, token.text)
         if not (found and found[-1] == word and token.kind in _TERMS):
             found.append(word)
-    return " ".join(_joined(found))
+    return " ".join(_merge_terms(found))
 
 
-def _joined(words: Iterable[str]) -> Iterable[str]:
-    """Texts with a language or a datatype are texts like others."""
+def _merge_terms(words: Iterable[str]) -> Iterable[str]:
+    """Merge languages and datatypes into their literals, and runs of terms into one."""
     kept: list[str] = []
     for word in words:
         if word == "LANGUAGE" and kept and kept[-1] == "TEXT":

@@ -1,4 +1,4 @@
-"""Fixtures for tests of endpoints on the scripted server. A test file that uses one gives it a name: `serve = scripted.serve`."""
+"""Fixtures for tests on the scripted SPARQL server; a test file assigns those it uses to names of its own."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table
 
 QUERY = "SELECT ?x WHERE { ?x <http://e/p> ?o }"
 ASK = "ASK { ?s ?p ?o }"
-TABLE = table(["x"], [[Entity(f"http://e/{place}")] for place in range(50)])
+TABLE = table(["x"], [[Entity(f"http://e/{index}")] for index in range(50)])
 
 
-def number(value: int, **options) -> SparqlReply:
-    """A reply to a count. `options` are those of `SparqlReply`."""
+def count_reply(value: int, **options) -> SparqlReply:
+    """Return the reply to a count; `options` are those of `SparqlReply`."""
     return table(["n"], [[Literal(str(value), "http://www.w3.org/2001/XMLSchema#integer")]], **options)
 
 
-def counting(answers: dict[str, SparqlReply]):
-    """The script of a graph: `answers` maps a part of a query to what is sent; counts are 7 unless it says otherwise."""
+def counting_script(answers: dict[str, SparqlReply]):
+    """Return a script that replies by the part of the query in `answers`, with 7 to other counts."""
 
     def script(request) -> SparqlReply:
         for part, sent in answers.items():
             if part in request.query:
                 return sent
-        return number(7) if "COUNT" in request.query else TABLE
+        return count_reply(7) if "COUNT" in request.query else TABLE
 
     return script
 
 
-def asked_queries(server: SparqlServer) -> list[str]:
-    """The queries that came in, but for those of the fingerprint."""
+def queries_without_counts(server: SparqlServer) -> list[str]:
+    """Return the received queries except those of the fingerprint."""
     return [query for query in server.queries if "COUNT(" not in query]
 
 
@@ -48,32 +48,32 @@ def url_of(server) -> str:
 
 @pytest.fixture
 def serve():
-    """`serve(script, ...) -> SparqlServer`; closed at the end of the test."""
+    """Return `serve(script, ...) -> SparqlServer`; the servers are closed after the test."""
     with contextlib.ExitStack() as opened:
         yield lambda *args, **options: opened.enter_context(SparqlServer(*args, **options))
 
 
 @pytest.fixture
-def to():
-    """`to(server or address, ...) -> Transport`; closed at the end of the test. Other options are those of `Access`."""
+def connect():
+    """Return `connect(server or URL, ...) -> Transport`; the transports are closed after the test."""
     with contextlib.ExitStack() as opened:
 
-        def to(server, *, profile="generic", detects=False, **access) -> Transport:
+        def connect(server, *, profile="generic", detects=False, **access) -> Transport:
             transport = Transport(url_of(server), Access(**access), profile_named(profile), detects=detects)
             opened.callback(transport.close)
             return transport
 
-        yield to
+        yield connect
 
 
-def asked(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
-    """Status and body of the reply to a query."""
+def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
+    """Return status and body of the reply to a query."""
     with transport.query(query, is_ask=False, seconds=seconds) as reply:
         return reply.status, b"".join(reply.chunks)
 
 
-def took(call, *args, **options) -> float:
-    """Seconds of a call, which may raise."""
+def seconds_of(call, *args, **options) -> float:
+    """Return the seconds that a call takes, whether or not it raises."""
     started = time.monotonic()
     with contextlib.suppress(Exception):
         call(*args, **options)
@@ -82,7 +82,7 @@ def took(call, *args, **options) -> float:
 
 @pytest.fixture
 def store_of():
-    """`store_of(server or address, ...) -> EndpointStore`; closed at the end of the test."""
+    """Return `store_of(server or URL, ...) -> EndpointStore`; the stores are closed after the test."""
     with contextlib.ExitStack() as opened:
 
         def store_of(server, *, access=None, **options) -> EndpointStore:
@@ -94,6 +94,6 @@ def store_of():
 
 @pytest.fixture
 def cache(tmp_path):
-    """`cache() -> ResultCache`, each time opened anew in the same file."""
+    """Return `cache() -> ResultCache`, which opens the same file at each call."""
     with contextlib.ExitStack() as opened:
         yield lambda: opened.enter_context(contextlib.closing(ResultCache(tmp_path / "results" / "results.sqlite")))

@@ -1,10 +1,10 @@
-"""Text that tries to be more than text: pieces of SPARQL, of the servers' own languages, and signs that are not seen."""
+"""Hostile text: fragments of SPARQL and of server languages, control characters and invisible characters."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-PIECES = (
+FRAGMENTS = (
     '"', "'", '"""', "'''", "\\", '\\"', "\\\\", "\\n", "\n", "\r\n", "\t", "\x00", "\x08", "\x1b[2J", "\x7f", "\x85",
     "\\u0022", "\\u005C", "\\U00000022", "\\u003E", "\\uD800", "\ud800", "\udcff", "%22", "%3E", "%00", "&quot;", "&#34;",
     "<", ">", "{", "}", "(", ")", "[", "]", "|", "^", "`", "#", "# ", ".", ";", ",", "?x", "$x", "??", ":", "@en", "^^",
@@ -21,13 +21,13 @@ PIECES = (
     "javascript:alert(1)", "file:///etc/passwd", "../../etc/passwd", "x" * 300,
 )  # fmt: skip
 
-CHARACTERS = st.characters(exclude_categories=[])  # halves of characters and unassigned ones too
-TEXTS = st.one_of(
-    st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join),
-    st.lists(st.sampled_from(PIECES), min_size=2, max_size=4).map(" ".join),
+characters = st.characters(exclude_categories=[])  # includes lone surrogates and unassigned characters
+hostile_texts = st.one_of(
+    st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=5).map("".join),
+    st.lists(st.sampled_from(FRAGMENTS), min_size=2, max_size=4).map(" ".join),
     st.builds(
-        "{}{}{}".format, st.text(CHARACTERS, max_size=4), st.sampled_from(PIECES), st.text(CHARACTERS, max_size=4)
+        "{}{}{}".format, st.text(characters, max_size=4), st.sampled_from(FRAGMENTS), st.text(characters, max_size=4)
     ),
-    st.text(CHARACTERS, min_size=1, max_size=30),
+    st.text(characters, min_size=1, max_size=30),
 )
-"""Names, ids and labels by an adversary."""
+"""Hostile names, ids and labels."""
