@@ -83,7 +83,11 @@ def test_what_kgqa_itself_answered(kgqa, tmp_path):
         (["p.jsonl"], 2, "--format"),
         (["p.jsonl", "--format", "other"], 2, "gnn-rag"),
         (["missing.jsonl", "--format", "tog"], 1, "missing.jsonl cannot be read"),
-        (["p.jsonl", "--format", "aog"], 1, "p.jsonl, line 1 is not a prediction of format aog: the key 'Answer' is missing"),
+        (
+            ["p.jsonl", "--format", "aog"],
+            1,
+            "p.jsonl, line 1 is not a prediction of format aog: the key 'Answer' is missing",
+        ),
         (["q.jsonl", "--format", "tog"], 1, "the key 'results' is missing"),
         (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is not JSON"),
         (["t.jsonl", "--format", "tog"], 1, "contains no gold answers. Give the questions"),

@@ -173,6 +173,8 @@ def test_a_server_that_stops_between_questions(kgqa, started, server):
     assert all("Nothing answers" in answer["reason"] for answer in answers)
     assert batch.returncode == 1 and b"Traceback" not in err and time.monotonic() - begun < 20
     failed(
-        kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK), "Nothing answers", "virtuoso-status"
+        kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK),
+        "Nothing answers",
+        "kgqa virtuoso status",
     )
     assert server.status().state == "crashed"

@@ -10,6 +10,7 @@ import gc
 import json
 import math
 import queue
+import sys
 import threading
 import time
 from collections import Counter
@@ -159,7 +160,11 @@ def run_questions(
         if lost and (outage or not tolerable(progress.lost.total(), progress.total)):
             _remove_lost(lost, folder, progress, stop)
     finally:
-        stop.soon.set() if running else None
+        if running:
+            stop.soon.set()
+            with found.not_full:  # nothing reads the queue any more; threads that wait for it can end
+                found.maxsize = sys.maxsize
+                found.not_full.notify_all()
     return stop
 
 

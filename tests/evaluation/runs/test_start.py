@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -65,12 +66,16 @@ def test_answers_are_kept_after_ctrl_c(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(RunPlan("demo", sample=12, concurrency=2), tmp_path / "x", OFFLINE, observer=Interrupted())
+        run(RunPlan("demo", sample=60, concurrency=6), tmp_path / "x", OFFLINE, observer=Interrupted())
     kept = {record.id: record.at for record in open_run(tmp_path / "x").records()}
-    assert 0 < len(kept) < 12
+    assert 0 < len(kept) < 60
+    for thread in threading.enumerate():
+        if thread.name.startswith("kgqa-question"):
+            thread.join(timeout=20)
+            assert not thread.is_alive()
     (resumed,) = resume(tmp_path / "x")
     found = {record.id: record.at for record in resumed.run.records()}
-    assert resumed.complete and len(found) == 12 and kept.items() <= found.items()
+    assert resumed.complete and len(found) == 60 and kept.items() <= found.items()
 
 
 def test_all_runs_are_created_before_the_first_question(tmp_path):
