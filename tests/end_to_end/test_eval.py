@@ -109,7 +109,7 @@ def test_a_run_from_begin_to_end(kgqa, questions, tmp_path):
     status = json.loads(kgqa("eval", "status", "runs/a", "--json").out)
     assert [(line["done"], line["questions"], line["running"]) for line in status] == [(12, 12, False)]
     again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
-    assert again.returncode == 1 and "has a run already. Resume it: kgqa eval resume runs/a" in again.err
+    assert again.returncode == 1 and "already contains a run. Resume this run: kgqa eval resume runs/a" in again.err
     assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
 
 
@@ -153,7 +153,7 @@ def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, question
     lines = (tmp_path / "part2/predictions.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "part2/predictions.jsonl").write_bytes(b"".join(lines[1:]))
     short = kgqa("eval", "merge", "part1", "part2", "--out", "no")
-    assert short.returncode == 1 and "has only 3 of 4 questions. Finish it: kgqa eval resume part2" in short.err
+    assert short.returncode == 1 and "has only 3 of 4 questions. Ask the others first: kgqa eval resume part2" in short.err
 
 
 def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_path, model):
@@ -353,7 +353,7 @@ def test_what_an_outage_took_is_asked_again_without_a_word(kgqa, questions, tmp_
     failure = first[0]["failure"]
     assert failure in done.out or failure in kgqa("eval", "status", "x").out
     wrong = kgqa("eval", "resume", "x", "--retry", "StoreTimeOut")
-    assert wrong.returncode == 1 and f"Choose from: {failure} 30, failed 30" in wrong.err
+    assert wrong.returncode == 1 and f"choose from: {failure} 30, failed 30" in wrong.err
     assert "--retry failed" in kgqa("eval", "status", "x").out
     again = kgqa("eval", "resume", "x", "--llm", f"{model.url}#m")
     assert again.returncode == 0, again.err
@@ -487,7 +487,7 @@ def test_a_cache_that_cannot_be_written_locks_nobody_out(kgqa, questions, tmp_pa
     done = kgqa(*asked, **nowhere)
     assert done.returncode == 3 and "kgqa eval resume --trust x" in done.err and "KGQA_CACHE_FOLDER" in done.err
     done = kgqa("eval", "resume", "x", **nowhere)
-    assert done.returncode == 1 and "No record shows that you created this run" in done.err
+    assert done.returncode == 1 and "There is no record that you created this run" in done.err
     assert kgqa("eval", "resume", "--trust", "x", **nowhere).returncode == 0
     assert len(predictions(tmp_path / "x")) == 6
 
