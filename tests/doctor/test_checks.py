@@ -162,7 +162,7 @@ class TestGraphs:
         [
             ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
             ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
-            (None, False, True, "failed", "Choose one"),
+            (None, False, True, "failed", "Name the graph to use"),
             (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
             (("http://a",), False, True, "ok", ""),
             (("http://a", "http://b"), True, False, "ok", ""),
@@ -273,7 +273,7 @@ class TestSchemas:
             ([None] * 4, False, "failed", "0 of 4"),
             ([None] * 4, True, "ok", "0 of 4"),
             ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
-            ([], False, "skipped", "lists none"),
+            ([], False, "skipped", "lists no well-known entities"),
         ],
     )
     def test_known_entities(self, names, fallback, verdict, word):
@@ -316,9 +316,9 @@ class TestLimits:
         [
             (0, True, None, "warning", "10,001 rows did not arrive"),
             (0, False, None, "skipped", "too small"),
-            (100_001, True, None, "ok", "More did not arrive"),
+            (100_001, True, None, "ok", "More rows did not arrive"),
             (100_001, False, 1e6, "ok", "announces a cap of 1,000,000."),
-            (100_001, False, float("inf"), "ok", "it has none"),
+            (100_001, False, float("inf"), "ok", "it has no cap"),
         ],
     )
     def test_no_row_cap(self, given, late, announced, verdict, word):
@@ -337,7 +337,7 @@ class TestLimits:
     @pytest.mark.parametrize(
         "with_limit, after_disconnect, verdict, word",
         [
-            (QueryEnd("client", 1.0), None, "ok", "Its worker is ended"),
+            (QueryEnd("client", 1.0), None, "ok", "Its worker process is stopped"),
             (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
             (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
             (QueryEnd("client", 5.0), None, "warning", "late"),
@@ -360,9 +360,9 @@ class TestLimits:
         "own, verdict, word",
         [
             (None, "ok", ""),
-            (60.0, "ok", "Its own limit is 60 s."),
+            (60.0, "ok", "The server's own limit is 60 s."),
             (float("inf"), "ok", ""),
-            (10.0, "warning", "Its own limit is 10 s, less than graph.timeout (60 s)"),
+            (10.0, "warning", "The server's own limit is 10 s, less than graph.timeout (60 s)"),
         ],
     )
     def test_time_limit_of_the_server(self, own, verdict, word):

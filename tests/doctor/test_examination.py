@@ -89,7 +89,7 @@ class TestRowCap:
     def test_no_row_cap(self, serve):
         _, store = serve()
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
-        assert (check.verdict, check.found) == ("ok", "None reached: 10,001 rows arrived completely.")
+        assert (check.verdict, check.found) == ("ok", "No cap reached: 10,001 rows arrived completely.")
 
     def test_too_few_triples(self, serve):
         _, store = serve()
@@ -107,7 +107,7 @@ class TestTimeLimit:
         monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "warning" and "because requests to it name no limit" in check.found
+        assert check.verdict == "warning" and "because requests to it contain no limit" in check.found
 
     def test_query_ends_some_seconds_after_the_limit(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)

@@ -24,7 +24,7 @@ def test_default_settings(tmp_path):
         ({"ask.method": "cot"}, "failed", "needs a language model"),
         ({"ask.method": "cot", "llm.model": "http://127.0.0.1:1/v1"}, "ok", "llm.model"),
         ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
-        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker does not exist"),
+        ({"rank.ranker": "/nowhere.npz"}, "failed", "named by rank.ranker does not exist"),
         ({"ask.preset": "as-published"}, "warning", "as-published"),
         ({"llm.temperature": 0.7}, "warning", "0.7"),
         ({"ask.method": "tog", "llm.model": "openai:x"}, "ok", "ask.method"),
@@ -49,7 +49,7 @@ def test_missing_embeddings(tmp_path):
 def test_settings_file_is_named_without_its_values(tmp_path):
     (tmp_path / "kgqa.toml").write_text('[endpoint]\ncontact = "somebody@secret.example"\n')
     check = settings_check(tmp_path, {})
-    assert "Set by the kgqa.toml of the working folder: endpoint.contact" in check.found
+    assert "Set by kgqa.toml in the working folder: endpoint.contact" in check.found
     assert "secret" not in check.found
 
 

@@ -122,7 +122,7 @@ class TestModel:
         assert verdicts(done.out)[1]["model"] == {
             "name": "model",
             "verdict": "skipped",
-            "found": "Left out.",
+            "found": "Left out on request.",
             "remedy": "",
         }
 

@@ -108,7 +108,10 @@ def test_complete_run(kgqa, questions, tmp_path):
     status = json.loads(kgqa("eval", "status", "runs/a", "--json").out)
     assert [(line["done"], line["questions"], line["running"]) for line in status] == [(12, 12, False)]
     asked_again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
-    assert asked_again.returncode == 1 and "has a run already. Resume it: kgqa eval resume runs/a" in asked_again.err
+    assert (
+        asked_again.returncode == 1
+        and "already contains a run. Resume this run: kgqa eval resume runs/a" in asked_again.err
+    )
     assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
 
 
@@ -152,7 +155,9 @@ def test_sample_and_shards(kgqa, questions, tmp_path):
     lines = (tmp_path / "part2/predictions.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "part2/predictions.jsonl").write_bytes(b"".join(lines[1:]))
     short = kgqa("eval", "merge", "part1", "part2", "--out", "no")
-    assert short.returncode == 1 and "has only 3 of 4 questions. Finish it: kgqa eval resume part2" in short.err
+    assert (
+        short.returncode == 1 and "has only 3 of 4 questions. Ask the others first: kgqa eval resume part2" in short.err
+    )
 
 
 def test_merge_parts_of_different_machines(kgqa, questions, tmp_path, model):
@@ -352,7 +357,7 @@ def test_questions_lost_to_an_outage_are_asked_again(kgqa, questions, tmp_path, 
     failure = first[0]["failure"]
     assert failure in done.out or failure in kgqa("eval", "status", "x").out
     wrong = kgqa("eval", "resume", "x", "--retry", "StoreTimeOut")
-    assert wrong.returncode == 1 and f"Choose from: {failure} 30, failed 30" in wrong.err
+    assert wrong.returncode == 1 and f"choose from: {failure} 30, failed 30" in wrong.err
     assert "--retry failed" in kgqa("eval", "status", "x").out
     asked_again = kgqa("eval", "resume", "x", "--llm", f"{model.url}#m")
     assert asked_again.returncode == 0, asked_again.err
@@ -486,7 +491,7 @@ def test_resume_with_an_unwritable_cache(kgqa, questions, tmp_path):
     done = kgqa(*command, **nowhere)
     assert done.returncode == 3 and "kgqa eval resume --trust x" in done.err and "KGQA_CACHE_FOLDER" in done.err
     done = kgqa("eval", "resume", "x", **nowhere)
-    assert done.returncode == 1 and "No record shows that you created this run" in done.err
+    assert done.returncode == 1 and "There is no record that you created this run" in done.err
     assert kgqa("eval", "resume", "--trust", "x", **nowhere).returncode == 0
     assert len(predictions(tmp_path / "x")) == 6
 
