@@ -106,7 +106,8 @@ class _Counts:
 
 def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
     if known and counts.questions != known.questions:
-        yield f"{counts.questions:,} questions, but {known.name} should have {known.questions:,}. Download the file again."
+        expected = f"{known.name} should have {known.questions:,}"
+        yield f"{counts.questions:,} questions, but {expected}. Download the file again."
     if known and known.answers and not counts.answers:
         yield f"No gold answers, although {known.name} should have some. Download the file again."
 
