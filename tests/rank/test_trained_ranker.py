@@ -165,7 +165,7 @@ def test_unwritable_folder_is_an_error(ranker_384, tmp_path):
 
 def test_vectors_of_another_model_are_refused(ranker_384, tmp_path):
     ranker_384.save(tmp_path / "r.npz")
-    with pytest.raises(ModelUnavailable, match="trained on the vectors of minilm-1, but .* is another"):
+    with pytest.raises(ModelUnavailable, match="trained with the embedding model minilm-1, but .* is another"):
         TrainedRanker.load(tmp_path / "r.npz", embeddings="another")
 
 
@@ -192,7 +192,7 @@ def rewrite_file(file, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "else"}, "not that of a ranker"),
+        ({"kind": "else"}, "header has another format"),
         ({"version": 2}, "version 2, but this kgqa reads version 1"),
         ({"version": "1"}, "no version"),
         ({"size": 100}, "shapes"),
@@ -201,7 +201,7 @@ def rewrite_file(file, **changes):
         ({"one_step_bias": float("nan")}, "NaN or values"),
         ({"one_step_bias": True}, "no one_step_bias"),
         ({"header": np.array("no json")}, "damaged"),
-        ({"header": np.array("[]")}, "not that of a ranker"),
+        ({"header": np.array("[]")}, "header has another format"),
         ({"header": np.array(PickleAttack(), dtype=object)}, "damaged"),
         ({"header": None}, "damaged"),
         ({"first_map": None}, "damaged"),
@@ -331,7 +331,7 @@ def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
     try:
         ranker = TrainedRanker.load(file)
     except SettingsError as error:
-        assert "Train it again" in str(error) or "train it again" in str(error)  # noqa: PT017  # both outcomes are allowed
+        assert "Train the ranker again" in str(error)  # noqa: PT017  # both outcomes are allowed
     else:
         assert np.isfinite(ranker.one_step_bias)
 

@@ -1,1 +1,1 @@
-"""Data sets of questions with gold answers: read, checked, sampled."""
+"""Data sets of questions with gold answers: reading, checking, sampling."""

@@ -14,8 +14,9 @@ from pathlib import Path, PurePosixPath
 class PublishedFile:
     """A file of a published data set.
 
-    `name` includes folders where needed to tell files apart; `questions`: how many it holds; `answers`: whether with
-    gold answers; `sha256` in hex, empty if unknown.
+    `split`: `train`, `dev`, `test` ...; `name`: file name, with its folder where several files have the same name;
+    `questions`: number of questions; `answers`: whether the file contains gold answers; `sha256`: in hex, empty if
+    unknown.
     """
 
     split: str
@@ -27,7 +28,7 @@ class PublishedFile:
 
 @dataclass(frozen=True)
 class PublishedDataset:
-    """A published data set; `graph`: the graph that has its answers; `url`: where to get its files."""
+    """A published data set; `graph`: the graph that contains the answers; `url`: download address of the files."""
 
     name: str
     title: str
@@ -38,7 +39,7 @@ class PublishedDataset:
     note: str = ""
 
     def file_like(self, file: Path) -> PublishedFile | None:
-        """Return the published file of the same name, with or without .gz."""
+        """Return the published file with the name of a local file, ignoring .gz; None if there is none."""
         parts = PurePosixPath(file.absolute().as_posix().removesuffix(".gz")).parts
         for known in self.files:
             wanted = PurePosixPath(known.name).parts

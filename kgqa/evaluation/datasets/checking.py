@@ -1,4 +1,4 @@
-"""Checks of question files: readable, complete, of the expected version."""
+"""Checks whether question files are readable, complete and of the expected version."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ Hash = OneOf["same", "other", "not known"]
 
 @dataclass(frozen=True)
 class FileCheck:
-    """The content of a question file, its problems (empty if there are none), and notes that are no problems.
+    """The result of checking a question file.
 
-    Numbers count questions. `expected`: how many there should be, None if unknown; `hash`: whether the SHA-256 is the
-    one on record.
+    `questions`: number of questions in the file; `expected`: number of questions in the published file, None if
+    unknown; `answers`, `topics`, `queries`: number of questions with gold answers, topic entities, gold queries;
+    `hash`: whether the SHA-256 equals that of the published file; `problems`: messages for people, empty if the file is
+    usable; `notes`: remarks that are not problems.
     """
 
     source: str
@@ -44,7 +46,7 @@ def check(source: str) -> FileCheck:
     """Read the whole file of a source and compare it with the published file of the same name.
 
     Raises:
-        SettingsError: there is no data set of this name.
+        SettingsError: there is no data set with this name.
     """
     try:
         name, file = located(source)
@@ -82,14 +84,14 @@ def check(source: str) -> FileCheck:
 
 
 class _Counts:
-    """Counts over the questions of a file."""
+    """Counts properties of the questions of a file."""
 
     def __init__(self) -> None:
         self.questions = self.answers = self.topics = self.queries = 0
         self._ids = QuestionIds()
 
     def add(self, question: GoldQuestion) -> None:
-        """Count a question."""
+        """Count one question."""
         self.questions += 1
         self.answers += bool(question.answers or any(question.parses))
         self.topics += bool(question.topics)
@@ -98,25 +100,26 @@ class _Counts:
 
     @property
     def repeated(self) -> int:
-        """Questions with an id that occurred before."""
+        """Number of questions whose id occurred before."""
         return self._ids.repeated()
 
 
 def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
     if known and counts.questions != known.questions:
-        yield f"{counts.questions:,} questions, but {known.name} has {known.questions:,}. Fetch it again."
+        expected = f"{known.name} should have {known.questions:,}"
+        yield f"{counts.questions:,} questions, but {expected}. Download the file again."
     if known and known.answers and not counts.answers:
-        yield f"No gold answers, but {known.name} has them. Fetch it again."
+        yield f"No gold answers, although {known.name} should have some. Download the file again."
 
 
 def _notes(counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool) -> Iterator[str]:
     if digest == "other":
-        yield "Its SHA-256 differs from the one on record: another version, or other line ends."
+        yield "The SHA-256 differs from that of the published file: this is another version, or has other line ends."
     if expected and not known:
-        yield "No published file has this name, so the expected number of questions is unknown."
+        yield "The expected number of questions is unknown, because no published file has this name."
     without = counts.questions - counts.answers
     if without == counts.questions:
-        yield "No gold answers: questions can be asked but not scored."
+        yield "There are no gold answers: the questions can be asked but not scored."
     elif without:
         yield f"Questions without a gold answer: {without:,}."
     if counts.repeated:
@@ -125,7 +128,7 @@ def _notes(counts: _Counts, known: PublishedFile | None, digest: Hash, *, expect
 
 @dataclass(frozen=True)
 class InventoryEntry:
-    """A published file, and the user's copy of it if there is one."""
+    """A published file, and the user's copy of the file (None if there is none)."""
 
     dataset: str
     known: PublishedFile
@@ -143,7 +146,7 @@ def inventory() -> list[InventoryEntry]:
 
 
 def _sha256(file: Path) -> str:
-    """Return the SHA-256 of the unpacked file in hex."""
+    """Return the SHA-256 of the content of a file in hex, unpacked if gzipped."""
     digest = hashlib.sha256()
     try:
         with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:

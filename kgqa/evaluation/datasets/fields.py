@@ -10,9 +10,9 @@ from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NO_GOLD = "no_gold"
-"""`support` of a question without a gold answer."""
+"""Value of `support` for a question without a gold answer."""
 NOT_SCORED = "not_scored"
-"""`support` of a question that the official scorer leaves out."""
+"""Value of `support` for a question that the official scorer leaves out."""
 
 _MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
 T = TypeVar("T")
@@ -21,10 +21,10 @@ Record = Mapping[str, Any]
 
 
 def text_of(record: Record, key: str) -> str:
-    """Return a text of a record, stripped; empty if absent or null. Numbers become text.
+    """Return the text under a key of a record, stripped; empty if absent or null. Numbers are converted to text.
 
     Raises:
-        ValueError: the value is neither.
+        ValueError: the value is neither text nor number.
     """
     value = record.get(key)
     if value is None:
@@ -35,10 +35,10 @@ def text_of(record: Record, key: str) -> str:
 
 
 def needed(record: Record, *keys: str) -> str:
-    """Return the first non-empty of these texts; numbers do not count.
+    """Return the first non-empty text under these keys; numbers are ignored.
 
     Raises:
-        ValueError: none is a non-empty text.
+        ValueError: no key has a non-empty text.
     """
     for key in keys:
         value = record.get(key)
@@ -48,10 +48,10 @@ def needed(record: Record, *keys: str) -> str:
 
 
 def ident(record: Record, *keys: str) -> str:
-    """Return the first non-empty of these ids, which may be texts or numbers.
+    """Return the first non-empty id under these keys; an id may be a text or a number.
 
     Raises:
-        ValueError: all are empty.
+        ValueError: no key has an id.
     """
     for key in keys:
         if text := text_of(record, key):
@@ -60,16 +60,20 @@ def ident(record: Record, *keys: str) -> str:
 
 
 def objects_of(record: Record, key: str) -> list[Record]:
-    """Return a list of objects of a record; [] if absent or null.
+    """Return the list of objects under a key of a record; [] if absent or null.
 
     Raises:
-        ValueError: the value is something else.
+        ValueError: the value is not a list of objects.
     """
     return _list_of(record, key, dict, "objects")
 
 
 def texts_of(record: Record, key: str) -> list[str]:
-    """Return a list of texts of a record without nulls; errors as for `objects_of`."""
+    """Return the list of texts under a key of a record, without nulls; [] if absent or null.
+
+    Raises:
+        ValueError: the value is not a list of texts.
+    """
     value = record.get(key)
     if isinstance(value, list):
         record = {key: [item for item in value if item is not None]}
@@ -91,10 +95,10 @@ def distinct(items: Iterator[T] | Sequence[T]) -> tuple[T, ...]:
 
 
 def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[GoldAnswer, ...]:
-    """Remove repeated gold answers, and those without id and name.
+    """Remove repeated gold answers, and gold answers without id and name.
 
     Raises:
-        ValueError: there are too many.
+        ValueError: there are more than `MAX_ANSWERS` answers.
     """
     found = distinct([item for item in items if item.id or item.name])
     if len(found) > MAX_ANSWERS:
@@ -103,7 +107,7 @@ def answers_of(items: Iterator[GoldAnswer] | Sequence[GoldAnswer]) -> tuple[Gold
 
 
 def freebase_id(text: str) -> str:
-    """Convert any spelling of a Freebase id (`m.0abc`, `/m/0abc`, `ns:m.0abc`, its IRI) to the short one, or to ''."""
+    """Convert a Freebase id (`m.0abc`, `/m/0abc`, `ns:m.0abc` or an IRI) to the form `m.0abc`; '' for other texts."""
     text = text.strip().removeprefix("http://").removeprefix("https://")
     for start in ("rdf.freebase.com/ns/", "www.freebase.com/", "fb:", "ns:", "/"):
         text = text.removeprefix(start)
@@ -118,7 +122,7 @@ def entity_or_value(argument: str, name: str = "", aliases: Sequence[str] = ()) 
 
 
 def typed_value(text: str) -> GoldAnswer:
-    """Build an answer from a value with or without datatype: `1969^^http://www.w3.org/2001/XMLSchema#gYear`."""
+    """Build an answer from a value such as `1969^^http://www.w3.org/2001/XMLSchema#gYear`; the datatype is optional."""
     value, _, datatype = text.partition("^^")
     datatype = datatype.strip("<>")
     if datatype.startswith("xsd:"):
@@ -127,5 +131,5 @@ def typed_value(text: str) -> GoldAnswer:
 
 
 def row_with(record: Record, sparql: str, topics: Sequence[str]) -> dict[str, Any]:
-    """Add to a record the keys from which gold paths are read."""
+    """Add the gold query and the topics to a record, from which gold paths are read later."""
     return {**record, "sparql": sparql, "topic_entities": [{"id": topic} for topic in topics]}

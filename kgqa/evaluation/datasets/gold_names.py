@@ -1,4 +1,4 @@
-"""Names for gold answers given by id alone: an answer from a model's memory can be compared only by name."""
+"""Adds names to gold answers that have only an id, because answers from a model's memory are compared by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kgqa.model import Entity
 
 
 def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list[GoldQuestion]:
-    """Fill in the graph's names for gold answers without a name.
+    """Return the questions with the names from the graph for gold answers without a name.
 
     Raises:
         StoreError: the graph cannot be queried.
@@ -24,7 +24,7 @@ def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list
                 try:
                     lacking[gold.id] = Entity(graph.schema.iri(gold.id))
                 except SchemaError:
-                    continue  # an id of another graph
+                    continue  # the id is not valid in this graph
     if not lacking:
         return list(questions)
     labels = graph.labels(lacking.values())

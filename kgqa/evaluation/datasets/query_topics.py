@@ -1,4 +1,4 @@
-"""Topic entities taken from gold queries, for data sets that give them in no other way."""
+"""Reads topic entities from gold queries, for data sets without separate topic entities."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from kgqa.graph.query.tokens import tokens
 FREEBASE = "http://rdf.freebase.com/ns/"
 WIKIDATA = "http://www.wikidata.org/entity/"
 MAX_QUERY_CHARS = 200_000
-# the objects of these relations are types, not topics
+# the objects of these relations are types, not topic entities
 _FREEBASE_KINDS = (FREEBASE + "common.topic.notable_types", FREEBASE + "type.object.type")
 _MID = re.compile(r"[mg]\.[0-9a-z_]+\Z")
 _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
 def freebase_topics(sparql: str) -> tuple[str, ...]:
-    """Return the short ids of the entities in a Freebase query in order, without types; `ns:` may be undeclared."""
+    """Return the short ids of the entities in a Freebase query, in order and without types.
+
+    The prefix `ns:` need not be declared.
+    """
     found: list[str] = []
     before = ""
     for iri in _iris(sparql, {"ns": FREEBASE}):
@@ -30,13 +33,13 @@ def freebase_topics(sparql: str) -> tuple[str, ...]:
 
 
 def wikidata_topics(sparql: str) -> tuple[str, ...]:
-    """Return the IRIs of the entities (Q...) in a Wikidata query, in order; `wd:` need not be declared."""
+    """Return the IRIs of the entities (Q...) in a Wikidata query, in order; the prefix `wd:` need not be declared."""
     iris = _iris(sparql, {"wd": WIKIDATA})
     return distinct([iri for iri in iris if iri.startswith(WIKIDATA) and _QID.match(iri.removeprefix(WIKIDATA))])
 
 
 def _iris(sparql: str, prefixes: dict[str, str]) -> Iterator[str]:
-    """Yield the IRI of each token of a query, '' for tokens that are none; nothing for a text that is too long."""
+    """Yield the IRI of each token of a query, '' for other tokens; yield nothing for a query that is too long."""
     if len(sparql) > MAX_QUERY_CHARS:
         return
     declared = ""

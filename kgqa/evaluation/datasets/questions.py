@@ -1,7 +1,8 @@
-"""Questions with gold answers, and files of them in the project's own format: a JSON object per line.
+"""Questions with gold answers, and question files in the format of kgqa: a JSON object per line.
 
-A line has `question`, and if known `id, dataset, topic_entities[{id,name}], answers[{id?,name}]` (literals also as
-`{value,datatype}`), `hops, gold_path, gold_chain(s), support, path_check`. Other keys are kept in `row`.
+Each line has the key `question`. Optional keys are `id`, `dataset`, `topic_entities` ([{id, name}]), `answers`
+([{id, name}], or {value, datatype} for a literal), `hops`, `gold_path`, `gold_chain`, `gold_chains`, `support` and
+`path_check`. All keys are kept in `GoldQuestion.row`.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ MAX_LINE_BYTES = 4 << 20
 MAX_FILE_BYTES = 1 << 30
 MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
-"""Values of `support` and `path_check` for questions whose gold query gives exactly the gold answers."""
+"""Values of `support` and `path_check` of questions whose gold query returns exactly the gold answers."""
 
 Half = OneOf["first", "second", "all"]
 T = TypeVar("T")
 
 
 class QuestionFileError(KgqaError):
-    """A question file cannot be read. The message names the file and, where there is one, the line."""
+    """A question file cannot be read. The message gives the file and, if known, the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """A gold answer: the id (short, or an IRI) of an entity, or the text of a literal with its datatype.
+    """A gold answer: an entity with id and name, or a literal with its text as name, and its datatype.
 
-    `aliases`: other names, if the data set gives them.
+    `id`: short id or IRI of the entity, empty for a literal; `aliases`: other names, if the data set gives them.
     """
 
     id: str
@@ -49,10 +50,10 @@ class GoldAnswer:
 class GoldQuestion:
     """A question with its gold answers.
 
-    `number`: position among the questions of the file, from 0; `hops`: None if the file does not give them; `parses`:
-    the answers of each reading if the data set has several, of which the best match counts, else empty; `sparql`: gold
-    queries, one per reading; `kind`: the data set's type of question (composition, conjunction, ...); `level`: level of
-    generalisation (GrailQA) or difficulty.
+    `number`: position in the file, from 0; `hops`: None if the file does not give the number of hops; `parses`: gold
+    answers of each interpretation if the data set has several interpretations (the best match counts), else empty;
+    `sparql`: gold queries, one per interpretation; `kind`: type of question in the data set (composition, conjunction,
+    ...); `level`: level of generalisation (GrailQA) or difficulty; `row`: the record in the file.
     """
 
     text: str
@@ -73,7 +74,7 @@ class GoldQuestion:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The passages that support the answer as `title: text`, if the data set gives them."""
+        """The passages that support the answer, each as `title: text`; empty if the data set has no passages."""
         passages, supporting = self.row.get("passages"), self.row.get("supporting")
         if not isinstance(passages, list) or not isinstance(supporting, list):
             return ()
@@ -81,17 +82,18 @@ class GoldQuestion:
         return tuple(f"{p['title']}: {p['text']}" for p in chosen if {"title", "text"} <= p.keys())
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
-        """Whether there are gold answers and the graph is known to give exactly them."""
+        """Whether there are gold answers, and the gold query is known to return exactly these in the graph."""
         if not self.answers:
             return False
         return all(not mark or mark in support for mark in (self.support, self.path_check))
 
 
 def questions_of(source: str) -> list[GoldQuestion]:
-    """Read the questions of a file, or of a data set of this name from an installed package.
+    """Read the questions of a file, or of the data set with this name in an installed package.
 
     Raises:
-        QuestionFileError: the file cannot be read. SettingsError: neither a file nor a data set.
+        QuestionFileError: the file cannot be read.
+        SettingsError: `source` is neither a file nor a data set.
     """
     if Path(source).exists() or "/" in source or "." in source:
         return read_questions(Path(source))
@@ -102,7 +104,7 @@ def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[
     """Read a question file, gzipped if its name ends in .gz.
 
     Args:
-        max_line_bytes: limit for one line.
+        max_line_bytes: maximum length of one line.
 
     Raises:
         QuestionFileError: the file is missing, too large or truncated, or a line is not a question.
@@ -124,23 +126,23 @@ def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
         number += 1
         yield question
     if not number:
-        raise QuestionFileError(f"{file} contains no question.")
+        raise QuestionFileError(f"{file} contains no questions.")
 
 
 def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:
-    """Select the questions with an even number (`first`), with an odd one (`second`), or all."""
+    """Select the questions with an even `number` (`first`), with an odd `number` (`second`), or all questions."""
     return [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
 
 
 def spread(items: Sequence[T], limit: int | None) -> list[T]:
-    """Select at most `limit` items, evenly spaced, because files are sorted by kind."""
+    """Select at most `limit` items, evenly spaced, because many files are sorted by kind of question."""
     if limit is None or len(items) <= limit:
         return list(items)
     return [items[index * len(items) // limit] for index in range(limit)]
 
 
 def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Yield the non-blank lines of a file with their numbers from 1; unpacked if its name ends in .gz.
+    """Yield number (from 1) and content of each non-blank line of a file; a file named .gz is unpacked.
 
     Raises:
         QuestionFileError: the file cannot be read or is too large, or a line is too long.
@@ -154,10 +156,12 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
                 if len(line) > max_line_bytes:
                     raise QuestionFileError(f"{file}, line {number}: longer than {max_line_bytes:,} bytes.")
                 if total > MAX_FILE_BYTES:
-                    raise QuestionFileError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes unpacked. Split it.")
+                    raise QuestionFileError(
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                    )
                 if line.strip():
                     yield number, line
-    except (OSError, EOFError, zlib.error) as error:  # includes truncated and damaged gzip files
+    except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)
         place = f" after line {number}" if number else ""
         raise QuestionFileError(f"{file} cannot be read{place}: {reason}.") from error
@@ -210,7 +214,7 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
 
 
 def _hops(data: Mapping[str, Any]) -> int | None:
-    """Return the given hops, else the length of the gold path or of the longest chain."""
+    """Return the number of hops in the record, else the length of the gold path or of the longest gold chain."""
     hops = data.get("hops")
     if hops is not None:
         if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
@@ -220,7 +224,7 @@ def _hops(data: Mapping[str, Any]) -> int | None:
     if isinstance(path, list) and path:
         return len(path)
     chains = data.get("gold_chains")
-    # nodes and relations alternate, with a node at both ends
+    # a chain is node, relation, node, ..., node
     lengths = [len(chain) // 2 for chain in chains if isinstance(chain, list)] if isinstance(chains, list) else []
     return max(lengths, default=0) or None
 

@@ -1,6 +1,7 @@
-"""Streaming of records from question files: a JSON array, an array within an object, JSON lines, or lines of text.
+"""Reads records from question files one by one: from a JSON array, JSON lines, or lines of text.
 
-Files may be gzipped. Sizes are bounded, and every error names file and record.
+The JSON array may be the value of a key of an object. Files may be gzipped. Sizes are limited, and every error message
+gives the file and the record.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def questions_in(
     """Yield a question for each record of a JSON file.
 
     Args:
-        read: makes a question of a record and its position in the file, from 0; may raise ValueError.
-        within: if the file is one object, the keys that may hold the array of records.
+        read: converts a record and its position in the file (from 0) to a question; may raise ValueError.
+        within: keys under which the array of records may be, for files that contain one JSON object.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record is not a question.
@@ -52,12 +53,12 @@ def questions_in(
 
 
 def broken(file: Path, number: int, what: str, unit: str = "record") -> QuestionFileError:
-    """Build the error for one record, counted from 1."""
+    """Build the error for the record with this number (from 1)."""
     return QuestionFileError(f"{file}, {unit} {number:,}: {what}.")
 
 
 def json_records(file: Path, *, within: Sequence[str] = ()) -> Iterator[Any]:
-    """Yield the values of a JSON array, of the array under a key of `within` in an object, or of JSON lines.
+    """Yield the values of a JSON array, of JSON lines, or of the array under a key of `within` in a JSON object.
 
     Raises:
         QuestionFileError: the file cannot be read, is not JSON, has no such array, or is too large.
@@ -78,7 +79,7 @@ def json_records(file: Path, *, within: Sequence[str] = ()) -> Iterator[Any]:
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-empty lines of a text file with their numbers from 1.
+    """Yield number (from 1) and content of each non-empty line of a text file.
 
     Raises:
         QuestionFileError: the file cannot be read, is not UTF-8, or is too large.
@@ -105,12 +106,16 @@ def _pieces(file: Path) -> Iterator[str]:
             while chunk := stream.read(_CHUNK):
                 total += len(chunk)
                 if total > MAX_FILE_BYTES:
-                    raise QuestionFileError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes unpacked. Split it.")
+                    raise QuestionFileError(
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                    )
                 yield decode(chunk)
             yield decode(b"", True)
     except UnicodeDecodeError:
-        raise QuestionFileError(f"{file} is not UTF-8 text. If it is an archive, unpack it.") from None
-    except (OSError, EOFError, zlib.error) as error:  # includes truncated and damaged gzip files
+        raise QuestionFileError(
+            f"{file} is not UTF-8 text. If the file is an archive, unpack the archive first."
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)
         raise QuestionFileError(f"{file} cannot be read: {reason}.") from error
 
@@ -120,7 +125,7 @@ def _opened(file: Path) -> BinaryIO:
 
 
 class _Text:
-    """JSON text read on demand; `number` counts the records, for messages."""
+    """JSON text that is read on demand; `number` is the number of the current record, for messages."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -130,7 +135,7 @@ class _Text:
         self._decode = json.JSONDecoder().raw_decode
 
     def peek(self) -> str:
-        """Return the next non-blank character without consuming it; empty at the end."""
+        """Return the next non-blank character and stay in front of it; empty at the end."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -139,7 +144,7 @@ class _Text:
                 return ""
 
     def take(self, wanted: str) -> str:
-        """Consume the next character, which must be one of those wanted."""
+        """Return the next non-blank character, which must be in `wanted`, and move behind it."""
         found = self.peek()
         if not found or found not in wanted:
             expected = " or ".join(map(repr, wanted))
@@ -148,7 +153,7 @@ class _Text:
         return found
 
     def value(self, *, counts: bool = True) -> Any:
-        """Return the next JSON value; if a piece ends within it, try again with twice as much text."""
+        """Return the next JSON value; if the text read up to now ends within the value, read twice as much."""
         self.number += counts
         if not self.peek():
             raise self._broken("the file ends too early")
@@ -167,7 +172,7 @@ class _Text:
                     raise self._broken(f"not JSON ({where})") from None
                 wanted = max(_CHUNK, size)
                 continue
-            # a number at the end of the text so far may continue
+            # a number at the end of the text read up to now may have more digits
             if end == len(self._text) and self._text[self._at] not in '{["' and self._more():
                 continue
             self._at = end
@@ -185,7 +190,7 @@ class _Text:
                 return
 
     def member(self, keys: Sequence[str]) -> Iterator[Any]:
-        """Yield the values of the array under one of these keys of the next object, and skip its other members."""
+        """Yield the values of the array under one of `keys` in the next object; skip the other keys of the object."""
         self.take("{")
         seen, more = False, self.peek() != "}"
         while more:
@@ -202,7 +207,7 @@ class _Text:
         else:
             self.take("}")
         if not seen:
-            raise QuestionFileError(f"{self.file} has no list {' or '.join(map(repr, keys))}.")
+            raise QuestionFileError(f"{self.file} has no array under the key {' or '.join(map(repr, keys))}.")
 
     def _more(self, wanted: int = 1) -> bool:
         """Read at least `wanted` more characters; False at the end of the file."""

@@ -1,7 +1,7 @@
-"""The registry of question files: a reader for each published format.
+"""Finds the questions of a source, with a reader for each published format.
 
-A source is `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file in the
-project's own format; or the name of a data set of an installed package.
+A source is one of these: `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file
+in the format of kgqa; the name of a data set in an installed package.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ READERS: Mapping[str, Reader] = {
     "tog-simpleqa": tog.read_simplequestions,
     "tog-qald": tog.read_qald,
 }
-"""The reader of each format."""
+"""The reader of each format, by name."""
 
 DEMO = {"demo": "questions.jsonl", "demo-cwq": "cwq.json", "demo-webqsp": "webqsp.json", "demo-grailqa": "grailqa.json"}
-"""Question files about the bundled demo graph; `demo-` is followed by their format."""
+"""Question files about the bundled demo graph. The part of the name after `demo-` is the format."""
 
 
 def dataset_questions(source: str) -> list[GoldQuestion]:
-    """Read the questions of a source, see above.
+    """Read the questions of a source such as `cwq:FILE`, see the module docstring.
 
     Raises:
         QuestionFileError: a file is missing, cannot be read, or has another format.
-        SettingsError: there is no data set of this name.
+        SettingsError: there is no data set with this name.
     """
     return list(iter_dataset(source))
 
 
 def iter_dataset(source: str) -> Iterator[GoldQuestion]:
-    """Yield the questions of a source one by one; errors as for `dataset_questions`, on iteration."""
+    """Yield the questions of a source one by one; errors as for `dataset_questions`, raised during iteration."""
     name, file = located(source)
     dataset = source.strip() if source.strip() in DEMO else name
     if name in READERS and file is not None:
@@ -81,7 +81,7 @@ def iter_dataset(source: str) -> Iterator[GoldQuestion]:
 
 
 def located(source: str) -> tuple[str, Path | None]:
-    """Return the format of a source, empty for the project's own, and its file, None for a plugin.
+    """Return the format of a source (empty for the format of kgqa) and its file (None for a plugin).
 
     Raises:
         QuestionFileError, SettingsError: as for `dataset_questions`.
@@ -95,12 +95,12 @@ def located(source: str) -> tuple[str, Path | None]:
     if Path(source).exists() or "/" in source or ("." in source and not colon):
         return "", Path(source)
     if colon:
-        raise SettingsError(f"There is no format {name!r} of question files. Choose from: {', '.join(READERS)}")
+        raise SettingsError(f"{name!r} is not a format of question files. Choose from: {', '.join(READERS)}")
     return source, None
 
 
 def _file_of(name: str, rest: str) -> Path:
-    """Find the file of NAME:REST, where REST is a path, a file in the user's folder, or a split."""
+    """Find the file of NAME:REST, where REST is a path, a file in the folder KGQA_DATASETS, or a split."""
     if rest and Path(rest).exists():
         return Path(rest)
     known = published_datasets()[name].files
@@ -111,19 +111,23 @@ def _file_of(name: str, rest: str) -> Path:
             if found := in_folder(Path(folder), name, file):
                 return found
     if rest and ("/" in rest or (not folder and rest == wanted[0])):
-        raise QuestionFileError(f"{rest} does not exist. See where {name} is published: kgqa data list {name}")
-    where = f"in {folder}" if folder else f"known. Set {FOLDER_VARIABLE} to the folder of your question files"
-    raise QuestionFileError(f"No file of {name} is {where}. Expected: {' or '.join(wanted)}; see kgqa data list {name}")
+        raise QuestionFileError(f"{rest} does not exist. To see where to download {name}: kgqa data list {name}")
+    expected = f"Expected: {' or '.join(wanted)}; see kgqa data list {name}"
+    if folder:
+        raise QuestionFileError(f"{folder} has no question file of {name}. {expected}")
+    raise QuestionFileError(
+        f"No question file of {name} was given. Set {FOLDER_VARIABLE} to the folder of your question files. {expected}"
+    )
 
 
 def in_folder(folder: Path, name: str, file: str) -> Path | None:
-    """Find a published file in a folder or in its subfolder of the data set's name, gzipped or not."""
+    """Find a published file, gzipped or not, in a folder or in the subfolder named like the data set."""
     places = [place / each for place in (folder / name, folder) for each in (file, f"{file}.gz")]
     return next((place for place in places if place.is_file()), None)
 
 
 def _by_default(known: Sequence[PublishedFile]) -> list[str]:
-    """Choose the files for NAME alone: the test questions if they have answers, else the development questions."""
+    """Choose the files of a data set given without a split: test if it has gold answers, else development."""
     for split in ("test", "dev"):
         if found := [file.name for file in known if file.split == split and file.answers]:
             return found
@@ -131,5 +135,5 @@ def _by_default(known: Sequence[PublishedFile]) -> list[str]:
 
 
 def dataset_names() -> list[str]:
-    """List all names that a source may start with: formats, demo questions, data sets of installed packages."""
+    """List all names for sources: formats, demo questions, and data sets of installed packages."""
     return [*READERS, *DEMO, *plugin_names("dataset")]

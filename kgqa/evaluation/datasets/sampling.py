@@ -1,7 +1,7 @@
-"""Samples and shards of question sets, the same on every machine and under every version of Python.
+"""Draws samples and shards of question sets, the same on every machine and in every version of Python.
 
-A sample depends on seed and ids alone: it holds the questions with the smallest SHA-256 of both. So a sample of 100 is
-part of that of 200, and the order of the file does not matter.
+A sample consists of the questions with the smallest SHA-256 of seed and id. Therefore a sample of 100 is part of the
+sample of 200, and the order of the file does not matter.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[Gol
 
 
 def sample_of(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """Draw as `sample` does from an iterable, with at most `n` questions in memory."""
+    """Draw a sample from an iterable, with at most `n` questions in memory; see `sample`."""
     if n < 1:
-        raise SettingsError(f"A sample needs at least 1 question, not {n}. Choose another size: --sample")
+        raise SettingsError(f"A sample needs 1 question or more, not {n}. Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
     return [question for *_, question in sorted(heapq.nsmallest(n, ranked), key=lambda item: item[1])]
 
 
 class QuestionIds:
-    """The ids of an iterable of questions, eight bytes each, and which of them are repeated."""
+    """Records the ids of questions, in eight bytes per question, and finds repeated ids."""
 
     def __init__(self) -> None:
         self._recorded = array("Q")
@@ -48,7 +48,7 @@ class QuestionIds:
         self._recorded.append(_eight_bytes(question.id))
 
     def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """Yield the questions and record their ids."""
+        """Yield the questions, and record the id of each."""
         for question in questions:
             self.record(question)
             yield question
@@ -60,7 +60,7 @@ class QuestionIds:
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def made_distinct(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """Yield the same questions with distinct ids, as `runs.plan.distinct` makes them."""
+        """Yield the recorded questions with distinct ids; see `runs.plan.distinct`."""
         self.repeated()
         several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()
@@ -87,13 +87,13 @@ class QuestionIds:
 
 
 def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestion]:
-    """Return part `i` (from 1) of `n`: every `n`-th question, because files are sorted by kind.
+    """Return part `i` (from 1) of `n` parts: every `n`-th question, because many files are sorted by kind of question.
 
     Raises:
-        SettingsError: there is no such shard.
+        SettingsError: `i` is not from 1 to `n`.
     """
     if not 1 <= i <= n:
-        raise SettingsError(f"There is no shard {i} of {n}. Shards are counted from 1")
+        raise SettingsError(f"There is no shard {i} of {n}. Choose a shard from 1 to {n}: --shard 1/{n}")
     return list(questions[i - 1 :: n])
 
 
@@ -103,5 +103,5 @@ def _eight_bytes(ident: str) -> int:
 
 
 def _number(ident: str, seed: int) -> bytes:
-    # an id read from JSON may contain half a surrogate pair
+    # an id from JSON may contain half of a surrogate pair
     return hashlib.sha256(f"{seed}\0{ident}".encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,5 @@
 """Graphs whose facts contradict the world (Tournament on Path, sections 3.4 and 6.2.2).
 
-`fictionalise` rewires a graph, `invented_world` invents one. A model that answers from memory is wrong there.
+The module `fictionalise` rewires an existing graph; `invented_world` generates a new graph. A language model that
+answers from memory is wrong on these graphs.
 """

@@ -1,4 +1,4 @@
-"""All triples of a graph as arrays of numbers, and their output as N-Triples."""
+"""All triples of a graph as arrays of numbers; reading from a graph and writing as N-Triples."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ SECONDS = 600.0
 _LINES = 10_000
 
 StageProgress = Callable[[str, int, int], None]
-"""Called with the name of a stage, how much of it is done, and the total (0 if unknown)."""
+"""Function of the name of a stage, the number of steps done, and the number of all steps (0 if unknown)."""
 
 
 class FictionError(KgqaError):
-    """A graph cannot be rewired. The message gives the reason and the next step."""
+    """A graph cannot be rewired. The message gives the reason and what to do."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Triples by relation.
+    """Triples grouped by relation, with numbers for nodes and relations.
 
-    `terms`: every subject and object as N-Triples text, sorted, so that node numbers are the same on any machine;
-    `relations`: sorted IRIs; `subjects`, `objects`: for each relation an int64 array over its distinct triples, sorted.
+    `terms`: every subject and object as N-Triples text, sorted; the index of a node is its number, the same on any
+    machine. `relations`: IRIs, sorted; the index of a relation is its number. `subjects`, `objects`: for each relation
+    an int64 array with the node numbers of its distinct triples, sorted.
     """
 
     terms: list[str]
@@ -46,12 +47,12 @@ class Facts:
         return sum(map(len, self.subjects))
 
     def number(self, term: str) -> int | None:
-        """Return the number of a term in N-Triples, None if it is not in the graph."""
+        """Return the number of a term in N-Triples syntax, None if the term is not in the graph."""
         place = bisect_left(self.terms, term)
         return place if place < len(self.terms) and self.terms[place] == term else None
 
     def literal_kind(self, node: int) -> str:
-        """Return the language or datatype suffix of a literal, a space if it has none; empty for entities."""
+        """Return the language or datatype suffix of a literal, a space if there is none; empty for entities."""
         term = self.terms[node]
         return term[term.rindex('"') + 1 :] or " " if term[0] == '"' else ""
 
@@ -66,10 +67,10 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     counts = graph.relations
     total = sum(counts.values())
     if not total:
-        raise FictionError("The graph has no triples. Load some first: kgqa graph load")
+        raise FictionError("The graph has no triples. Load RDF files first: kgqa graph load")
     if total > MAX_TRIPLES:
         raise FictionError(
-            f"The graph has {total:,} triples, and rewiring is limited to {MAX_TRIPLES:,}. Use a part of it."
+            f"The graph has {total:,} triples, but rewiring is limited to {MAX_TRIPLES:,} triples. Use a smaller graph."
         )
     numbers: dict[str, int] = {}
     relations = sorted(counts)
@@ -103,7 +104,7 @@ def _text(term: Entity | Literal | None) -> str:
 
 
 def write_facts(lines: Iterable[str], file: Path) -> None:
-    """Write N-Triples lines, gzipped, with the same bytes for the same lines."""
+    """Write N-Triples lines to a gzipped file; the same lines always give the same bytes."""
     with open(file, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as out:
         for block in _blocks(lines):
             out.write("".join(block).encode("utf-8"))

@@ -1,7 +1,8 @@
-"""Fictional graphs: rewires a graph so that its facts contradict the world, and runs its gold queries on the result.
+"""Rewires a graph so that its facts contradict the real world, and runs the gold queries on the new graph.
 
-Schema, types, names, degrees under every relation, inverse pairs, and all but one edge of each mediator are kept. The
-thesis asks for such graphs to distinguish reading from remembering (Tournament on Path, section 6.2.2).
+Rewiring keeps schema, types, names, the degree of every node under every relation, inverse pairs, and all but one edge
+of each mediator. The new graph shows whether a method reads the graph or answers from a language model's memory
+(Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -47,17 +48,19 @@ from kgqa.settings import resolve
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 
 WEIGHTS = {"path": 12, "conjunction": 1}
-"""Weight of a question in the repair, by shape: conjunctions restrict the rewiring most."""
+"""Weight of a question in the repair, by shape; conjunctions weigh less because they restrict the rewiring most."""
 
 
 @dataclass(frozen=True)
 class FictionReport:
     """The result of a rewiring.
 
-    `triples` in the graph; `facts`: those that may move, so no schema, types, names or fixed edges of mediators;
-    `rewired`: facts that have changed; `shapes`: for paths and conjunctions the number of questions that the true
-    graph answers (`asked`) and of those with answers in the new graph, none of them true or named like a true one
-    (`kept`); `left_out`: questions that are not in the new file, by reason; `fingerprint` of the new graph.
+    `triples`: number of triples in the graph; `facts`: number of triples that rewiring may change (schema, types, names
+    and some edges of mediators are fixed); `rewired`: number of triples that were changed; `questions`: number of given
+    questions; `shapes`: for paths and for conjunctions, the number of questions with answers in the true graph
+    (`asked`) and of questions in the new file (`kept`): each has answers in the new graph, and no answer is true or has
+    the name of a true answer; `left_out`: number of questions that are not in the new file, by reason; `fingerprint`:
+    fingerprint of the new graph.
     """
 
     seed: int
@@ -79,18 +82,19 @@ def fictionalise(
     cache: Cache | None = None,
     progress: StageProgress = lambda *_: None,
 ) -> FictionReport:
-    """Rewire a graph into the folder `out`, completely or not at all.
+    """Rewire a graph and write the new graph to the folder `out`, completely or not at all.
 
-    It becomes a graph folder with `facts.nt.gz`, `questions.jsonl`, `left_out.jsonl` and `fictional.json`. The same
-    graph, questions and seed give the same facts on any machine.
+    `out` becomes a graph folder that also contains `facts.nt.gz`, `questions.jsonl`, `left_out.jsonl` and
+    `fictional.json`. The same graph, questions and seed give the same facts on any machine.
 
     Args:
-        graph: is read into memory, about half a gigabyte per million triples.
-        progress: called for each stage.
+        graph: the true graph; reading it takes about half a gigabyte of memory per million triples.
+        questions: questions with gold queries or gold paths.
+        progress: called with the progress of each stage.
 
     Raises:
         FictionError: `out` exists, or the graph is empty or too large.
-        StoreError: a graph cannot be read or written.
+        StoreError: the true graph cannot be read, or the new graph cannot be written.
     """
     out = Path(out)
     check_free(out)
@@ -99,7 +103,7 @@ def fictionalise(
     facts = read_facts(graph, progress)
     world = rewire(facts, graph, asked, seed=seed, progress=progress)
     rewired = world.changed()
-    # beside the result, so that it can be moved atomically
+    # in the parent folder of `out`, because a folder can be moved atomically only on the same disk
     making = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         write_facts(world.units.lines(), making / FACTS)
@@ -125,9 +129,9 @@ def fictionalise(
 
 
 def check_free(out: Path) -> None:
-    """Raise FictionError if a folder for a new graph exists and is not empty."""
+    """Raise FictionError if the folder for the new graph exists and is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FictionError(f"{out} already exists. Choose another folder with --out, or remove it first.")
+        raise FictionError(f"{out} already exists. Choose another folder with --out, or remove {out} first.")
 
 
 def rewire(
@@ -138,7 +142,7 @@ def rewire(
     seed: int = 0,
     progress: StageProgress = lambda *_: None,
 ) -> Rewiring:
-    """Rewire facts at random, then repair them for the questions that the true graph answers."""
+    """Rewire facts at random, then repair the result for the questions that have answers in the true graph."""
     patterns: list[tuple[Pattern, frozenset[int], int]] = []
     for each in asked:
         pattern = pattern_of(each.sparql, facts) if each.true else None
@@ -156,7 +160,7 @@ def rewire(
 
 
 def _exits(patterns: Sequence[tuple[Pattern, frozenset[int], int]]) -> dict[int, float]:
-    """Weigh the relations by which mediators should move: those that lead to answers, then those at variables."""
+    """Weigh relations for `split_into_units`: relations of the answer variable most, then those at a topic."""
     found: Counter[int] = Counter()
     for pattern, *_ in patterns:
         for subject, relation, object_ in pattern.edges:
@@ -168,7 +172,7 @@ def _exits(patterns: Sequence[tuple[Pattern, frozenset[int], int]]) -> dict[int,
 
 
 def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
-    """Load the rewired facts as a graph with the schema and settings of the true one."""
+    """Load the rewired facts as a graph with the schema and the settings of the true graph."""
     name = graph.schema.name
     if name not in BUNDLED:
         name = f"schema-{graph.schema.digest}.toml"
@@ -200,7 +204,7 @@ def _ask_anew(
 
 
 def _judge(each: GoldQuery, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, dict[str, Any]]:
-    """Return why a question is left out, or an empty text and its line in the new file."""
+    """Return the reason to leave out a question (else an empty text), and its line in the new question file."""
     try:
         values = run_query(each.sparql, fiction)
     except KgqaError as error:
@@ -216,7 +220,7 @@ def _judge(each: GoldQuery, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> t
 
 
 def _publish(making: Path, out: Path) -> None:
-    """Add the files to the graph folder and move it to its destination atomically."""
+    """Move all files into the graph folder, then move the folder to `out` atomically."""
     folder = making / "graph"
     for name in (FACTS, QUESTIONS, LEFT_OUT, MANIFEST):
         (making / name).rename(folder / name)
@@ -241,16 +245,17 @@ def make_fiction(
     cache: Cache | None = None,
     progress: StageProgress = lambda *_: None,
 ) -> FictionReport:
-    """Rewire a graph by its place; see `fictionalise`.
+    """Rewire a graph given by its folder or address, RDF files, or an invented world; see `fictionalise`.
 
     Args:
-        graph: folder or address; None for the demo graph.
-        rdf_files: are loaded as the graph instead.
-        invented: use an invented world and its questions instead.
-        questions: source as for `dataset_questions`; None for those of the demo graph or of the invented world, and
-            for no questions about another graph.
+        out: folder for the new graph.
+        graph: folder or address of a graph; None for the demo graph.
+        rdf_files: RDF files to use instead of `graph`.
+        invented: use an invented world and its questions instead of `graph` and `questions`.
+        questions: source of questions as for `dataset_questions`; None for the questions of the demo graph or of the
+            invented world, and for no questions about any other graph.
         schema, walks: as for `open_graph`.
-        cache: place of tables and invented worlds; None for the user's own.
+        cache: cache for tables and invented worlds; None for the user's cache.
 
     Raises:
         FictionError, StoreError: see `fictionalise`.

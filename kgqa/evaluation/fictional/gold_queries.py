@@ -1,4 +1,4 @@
-"""Gold queries run on the true and on the fictional graph, and the questions made from them."""
+"""Runs gold queries on the true and on the fictional graph, and builds fictional questions from the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ MOST_ANSWERS = 100_000
 
 @dataclass(frozen=True)
 class GoldQuery:
-    """A question with its gold query and the answers on the true graph; `problem`: why there are none."""
+    """A question with its gold query and its answers on the true graph (`true`).
+
+    `problem`: why there are no answers, else empty.
+    """
 
     question: GoldQuestion
     sparql: str = ""
@@ -30,7 +33,7 @@ class GoldQuery:
 
     @property
     def shape(self) -> str:
-        """`conjunction` if several topics are joined, else `path`."""
+        """`conjunction` if the question has several topic entities, else `path`."""
         kind = self.question.kind.lower()
         several = len(self.question.topics) > 1 and kind not in ("composition", "path")
         return "conjunction" if kind.startswith("conj") or several else "path"
@@ -41,7 +44,7 @@ def gold_queries_of(
 ) -> list[GoldQuery]:
     """Run the gold query of each question on the true graph.
 
-    Gold paths are turned into a query if a file gives them instead, by the graph's rule for walks.
+    If a question has only gold paths, its query is built from them with the graph's rule for walks.
     """
     names: dict[str, str] = {}
     for relation in graph.relations:
@@ -66,7 +69,7 @@ def _asked(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str])
 
 
 def _queries(question: GoldQuestion, graph: KnowledgeGraph, names: dict[str, str]) -> tuple[str, ...]:
-    """Return the gold queries of the readings of a question."""
+    """Return the gold queries of a question, one for each interpretation in the data set."""
     if question.sparql:
         return question.sparql
     paths = gold_paths(question.row, graph.schema, by_local_name=names)
@@ -80,7 +83,7 @@ def run_query(sparql: str, graph: KnowledgeGraph) -> tuple[Value, ...]:
     """Return the distinct values in the first column of a query's result, sorted.
 
     Raises:
-        StoreError: the query fails, or has more than `MOST_ANSWERS` rows.
+        StoreError: the query fails, or its result has more than `MOST_ANSWERS` rows.
     """
     rows = graph.store.select(sparql, timeout=SECONDS, max_rows=MOST_ANSWERS)
     values = dict.fromkeys(row[0] for row in rows if row and row[0] is not None)
@@ -93,7 +96,7 @@ def keys_of(values: Sequence[Value]) -> set[Key]:
 
 
 def true_keys(asked: GoldQuery, graph: KnowledgeGraph) -> set[Key]:
-    """Collect the keys of all true answers: the results of the query and the answers of the file."""
+    """Collect the keys of all true answers: the results on the true graph and the answers in the question file."""
     found = keys_of(asked.true)
     for readings in (asked.question.answers, *asked.question.parses):
         for answer in readings:
@@ -108,9 +111,13 @@ def true_keys(asked: GoldQuery, graph: KnowledgeGraph) -> set[Key]:
 
 
 def true_names_among(row: Mapping[str, Any], question: GoldQuestion) -> list[str]:
-    """List the answers of a fictional question (its line) that have the name of a true one.
+    """List the answers of a fictional question that have the name of a true answer.
 
-    A model answering from memory would be right by such a name.
+    A language model that answers from memory would be right by such a name.
+
+    Args:
+        row: the fictional question, from `fictional_row`.
+        question: the original question.
     """
     known = [answer for readings in (question.answers, *question.parses) for answer in readings]
     names = [name for answer in known for name in (answer.name, *answer.aliases)]
@@ -123,7 +130,10 @@ def _name_of(answer: Mapping[str, str]) -> str:
 
 
 def fictional_row(asked: GoldQuery, values: Sequence[Value], graph: KnowledgeGraph) -> dict[str, Any]:
-    """Build the line of a fictional question; `true_answers` are those of the true graph."""
+    """Build the line of a fictional question for the question file.
+
+    The line has the new answers as `answers` and the answers of the true graph as `true_answers`.
+    """
     row, question = asked.question.row, asked.question
     topics = row.get("topic_entities") or [{"id": topic} for topic in question.topics]
     found: dict[str, Any] = {
@@ -136,13 +146,13 @@ def fictional_row(asked: GoldQuery, values: Sequence[Value], graph: KnowledgeGra
         "sparql": asked.sparql,
         "kind": question.kind or asked.shape,
     }
-    # gold chains are left out, because their nodes have changed; relations have not
+    # gold chains are left out, because rewiring changes their nodes; gold paths have only relations
     more = {"hops": question.hops, "level": question.level, "gold_path": row.get("gold_path")}
     return found | {name: value for name, value in more.items() if value}
 
 
 def answer_objects(values: Sequence[Value], graph: KnowledgeGraph) -> list[dict[str, str]]:
-    """Convert values to the answers of a question file."""
+    """Convert values to the form of answers in a question file."""
     found = []
     for named in graph.named(values):
         if isinstance(named.value, Entity):

@@ -1,6 +1,6 @@
-"""An invented world with questions: some hundred entities with made-up names in the vocabulary of Freebase.
+"""Generates an invented world with questions: some hundred entities with made-up names, in the schema of Freebase.
 
-A seeded generator writes it, so that fictional graphs can be tried without data. No model knows these names.
+With an invented world, fictional graphs can be tried without any data. No language model knows its names.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ TYPES = {
     "film.film_character": "Film character",
 }
 MEDIATORS = ("people.marriage", "film.performance")
-# a mediator and its exit count as one hop
+# the edge into a mediator and the edge out of it count as one hop
 _ONTO_MEDIATORS = {
     name
     for relation, domain, range_, inverse in RELATIONS
@@ -110,7 +110,7 @@ _MIDDLES = ["a", "e", "i", "o", "u", "ae", "an", "el", "in", "or", "ul", "yr"]
 _LANDS, _PLACES = ["via", "thia", "dor", "mark", "land", "rook"], ["burg", "stead", "ford", "haven", "wick", "mouth"]
 _FIRST, _LAST = ["na", "ro", "lis", "mir", "tan", "dea"], ["sen", "ward", "velt", "mann", "quist", "dahl"]
 
-# each: the question with its topics, and from each topic the relations to the answer
+# each: the question, the kind of its topics, and the relations that lead from each topic to the answer
 PATHS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("What is the capital of {}?", "country", ("location.country.capital",)),
     ("Which languages are official in {}?", "country", ("location.country.official_language",)),
@@ -156,7 +156,7 @@ EACH_PATH, EACH_MEETING = 8, 8
 
 
 def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
-    """Invent a world as N-Triples lines, and questions as lines of a question file without answers.
+    """Generate a world as N-Triples lines, with questions as objects of a question file, without answers.
 
     The same seed gives the same world.
     """
@@ -167,7 +167,7 @@ def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def world_folder(cache: Cache, *, seed: int = 0) -> Path:
-    """Return the graph folder of an invented world with `questions.jsonl`; create it if needed.
+    """Return the graph folder of an invented world, with `questions.jsonl` inside; create the folder if needed.
 
     Raises:
         StoreUnavailable: the cache cannot be written.
@@ -191,7 +191,7 @@ def world_folder(cache: Cache, *, seed: int = 0) -> Path:
 
 
 def _answered(rows: Sequence[dict[str, Any]], making: Path, cache: Cache) -> None:
-    """Write the questions with their answers in the graph."""
+    """Write the questions with the answers that the graph gives."""
     file = making / QUESTIONS
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with open_graph(making / "graph", cache=cache) as graph:
@@ -202,7 +202,7 @@ def _answered(rows: Sequence[dict[str, Any]], making: Path, cache: Cache) -> Non
 
 
 class _Maker:
-    """The generator of a world."""
+    """Generates a world from a seed."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -212,7 +212,7 @@ class _Maker:
         self._things: dict[str, dict[str, str]] = {type_: {} for type_ in TYPES}
 
     def populate(self) -> None:
-        """Create places and people, then relations between them."""
+        """Create the entities, then the relations between them."""
         chance, things = self._chance, self._things
         professions = [self._thing("people.profession", name) for name in PROFESSIONS]
         languages = [self._thing("language.human_language", self._name(["ish", "ese", "ic"])) for _ in range(LANGUAGES)]
@@ -268,7 +268,7 @@ class _Maker:
         self._edges[relation][subject, object_] = None
 
     def lines(self) -> list[str]:
-        """Return the world as N-Triples, with schema, types, names and both directions of every relation."""
+        """Return the world as N-Triples lines, with schema, types, names, and every relation with its inverse."""
         return sorted(set(self._schema()) | set(self._facts()))
 
     def _schema(self) -> Iterator[str]:
@@ -302,7 +302,7 @@ class _Maker:
                 yield _line(ident, NS + relation, Literal(year, f"{XSD}gYear"))
 
     def questions(self) -> Iterator[dict[str, Any]]:
-        """Yield questions with topics and gold paths."""
+        """Yield questions with topic entities and gold paths."""
         kinds = {
             "country": list(self._things["location.country"]),
             "town": list(self._things["location.citytown"]),
@@ -321,12 +321,12 @@ class _Maker:
             found = sorted(self._meeting(path[0], other[0]))
             for one, two in self._chance.sample(found, min(EACH_MEETING, len(found))):
                 number += 1
-                # nodes and relations alternate
+                # a chain is node, relation, node, ...
                 chains = [[one, NS + path[0], ""], [two, NS + other[0], ""]]
                 yield self._row(number, text, [one, two], {"gold_chains": chains, "hops": 1, "kind": "conjunction"})
 
     def _meeting(self, first: str, second: str) -> set[tuple[str, str]]:
-        """Return pairs of topics from which two relations lead to the same node."""
+        """Return the pairs of topics from which the two relations lead to the same node."""
         forth = {inverse: relation for relation, _, _, inverse in RELATIONS}
         ones: dict[str, list[str]] = {}
         for subject, object_ in self._edges[forth[first]]:

@@ -1,4 +1,4 @@
-"""Patterns of edges from gold queries, matched against a graph during rewiring."""
+"""Patterns of edges from gold queries, and their matches in a graph during rewiring."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kgqa.training.gold_paths import query_pattern
 
 MAX_ROWS = 50_000
 SAMPLE = 6
-"""Nodes that are tried at the other end of a missing edge."""
+"""Number of nodes that are tried as the unknown end of a missing edge."""
 
 Binding = dict[int, int]
 Missing = tuple[int, int, int]
-"""An edge that a match would need: relation, subject, object."""
+"""An edge that a match needs and the graph does not have: relation, subject, object."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern over numbers: nodes from 0 up, variables from -1 down.
+    """The pattern of a gold query, with numbers: 0, 1, ... for nodes of the graph and -1, -2, ... for variables.
 
-    `edges`: subject, relation, object, in the order of matching; `different`: pairs that must not be equal; `answer`:
-    the variable of the answers.
+    `edges`: triples of subject, relation and object, in the order of matching; `different`: pairs that must not be
+    equal; `answer`: the variable that stands for the answer.
     """
 
     edges: tuple[tuple[int, int, int], ...]
@@ -34,17 +34,20 @@ class Pattern:
 
     @property
     def relations(self) -> tuple[int, ...]:
-        """The distinct relations."""
+        """The distinct relations of the pattern."""
         return tuple(dict.fromkeys(relation for _, relation, _ in self.edges))
 
     @property
     def constants(self) -> frozenset[int]:
-        """The nodes."""
+        """The nodes of the graph in the pattern."""
         return frozenset(term for s, _, o in self.edges for term in (s, o) if term >= 0)
 
 
 def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
-    """Return the pattern of a gold query; None if it has none, or names terms that are not in the graph."""
+    """Return the pattern of a gold query.
+
+    Returns None if the query is more than a pattern of edges, or contains terms that are not in the graph.
+    """
     found = query_pattern(sparql)
     if found is None:
         return None
@@ -68,7 +71,7 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
 
 
 def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...] | None:
-    """Order edges such that each has an end that is known before; None if there is no such order."""
+    """Order edges such that each has a known end when it is matched; None if there is no such order."""
     left, known, found = list(dict.fromkeys(edges)), set(), []
     while left:
         ready = [sum(end >= 0 or end in known for end in (s, o)) for s, _, o in left]
@@ -85,8 +88,8 @@ def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int
 class _Step:
     """An edge of a pattern in matching order.
 
-    `live`: variables known before it; `names`: known after it; `kept`: indices of those that are needed later; `tests`:
-    inequalities that can be tested then.
+    `live`: variables with a value before the edge is matched; `names`: variables with a value afterwards; `kept`:
+    indices in `names` of the variables that later steps need; `tests`: inequalities to test after the match.
     """
 
     edge: tuple[int, int, int]
@@ -108,7 +111,7 @@ def _steps(pattern: Pattern) -> tuple[_Step, ...]:
         names = list(dict.fromkeys([*live, *(t for t in (subject, object_) if t < 0)]))
         tests = [pair for pair in pattern.different if pair not in tested and all(t >= 0 or t in seen for t in pair)]
         tested |= {*tests}
-        # the variables of an inequality live until both are known
+        # a variable of an inequality is needed until both of its variables have a value
         later |= {t for pair in pattern.different if pair not in tested for t in pair}
         kept = tuple(n for n, name in enumerate(names) if name in later)
         found.append(_Step((subject, relation, object_), tuple(live), tuple(names), kept, tuple(tests)))
@@ -117,10 +120,10 @@ def _steps(pattern: Pattern) -> tuple[_Step, ...]:
 
 
 def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -> set[int] | None:
-    """Return the matches of the answer variable; None if there is too much to search.
+    """Return the values of the answer variable in all matches; None if the search is too large.
 
     Args:
-        reads: the ports that were read are added to it.
+        reads: a set to which the ports that were read are added.
     """
     reads = set() if reads is None else reads
     rows: set[tuple[int, ...]] = {()}
@@ -136,7 +139,7 @@ def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -
 
 
 def _is_simple(step: _Step) -> bool:
-    """Whether at most one variable is known before and after, so that sets of nodes can be used."""
+    """Whether at most one variable has a value before and after the step; then a set of nodes is enough."""
     subject, _, object_ = step.edge
     return (
         len(step.live) <= 1
@@ -152,7 +155,7 @@ def _one_variable(
     subject, relation, object_ = step.edge
     known = {row[0] for row in rows} if step.live else None
     kept = step.names[step.kept[0]]
-    # start from the known end; a constant first, because its edges are read once
+    # start from the known end; prefer a constant, because its edges are read only once
     outward = subject >= 0 or (object_ < 0 and step.live == (subject,))
     edges = (world.out if outward else world.into)[relation]
     start, end = (subject, object_) if outward else (object_, subject)
@@ -194,7 +197,7 @@ def _joined(step: _Step, rows: set[tuple[int, ...]], world: Rewiring, reads: set
 def _matches(
     subject: int, relation: int, object_: int, bound: Binding, world: Rewiring, reads: set[Port] | None
 ) -> list[tuple[int, int]]:
-    """Return the edges that fit the bound variables, as pairs of subject and object."""
+    """Return the edges of a relation that agree with the values of variables, as pairs of subject and object."""
     start = subject if subject >= 0 else bound.get(subject)
     end = object_ if object_ >= 0 else bound.get(object_)
     if start is not None:
@@ -211,14 +214,15 @@ def _matches(
 def solutions(
     pattern: Pattern, world: Rewiring, chance: random.Random, *, bound: Binding, missing: int = 0, steps: int = 400
 ) -> Iterator[tuple[Binding, list[Missing]]]:
-    """Yield matches of a pattern in random order, with at most `missing` edges that do not exist.
+    """Yield matches of a pattern in random order, in which at most `missing` edges are not in the graph.
 
-    A missing edge is proposed only between nodes that have other edges of the relation, because an exchange can make
-    it.
+    A missing edge is proposed only between nodes that have other edges of the relation, because then an exchange can
+    create the edge.
 
     Args:
         bound: variables with known values.
-        steps: limit of nodes to visit.
+        missing: maximum number of missing edges per match.
+        steps: maximum number of nodes to visit.
     """
     left = [steps]
 
@@ -250,7 +254,7 @@ def solutions(
 def _possible(
     start: int | None, relation: int, end: int | None, world: Rewiring, chance: random.Random
 ) -> list[tuple[int, int]]:
-    """Return pairs that an exchange could connect: both nodes have a movable edge of the relation."""
+    """Return pairs of nodes that an exchange could connect: both have an edge of the relation that is not fixed."""
 
     def movable(edges: dict[int, tuple[int, int]]) -> bool:
         return any(group >= 0 for group, _ in edges.values())

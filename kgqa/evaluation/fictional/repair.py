@@ -1,7 +1,7 @@
-"""Repair of a rewired graph for its questions: each should have answers, and none that is true.
+"""Repairs a rewired graph until each question has answers and no answer is true.
 
-Random exchanges leave some questions without answers and others with true ones. Each such question proposes
-exchanges; an exchange is made if it improves all questions together.
+After random exchanges some questions have no answer, and others have true answers. For each such question, exchanges
+are proposed; an exchange is made if the cost of all questions together falls.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from kgqa.evaluation.fictional.rewiring import Port, Rewiring
 ROUNDS = 3
 TRIES = 40
 TRIES_FOR_EACH = 6
-"""Additional tries for each answer that is still true."""
+"""Number of additional tries for each answer that is still true."""
 MOST_TRIES = 400
 PARTNERS = 3
 LEAST = 1e-9
 
 Move = tuple[int, int, int]
-"""An exchange: the number of a group, and two of its units."""
+"""An exchange: the number of a group, and the numbers of two of its units."""
 
 
 @dataclass
 class WatchedPattern:
-    """A pattern that questions ask, with its true answers, present answers and the ports it reads."""
+    """The pattern of one or more questions.
+
+    `true`: answers in the true graph; `found`: answers in the rewired graph; `reads`: ports that matching the pattern
+    reads; `weight`: weight of the questions in the repair.
+    """
 
     pattern: Pattern
     true: frozenset[int]
@@ -38,7 +42,7 @@ class WatchedPattern:
 
     @property
     def cost(self) -> float:
-        """0 if it has answers and none is true, 1 to 2 if some are, 2 without answers."""
+        """0 if there are answers and no answer is true; 1 to 2 by the share of true answers; 2 without answers."""
         if not self.found:
             return 2.0
         wrong = len(self.found & self.true)
@@ -46,10 +50,11 @@ class WatchedPattern:
 
 
 class Repairer:
-    """Repairs a rewiring for questions.
+    """Repairs a rewired graph for questions.
 
     Args:
-        asked: patterns with the numbers of their true answers and their weights; equal ones are combined.
+        world: the rewired graph.
+        asked: pattern, true answers and weight of each question; equal patterns are combined.
     """
 
     def __init__(self, world: Rewiring, asked: Iterable[tuple[Pattern, frozenset[int], int]]) -> None:
@@ -60,51 +65,51 @@ class Repairer:
         for pattern, true, weight in asked:
             weights[pattern, true] += weight
         for (pattern, true), weight in weights.items():
-            tended = WatchedPattern(pattern, true, weight)
-            self._asked.append(tended)
-            if not self._look(len(self._asked) - 1):
+            watched = WatchedPattern(pattern, true, weight)
+            self._asked.append(watched)
+            if not self._match(len(self._asked) - 1):
                 self._forget(len(self._asked) - 1)
                 self._asked.pop()
 
     def run(self, progress: StageProgress = lambda *_: None) -> int:
-        """Repair, and return how many patterns still have no answer or a true one."""
+        """Repair the graph, and return the number of patterns that still have no answer or a true answer."""
         for turn in range(ROUNDS):
-            open_ = [n for n, tended in enumerate(self._asked) if tended.cost]
+            open_ = [n for n, watched in enumerate(self._asked) if watched.cost]
             for done, number in enumerate(open_):
                 progress(f"repairing {turn + 1}/{ROUNDS}", done, len(open_))
                 self._repair(number)
             if not open_:
                 break
-        return sum(bool(tended.cost) for tended in self._asked)
+        return sum(bool(watched.cost) for watched in self._asked)
 
     def _repair(self, number: int) -> None:
-        tended = self._asked[number]
-        tries = min(MOST_TRIES, TRIES + TRIES_FOR_EACH * len(tended.found & tended.true))
-        for proposal in self._proposals(tended, tries):
+        watched = self._asked[number]
+        tries = min(MOST_TRIES, TRIES + TRIES_FOR_EACH * len(watched.found & watched.true))
+        for proposal in self._proposals(watched, tries):
             if proposal:
                 self._attempt(proposal)
 
-    def _proposals(self, tended: WatchedPattern, tries: int) -> Iterator[list[Move]]:
-        """Yield at most `tries` lists of exchanges that may help a pattern."""
+    def _proposals(self, watched: WatchedPattern, tries: int) -> Iterator[list[Move]]:
+        """Yield at most `tries` lists of exchanges that may lower the cost of a pattern."""
         for turn in range(tries):
-            if not tended.cost:
+            if not watched.cost:
                 return
-            if not tended.found:
-                yield self._plan(tended, 1 + turn % 3, restoring=turn > tries // 3)
+            if not watched.found:
+                yield self._plan(watched, 1 + turn % 3, restoring=turn > tries // 3)
             else:
-                yield self._break(tended)
+                yield self._break(watched)
 
-    def _break(self, tended: WatchedPattern) -> list[Move]:
-        """Propose to remove an edge that leads to a true answer."""
+    def _break(self, watched: WatchedPattern) -> list[Move]:
+        """Propose an exchange that removes an edge of a match with a true answer."""
         chance, world = self.world.chance, self.world
-        true = sorted(tended.found & tended.true)
+        true = sorted(watched.found & watched.true)
         wrong = true[chance.randrange(len(true))]
-        found = next(solutions(tended.pattern, world, chance, bound={tended.pattern.answer: wrong}), None)
+        found = next(solutions(watched.pattern, world, chance, bound={watched.pattern.answer: wrong}), None)
         if found is None:
             return []
         binding = found[0]
         edges = []
-        for subject, relation, object_ in tended.pattern.edges:
+        for subject, relation, object_ in watched.pattern.edges:
             edge = world.out[relation][binding.get(subject, subject)][binding.get(object_, object_)]
             edges += [edge] if edge[0] >= 0 else []
         if not edges:
@@ -117,15 +122,16 @@ class Repairer:
                 return [(number, unit, partner)]
         return []
 
-    def _plan(self, tended: WatchedPattern, missing: int, *, restoring: bool) -> list[Move]:
+    def _plan(self, watched: WatchedPattern, missing: int, *, restoring: bool) -> list[Move]:
         """Propose exchanges that give a pattern an answer that is not true.
 
         Args:
-            restoring: edges of the true graph may be restored, as there may be no other solution.
+            missing: maximum number of edges to create.
+            restoring: allow exchanges that restore edges of the true graph.
         """
         world = self.world
-        for binding, lacking in solutions(tended.pattern, world, world.chance, bound={}, missing=missing):
-            if binding[tended.pattern.answer] in tended.true or not lacking:
+        for binding, lacking in solutions(watched.pattern, world, world.chance, bound={}, missing=missing):
+            if binding[watched.pattern.answer] in watched.true or not lacking:
                 continue
             moves = [self._making(edge, restoring) for edge in lacking]
             if all(moves):
@@ -133,7 +139,7 @@ class Repairer:
         return []
 
     def _making(self, edge: Missing, restoring: bool) -> Move | None:
-        """Return an exchange that makes an edge, None if none was found."""
+        """Return an exchange that creates an edge; None if there is none."""
         relation, subject, object_ = edge
         world, chance = self.world, self.world.chance
         mine = [unit for unit in world.out[relation].get(subject, {}).values() if unit[0] >= 0]
@@ -146,7 +152,7 @@ class Repairer:
         return None
 
     def _attempt(self, moves: list[Move]) -> bool:
-        """Make the exchanges if they improve all patterns together."""
+        """Make the exchanges if the cost of all patterns together falls; return whether they were made."""
         world, made, ports = self.world, [], set()
         for number, first, second in moves:
             if world.may_exchange(world.units.groups[number], first, second, restoring=True):
@@ -158,7 +164,7 @@ class Repairer:
         before = {n: (self._asked[n].found, self._asked[n].reads, self._asked[n].cost) for n in noticed}
         change = 0.0
         for n in noticed:
-            known = self._look(n)
+            known = self._match(n)
             change += self._asked[n].weight * ((self._asked[n].cost if known else 2.0) - before[n][2])
         if change < -LEAST:
             return True
@@ -171,13 +177,13 @@ class Repairer:
                 self._reading[port].add(n)
         return False
 
-    def _look(self, number: int) -> bool:
-        """Match a pattern again; False if that is too much work."""
-        tended = self._asked[number]
+    def _match(self, number: int) -> bool:
+        """Match a pattern again and update its answers; return False if the search is too large."""
+        watched = self._asked[number]
         self._forget(number)
         reads: set[Port] = set()
-        found = answers(tended.pattern, self.world, reads)
-        tended.found, tended.reads = found or set(), reads
+        found = answers(watched.pattern, self.world, reads)
+        watched.found, watched.reads = found or set(), reads
         for port in reads:
             self._reading[port].add(number)
         return found is not None

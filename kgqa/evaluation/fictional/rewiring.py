@@ -1,7 +1,8 @@
-"""Rewiring of a graph by seeded exchanges of nodes between two facts of the same kind.
+"""Rewires a graph by random exchanges of nodes between two facts of the same kind, with a seed.
 
 An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every
-relation. No exchange makes a triple that was true, that exists already, or that connects a node with itself.
+relation. An exchange never creates a triple of the true graph, a triple that exists already, or an edge from a node to
+itself.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from kgqa.evaluation.fictional.units import UnitGroup, Units
 from kgqa.schema import Schema
 
 TRIES = (6, 4, 4, 6)
-"""Partners to try: units with two similar nodes, with a similar hole, with a similar other node, any."""
+"""Number of partners to try at each level: units with both nodes similar, with a similar hole, with a similar other
+node, and any unit."""
 PASSES = 2
 Port = tuple[int, bool, int]
-"""Relation, whether it leaves the node, the node."""
+"""All edges of a relation at a node: the relation, True for outgoing edges, and the node."""
 
 
 class NodeKinds:
-    """Similarity of nodes: the same types, and edges of the same marker relations.
+    """Finds similar nodes: nodes with the same types, and with edges of the same marker relations.
 
     Args:
-        markers: relations that matter because questions use them.
+        markers: relations that questions use.
     """
 
     def __init__(self, facts: Facts, schema: Schema, markers: Sequence[int]) -> None:
@@ -47,25 +49,25 @@ class NodeKinds:
         self._known: dict[tuple[frozenset[int], int], int] = {}
 
     def of(self, node: int) -> int:
-        """Return a number that is the same for similar nodes."""
+        """Return the number of the kind of a node; similar nodes have the same kind."""
         key = (self._types.get(node, frozenset()), self._edges.get(node, 0))
         return self._known.setdefault(key, len(self._known))
 
     def fit(self, first: int, second: int) -> bool:
-        """Whether one node may replace the other: they share a type, or one has no known type."""
+        """Whether the nodes may replace each other: they share a type, or the types of one node are unknown."""
         one, other = self._types.get(first), self._types.get(second)
         return not one or not other or not one.isdisjoint(other)
 
 
 @dataclass
 class Pools:
-    """The units of a group by the similarity of their nodes."""
+    """The units of a group, indexed by the kinds of their nodes, for each level of `TRIES`."""
 
     by_key: tuple[dict[object, list[int]], ...]
     keys: tuple[list[object], ...]
 
     def partners(self, unit: int, chance: random.Random, tries: Sequence[int] = TRIES) -> Iterator[int]:
-        """Yield units to exchange with, the most similar first, random among equals."""
+        """Yield random units to exchange with, the most similar level first."""
         for level, many in enumerate(tries):
             pool = self.by_key[level][self.keys[level][unit]]
             if len(pool) > 1:
@@ -74,7 +76,7 @@ class Pools:
 
 
 def pools_of(group: UnitGroup, kinds: NodeKinds) -> Pools:
-    """Sort the units of a group by their present nodes."""
+    """Index the units of a group by the kinds of their nodes."""
     holes = [kinds.of(hole) for hole in group.holes]
     others = [kinds.of(bundle[0]) for bundle in group.bundles]
     alike: list[object] = list(zip(holes, others, strict=True))
@@ -90,7 +92,7 @@ class Rewiring:
     """A graph during rewiring.
 
     Args:
-        watched: relations that questions use; their edges are indexed.
+        watched: relations that questions use; only their edges are indexed.
     """
 
     def __init__(self, units: Units, kinds: NodeKinds, seed: int, watched: Sequence[int] = ()) -> None:
@@ -98,7 +100,7 @@ class Rewiring:
         self.kinds = kinds
         self.chance = random.Random(seed)
         self.out: dict[int, dict[int, dict[int, tuple[int, int]]]] = {r: {} for r in watched}
-        """By relation, subject and object: the unit (group, index) of the edge, or (-1, -1) if it is fixed."""
+        """Unit of each edge (number of the group, index) by relation, subject, object; (-1, -1) for fixed edges."""
         self.into: dict[int, dict[int, dict[int, tuple[int, int]]]] = {r: {} for r in watched}
         self.pools: dict[int, Pools] = {}
         self._ends: dict[tuple[int, bool], list[int]] = {}
@@ -107,7 +109,7 @@ class Rewiring:
         self._now: dict[int, set[int]] = {}
 
     def shuffle(self, progress: StageProgress = lambda *_: None) -> None:
-        """Exchange at random in the whole graph."""
+        """Make random exchanges in the whole graph."""
         clusters = self._clusters()
         total, done = sum(len(g.holes) for g in self.units.groups), 0
         for relations, groups in clusters:
@@ -122,13 +124,13 @@ class Rewiring:
                 progress("rewiring", done, total)
                 if not self.out.keys().isdisjoint(relation for relation, _, _ in group.parts):
                     self.pools[number] = pools_of(group, self.kinds)
-            if self.out.keys().isdisjoint(relations):  # needed later only for the repair
+            if self.out.keys().isdisjoint(relations):  # only the repair needs these sets later
                 for relation in relations:
                     del self._true[relation], self._now[relation]
         self._index()
 
     def changed(self) -> int:
-        """Count the triples that have changed."""
+        """Count the triples that are not in the true graph."""
         facts, found = self.units.facts, 0
         now: dict[int, set[int]] = defaultdict(set)
         for group in self.units.groups:
@@ -140,7 +142,10 @@ class Rewiring:
         return found
 
     def may_exchange(self, group: UnitGroup, first: int, second: int, *, restoring: bool = False) -> bool:
-        """Whether two units may exchange their holes; with `restoring` even if that makes a true triple."""
+        """Whether two units may exchange their holes.
+
+        With `restoring`, the exchange may create a triple of the true graph.
+        """
         one, two = group.holes[first], group.holes[second]
         bundle, other = group.bundles[first], group.bundles[second]
         if one == two or bundle[0] == other[0]:
@@ -157,7 +162,7 @@ class Rewiring:
         return True
 
     def exchange(self, number: int, first: int, second: int) -> None:
-        """Exchange the holes of two units of a group; a second call undoes it."""
+        """Exchange the holes of two units of a group; a second call undoes the exchange."""
         group = self.units.groups[number]
         self._note(number, group, (first, second), remove=True)
         holes = group.holes
@@ -165,7 +170,7 @@ class Rewiring:
         self._note(number, group, (first, second), remove=False)
 
     def ends(self, relation: int, *, outward: bool) -> list[int]:
-        """Return the nodes at the start (outward) or end of a watched relation, which never change."""
+        """Return the subjects (`outward`) or the objects of a watched relation; exchanges never change these sets."""
         key = (relation, outward)
         if key not in self._ends:
             self._ends[key] = sorted(
@@ -174,7 +179,7 @@ class Rewiring:
         return self._ends[key]
 
     def ports(self, number: int, units: Sequence[int]) -> set[Port]:
-        """Return the ports that an exchange of these units touches."""
+        """Return the ports whose edges change in an exchange of these units."""
         group, found = self.units.groups[number], set()
         for unit in units:
             for relation, subject, object_ in group.triples(unit):
@@ -203,7 +208,7 @@ class Rewiring:
             self.chance.shuffle(order)
             for unit in order:
                 moved = group.holes[unit] != before[unit]
-                # units that have moved are only exchanged with the most similar ones
+                # units that were exchanged before are exchanged only with the most similar units
                 tries = TRIES if not moved else (2,) if turn else ()
                 for partner in pools.partners(unit, self.chance, tries):
                     if self.may_exchange(group, unit, partner):
@@ -224,7 +229,7 @@ class Rewiring:
         return set((facts.subjects[relation] * self._count + facts.objects[relation]).tolist())
 
     def _clusters(self) -> list[tuple[list[int], list[int]]]:
-        """Return the relations that move together, with their groups."""
+        """Return sets of relations that share groups of units, with these groups."""
         root: dict[int, int] = {}
 
         def find(relation: int) -> int:

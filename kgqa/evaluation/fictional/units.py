@@ -1,8 +1,8 @@
-"""Units of rewiring: a node (the hole) in a bundle of triples that express one fact.
+"""Units of rewiring: a bundle of triples that express one fact, and the node (the hole) that an exchange replaces.
 
 A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a
-claim with the edges to its statements. All other edges of a mediator stay with it, so a mediator moves as a whole:
-only its owner changes.
+claim with the edges to its statements. All other edges of a mediator are fixed: an exchange gives the whole mediator to
+another owner.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from kgqa.evaluation.fictional.facts import Facts
 from kgqa.graph.graph import KnowledgeGraph
 
 MIRRORED = 0.5
-"""Share of edges of the smaller of two relations that must occur reversed in the other one to be its inverses."""
-_BY_FORCE = 1e6  # statements move by their owner only, or claim and statement would be separated
+"""Two relations are inverses if this share of the edges of the smaller relation occurs reversed in the other."""
+_OWNER_WEIGHT = 1e6  # exchanges may only replace the owner of a statement, or claim and statement would be separated
 
 Part = tuple[int, bool, str]
-"""Relation, whether the hole is the subject, and `Facts.literal_kind` of the other node."""
+"""A triple of a bundle: its relation, whether the hole is the subject, and `Facts.literal_kind` of the other node."""
 
 
 @dataclass
 class UnitGroup:
-    """Units of one kind, any two of which may exchange their holes.
+    """Units of the same kind; any two of them may exchange their holes.
 
-    `parts`: how hole and bundle form triples; the hole of unit i and node k of bundle i form a triple by part k.
+    `parts`: form of each triple; `holes`: the hole of each unit; `bundles`: the other nodes of each unit. The hole of
+    unit i and node k of bundle i form a triple of the form `parts[k]`.
     """
 
     parts: tuple[Part, ...]
@@ -36,7 +37,7 @@ class UnitGroup:
     bundles: list[tuple[int, ...]] = field(default_factory=list)
 
     def triples(self, unit: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the present triples (relation, subject, object) of a unit."""
+        """Yield the triples (relation, subject, object) of a unit in the rewired graph."""
         hole = self.holes[unit]
         for (relation, outward, _), other in zip(self.parts, self.bundles[unit]):
             yield (relation, hole, other) if outward else (relation, other, hole)
@@ -44,21 +45,24 @@ class UnitGroup:
 
 @dataclass
 class Units:
-    """A graph split into movable groups and `fixed` triples: arrays of subjects and objects by relation."""
+    """A graph split into groups of units and fixed triples.
+
+    `fixed`: for each relation the arrays of subjects and objects of its fixed triples.
+    """
 
     facts: Facts
     groups: list[UnitGroup]
     fixed: dict[int, tuple[np.ndarray, np.ndarray]]
     pairs: dict[int, int]
-    """Relations and their inverses."""
+    """Map from each relation to its inverse."""
 
     @property
     def movable(self) -> int:
-        """Number of triples that may move."""
+        """Number of triples that rewiring may change."""
         return sum(len(group.holes) * len(group.parts) for group in self.groups)
 
     def lines(self) -> Iterator[str]:
-        """Yield the present graph as sorted N-Triples lines, relation by relation."""
+        """Yield the rewired graph as N-Triples lines, sorted within each relation."""
         terms, count = self.facts.terms, len(self.facts.terms)
         moving: dict[int, list[int]] = defaultdict(list)
         for group in self.groups:
@@ -74,12 +78,13 @@ class Units:
 
 
 def split_into_units(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, float] = {}) -> Units:
-    """Find what may move in a graph, by its schema.
+    """Split a graph into units that may be rewired and fixed triples.
 
-    Names, types and other noise are fixed. Inverses are declared by the graph, or found in its edges.
+    Triples of the schema, types, names and other noise relations are fixed. Inverse relations are those that the graph
+    declares, and those that its edges show.
 
     Args:
-        prefer: weight of a relation for being the one by which mediators move.
+        prefer: weights of relations; of the edges of a mediator, the edge with the highest weight is rewired.
     """
     mobile = [not graph.is_noise(name) and not _is_schema_relation(name, graph) for name in facts.relations]
     pairs = inverse_pairs(facts, graph.inverses, mobile)
@@ -106,7 +111,7 @@ def _is_schema_relation(name: str, graph: KnowledgeGraph) -> bool:
 
 
 def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
-    """Return the mediators, by the rules of the schema."""
+    """Return the node numbers of all mediators, by the rules of the schema."""
     schema, found = graph.schema, set()
     types = set(schema.mediator_types)
     places = {name: n for n, name in enumerate(facts.relations)}
@@ -131,7 +136,7 @@ def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
 
 
 def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool]) -> dict[int, int]:
-    """Pair relations with their inverses, each at most once; a symmetric relation is its own inverse.
+    """Map each relation to at most one inverse; a symmetric relation is its own inverse.
 
     Declared pairs come first, then relations whose edges mirror each other.
     """
@@ -152,7 +157,7 @@ def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool])
 
 
 def _mirrors(facts: Facts, relations: list[int]) -> Iterator[tuple[float, int, int]]:
-    """Minus the mirrored share and the relations of each pair that mirrors enough, the best first when sorted."""
+    """Yield (-mirrored share of edges, relation, inverse) for pairs with a share of `MIRRORED` or more."""
     if not relations:
         return
     count = len(facts.terms)
@@ -175,7 +180,7 @@ def _mirrors(facts: Facts, relations: list[int]) -> Iterator[tuple[float, int, i
 
 
 class _Builder:
-    """Sorts edges into groups of units and what stays."""
+    """Assigns every edge of a graph to a group of units or to the fixed edges."""
 
     def __init__(self, facts: Facts, pairs: dict[int, int], mediators: set[int]) -> None:
         self.facts = facts
@@ -188,7 +193,7 @@ class _Builder:
         self._entering: set[int] = set()
         self._claims: dict[tuple[int, int, int], tuple[int, int, list[int]]] = {}
         self._taken: set[tuple[int, int, int]] = set()
-        """Edges that move with another edge, or are fixed already."""
+        """Edges that are already part of a unit or fixed."""
 
     def edges(self, relation: int) -> list[tuple[int, int]]:
         return list(zip(self.facts.subjects[relation].tolist(), self.facts.objects[relation].tolist()))
@@ -199,8 +204,8 @@ class _Builder:
     def statements(self, prefixes: Iterable[tuple[str, str, str]], mobile: list[bool]) -> None:
         """Connect claims (wdt:) with the edges to their statements (p:).
 
-        Statements of one owner with the same value, such as an office held twice, belong to one claim and move
-        together. If one side is fixed, for example a type, both are.
+        Statements of one owner with the same value, such as an office held twice, belong to one claim and form one
+        unit. If the claim or the statement is fixed (a type, for example), both are fixed.
         """
         places = {name: n for n, name in enumerate(self.facts.relations)}
         for enter, exit_, direct in prefixes:
@@ -220,7 +225,7 @@ class _Builder:
                             self._settle(edges if mobile[entering] else [(claim, owner, other)])
 
     def _of_claims(self, entering: int, leaving: int, claim: int) -> dict[tuple[int, int], list[int]]:
-        """Map owner and value of each claim to its statements."""
+        """Map the owner and the value of each claim to the statements of the claim."""
         value, claims = dict(self.edges(leaving)), set(self.edges(claim))
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
         for owner, statement in self.edges(entering):
@@ -234,15 +239,15 @@ class _Builder:
             self.fixed[relation].append((subject, object_))
 
     def choose_ports(self, mobile: list[bool], prefer: Mapping[int, float]) -> None:
-        """Choose the relations by which each mediator moves: the preferred ones, else those with most entities."""
+        """Choose the edge of each mediator that may be rewired: by weight, then by the number of entities."""
         ends: dict[int, set[int]] = defaultdict(set)
         touching: dict[int, set[int]] = defaultdict(set)
-        wish: Counter[int] = Counter()
+        weights: Counter[int] = Counter()
         for relation in range(len(self.facts.relations)):
             if not mobile[relation]:
                 continue
             port = min(relation, self.pairs.get(relation, relation))
-            wish[port] += prefer.get(relation, 0.0)  # type: ignore[assignment]
+            weights[port] += prefer.get(relation, 0.0)  # type: ignore[assignment]
             for subject, object_ in self.edges(relation):
                 inner = (subject in self.mediators, object_ in self.mediators)
                 if inner == (True, False) and self.facts.terms[object_][0] == "<":
@@ -252,12 +257,12 @@ class _Builder:
                     touching[object_].add(port)
                     ends[port].add(subject)
             if relation in self._entering:
-                wish[port] += _BY_FORCE  # type: ignore[assignment]
+                weights[port] += _OWNER_WEIGHT  # type: ignore[assignment]
         for mediator, ports in touching.items():
-            self._ports[mediator] = max(ports, key=lambda port: (wish[port], len(ends[port]), -port))
+            self._ports[mediator] = max(ports, key=lambda port: (weights[port], len(ends[port]), -port))
 
     def relation(self, relation: int, inverse: int | None) -> None:
-        """Assign the edges of a relation and its inverse to groups."""
+        """Assign the edges of a relation and of its inverse to groups."""
         free = [e for e in self.edges(relation) if (relation, *e) not in self._taken]
         if inverse is None:
             for edge in free:
@@ -283,7 +288,7 @@ class _Builder:
         subject, object_ = edge
         inner = (subject in self.mediators, object_ in self.mediators)
         relation, (hole, other) = parts[0][0], edge
-        if inner == (True, False):  # the hole is the position of the entity
+        if inner == (True, False):  # the hole is the entity
             hole, other = object_, subject
             parts = [(relation, not outward) for relation, outward in parts]
         kind = self.facts.literal_kind(other)
@@ -303,7 +308,7 @@ class _Builder:
         group.bundles.append(tuple(bundle))
 
     def _stays(self, relation: int, hole: int, mediator: int) -> bool:
-        """Whether a mediator keeps this edge; it keeps all but one."""
+        """Whether this edge of a mediator is fixed; all but one are."""
         port = min(relation, self.pairs.get(relation, relation))
         if self.facts.terms[hole][0] == '"' or self._ports.get(mediator) != port or mediator in self._moving:
             return True

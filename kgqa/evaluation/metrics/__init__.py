@@ -1,1 +1,1 @@
-"""Metrics of one question: answers compared with gold answers."""
+"""Metrics: how well the answers to a question agree with its gold answers."""

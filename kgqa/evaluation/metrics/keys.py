@@ -1,8 +1,8 @@
 """Comparison keys of answers and gold answers: entities by id, everything else by value.
 
-A gold answer with an id matches that entity only. One without an id is a number, a date, or a name: numbers and dates
-compare by value (`1996.0` = `1996`, `1945-04-30T00:00:00Z` = `1945-04-30`), names by `spelling`. A lone year is a
-number.
+A gold answer with an id matches only the entity with this id. A gold answer without an id is a number, a date or a
+name: numbers and dates are compared by value (`1996.0` = `1996`, `1945-04-30T00:00:00Z` = `1945-04-30`), names by
+`spelling`. A year without month and day is a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.model import Literal, Named
 
 Key = tuple[str, str]
-"""`("id", an id as in the gold answer, or an IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
+"""Kind and text: `("id", id of the gold answer or IRI)`, `("number", ...)`, `("date", ...)` or `("name", ...)`."""
 
 MAX_NUMBER_CHARS = 400
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -53,7 +53,7 @@ _APOSTROPHE = re.compile("['\u2019]")
 _SPACED_PERCENT = re.compile(r"(?<=\d)\s+(?=%)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*+)(\S(?:.*?\S)?)\1(?!\w)")
 _SIGN = re.compile(
-    r"((?<![\w.])-(?=\.?\d)"  # minus five, but neither 1914-1918 nor F-16
+    r"((?<![\w.])-(?=\.?\d)"  # -5, but neither 1914-1918 nor F-16
     r"|(?<![^\W\d])\.(?=\d)"  # a decimal point
     r"|(?<=\w)[-+#*%]+(?![-+#*%\w])"  # C++, A-, 50%
     r"|(?<=\w)[+#*%]+(?=\d)|(?<=\d)[+#*%]+(?=\w)|\#(?=\d))"
@@ -62,7 +62,7 @@ _SIGN = re.compile(
 
 
 def gold_keys(gold: Iterable[GoldAnswer]) -> frozenset[Key]:
-    """Return the keys of gold answers: the id if there is one, else the value."""
+    """Return the keys of gold answers: by id, or by value for a gold answer without an id."""
     return frozenset(map(_gold_key, gold))
 
 
@@ -73,9 +73,10 @@ def _gold_key(answer: GoldAnswer) -> Key:
 
 
 def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
-    """Map the aliases of gold answers without id, as keys, to the keys of their answers.
+    """Map the key of each alias to the key of its gold answer, for gold answers without an id.
 
-    An alias that is the name of another gold answer is left out; one that two answers share belongs to the first.
+    An alias that is the name of another gold answer is left out. An alias that two gold answers share is mapped to the
+    first.
     """
     known = list(gold)
     own = gold_keys(known)
@@ -90,24 +91,25 @@ def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
 def answer_keys(
     answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None
 ) -> frozenset[Key]:
-    """Return the keys of answers, for comparison with these gold keys.
+    """Return the keys of answers, for comparison with `gold`.
 
-    An entity whose id or IRI is a gold id gets that key; one whose name is the name of a gold answer without id gets
-    the name; any other gets its IRI, which is no gold key. So two entities of the same name may be one answer.
+    The key of an entity is its id or IRI if `gold` contains that id; else its name if `gold` contains that name; else
+    its IRI, which matches nothing. Therefore two entities with the same name may get the same key.
 
     Args:
-        aliases: from `alias_keys`, to accept aliases.
+        gold: result of `gold_keys`.
+        aliases: result of `alias_keys`, to accept aliases.
     """
     return frozenset(ordered_keys(answers, gold, aliases))
 
 
 def ordered_keys(answers: Iterable[Named], gold: frozenset[Key], aliases: Mapping[Key, Key] | None = None) -> list[Key]:
-    """Return distinct keys as `answer_keys` does, in the order of the answers."""
+    """Return the distinct keys of answers in their order; see `answer_keys`."""
     return list(dict.fromkeys(_answer_key(answer, gold, aliases or {}) for answer in answers))
 
 
 def needs_names(gold: frozenset[Key]) -> bool:
-    """Whether an entity may match by name, because a gold answer has no id."""
+    """Whether some gold answer has no id and therefore matches an entity by name."""
     return any(kind != "id" for kind, _ in gold)
 
 
@@ -125,7 +127,7 @@ def _answer_key(answer: Named, gold: frozenset[Key], aliases: Mapping[Key, Key])
 
 
 def literal_key(literal: Literal) -> Key:
-    """Return the key of a literal: by its datatype if that is a number or year, else by its text."""
+    """Return the key of a literal: a number for numeric datatypes and years, else as `text_key` does."""
     text = literal.value.strip()
     if literal.datatype in _NUMERIC:
         year = _YEAR.fullmatch(text) if literal.datatype == _XSD + "gYear" else None
@@ -152,7 +154,7 @@ def _number(text: str) -> Key | None:
     except InvalidOperation:
         return None
     if not number.is_finite() or abs(number.adjusted()) > 9999:
-        return None  # as a number, NaN would not equal itself
+        return None  # NaN as a number would not equal itself
     sign, digits, exponent = number.as_tuple()
     bare = "".join(map(str, digits)).lstrip("0")
     short = bare.rstrip("0")
@@ -162,7 +164,7 @@ def _number(text: str) -> Key | None:
 
 
 def _date(text: str) -> Key | None:
-    """Return the key of a day, month or time; midnight counts as no time, because days are written so."""
+    """Return the key of a day, month or time; a time of midnight is dropped, because many files add it to days."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None
@@ -171,7 +173,7 @@ def _date(text: str) -> Key | None:
         return "date", day
     try:
         moment = datetime.fromisoformat(f"{day}T{time[:15]}{match['zone'] or ''}")
-    except ValueError:  # before year 1, or no such day
+    except ValueError:  # a year before 1, or a day that does not exist
         return "date", f"{day}T{time}"
     if moment.tzinfo:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
@@ -179,15 +181,15 @@ def _date(text: str) -> Key | None:
 
 
 def _name(text: str) -> Key:
-    """Return the key of a name; one without any letter or digit is compared as it is written."""
+    """Return the key of a name by `spelling`; a name without letters and digits is its own key."""
     return "name", spelling(text) or text.casefold()
 
 
 def spelling(text: str) -> str:
-    """Normalise a name for comparison: compatibility forms folded, no accents, lower case, words only.
+    """Normalise a name for comparison: NFKD form, no accents, lower case, words only.
 
-    Unlike `words.normalise` this keeps vowel signs of scripts that have them, and signs that end a word or belong to a
-    number: `C++` is not `C#`, `A+` not `A-`, `-5 °C` not `5 °C`.
+    Unlike `words.normalise`, this function keeps vowel signs (of Indic scripts, for example) and signs that end a word
+    or belong to a number: `C++` differs from `C#`, `A+` from `A-`, `-5 °C` from `5 °C`.
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(c for c in folded if not _is_accent(c))
@@ -201,9 +203,9 @@ def _kept(match: re.Match[str]) -> str:
 
 
 def _is_accent(char: str) -> bool:
-    """Whether a mark is optional in names, by its combining class: accents, Hebrew and Arabic points, variants.
+    """Whether a combining mark may be left out of a name.
 
-    Vowel signs and voicing marks are not.
+    By combining class these are accents, Hebrew and Arabic points, and variants, but not vowel signs and voicing marks.
     """
     place = unicodedata.combining(char)
     return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

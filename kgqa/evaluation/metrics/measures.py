@@ -1,7 +1,7 @@
 """Hit@1, precision, recall, F1 and exact match on sets of answers, and their means with intervals.
 
-The answers of a question are the ends of one path and therefore tie. Hit@1 is the expected score of a fair draw among
-them: the share that is right.
+The answers to a question are the ends of one path and have no order. Therefore Hit@1 is the probability that an answer
+drawn at random is right: the share of right answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Interval = OneOf["bootstrap", "normal"]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The metrics of one question, each from 0 to 1; `em` is 1 or 0."""
+    """The metrics of one question, each from 0 to 1; `em` is either 1 or 0."""
 
     hit: float
     precision: float
@@ -38,14 +38,16 @@ class Score:
 
 
 def hit_at_1(tied: AbstractSet[Any], gold: AbstractSet[Any]) -> float:
-    """Compute the chance that one of the tied answers, drawn fairly, is right; 0 without answers."""
+    """Compute the probability that one of the unordered answers, drawn at random, is right; 0 without answers."""
     return len(tied & gold) / len(tied) if tied else 0.0
 
 
 def reciprocal_rank(answers: int, right: int) -> float:
-    """Compute the expected reciprocal rank of the first right answer if `right` of `answers` tied ones are right.
+    """Compute the expected reciprocal rank of the first right answer, if the answers are put in random order.
 
-    The order is a fair draw; 0 if none is right.
+    Args:
+        answers: number of all answers.
+        right: number of right answers; the result is 0 without any.
     """
     total, wrong_so_far = 0.0, 1.0
     for place in range(1, answers - right + 2) if right else ():
@@ -56,13 +58,13 @@ def reciprocal_rank(answers: int, right: int) -> float:
 
 
 def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
-    """Compare a set of tied answers with the gold answers. Without answers every metric is 0.
+    """Compare unordered answers with the gold answers; without answers every metric is 0.
 
     Raises:
         ValueError: there are no gold answers.
     """
     if not gold:
-        raise ValueError("a question without gold answers cannot be scored")
+        raise ValueError("A question without gold answers cannot be scored.")
     right = len(answers & gold)
     precision = right / len(answers) if answers else 0.0
     return Score(
@@ -75,19 +77,22 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 
 
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
-    """Score an Answer against gold answers, by id, value or name (see `keys`).
+    """Score an Answer against gold answers by id, value or name (see `keys`).
 
-    Answers from a model's memory have no ids and are compared by name, which is more lenient.
+    Answers from a language model's memory have no ids. They are compared by name, which accepts more answers.
     """
     wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)
 
 
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
-    """Return gold answers in the form for answers of this grounding: without ids for those of a model.
+    """Prepare gold answers for comparison with answers of a grounding.
+
+    For answers from a language model's memory the ids are removed, because such answers have only names.
 
     Args:
-        aliases: a gold answer without a name gets its first alias as name.
+        grounding: `grounding` of the answer object.
+        aliases: use the first alias as the name of a gold answer without a name.
     """
     return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
 
@@ -100,7 +105,10 @@ def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean of n values with its 95% interval; all nan for n = 0, the interval nan for n = 1."""
+    """The mean of n values with its 95% interval (`low`, `high`).
+
+    For n = 0 all values are nan; for n = 1 the interval is nan.
+    """
 
     value: float
     n: int
@@ -112,8 +120,9 @@ def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int
     """Compute the mean of values from 0 to 1.
 
     Args:
-        interval: `bootstrap`: percentiles of the means of `RESAMPLES` resamples; `normal`: 1.96 standard errors
-            to both sides, within 0 and 1. If all values are equal both shrink to that value, for any n.
+        interval: `bootstrap`: percentiles of the means of `RESAMPLES` resamples; `normal`: the mean plus or minus
+            1.96 standard errors, cut off at 0 and 1. If all values are equal, both intervals have width 0 for any n.
+        seed: seed of the bootstrap.
     """
     data = np.sort(np.asarray(values, dtype=float))  # the order of the questions must not matter
     if not data.size:
@@ -133,15 +142,18 @@ def resampled_means(data: np.ndarray, generator: np.random.Generator) -> np.ndar
     """Compute the means of `RESAMPLES` resamples of the data, with replacement, each as long as the data."""
     values, counts = np.unique(data, return_counts=True)
     if values.size <= DISTINCT:
-        # the counts of each value are multinomial: the same distribution, without a draw per question
+        # drawing how often each value occurs has the same distribution as drawing each question, but is faster
         return np.asarray(generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size)
-    # one resample at a time: n may be tens of thousands
+    # one resample at a time to save memory, as n may be tens of thousands
     return np.array([data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)])
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A question that was asked, with its score; `hops`: None if unknown; `loss`: empty if not analysed."""
+    """The result of one question: its status and score.
+
+    `hops`: None if unknown; `seconds`: wall time; `loss`: where the right answer was lost, empty if not analysed.
+    """
 
     id: str
     dataset: str
@@ -164,10 +176,11 @@ METRICS: Mapping[str, Callable[[Outcome], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over n outcomes.
+    """Means and counts over n outcomes.
 
-    `reproduced`: share of answered questions whose query returns exactly the answers when it is run again, nan if none
-    was answered; `seconds`: mean wall time per question.
+    `means`: each metric of `METRICS`; `reproduced`: share of answered questions whose query, run a second time, returns
+    exactly the answers (nan if no question was answered); `statuses`, `losses`: number of outcomes with each value;
+    `seconds`: mean wall time per question.
     """
 
     n: int
@@ -178,7 +191,7 @@ class Summary:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data: `n`, each metric as a number, `intervals` by metric, and the other fields."""
+        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the other fields."""
         found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
         found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
         found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}
@@ -186,7 +199,7 @@ class Summary:
 
 
 def summarise(outcomes: Sequence[Outcome], *, interval: Interval = "bootstrap") -> Summary:
-    """Summarise outcomes; statuses and losses are sorted by frequency."""
+    """Compute the means of outcomes, and count statuses and losses, the most frequent first."""
     answered = [outcome for outcome in outcomes if outcome.status == "answered"]
     exact = sum(outcome.query_class == "exact" for outcome in answered)
     return Summary(
@@ -200,7 +213,7 @@ def summarise(outcomes: Sequence[Outcome], *, interval: Interval = "bootstrap") 
 
 
 def by_group(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> dict[str, list[Outcome]]:
-    """Group outcomes by name, in the order of the names."""
+    """Map the name of each group to its outcomes, sorted by name."""
     found: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         found.setdefault(group(outcome), []).append(outcome)
@@ -208,7 +221,7 @@ def by_group(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> di
 
 
 def dataset_and_hop(outcome: Outcome) -> str:
-    """Return `webqsp_test, 2 hops`, or the data set alone if the hops are unknown."""
+    """Return a group name such as `webqsp_test, 2 hops`, without the hops if they are unknown."""
     if outcome.hops is None:
         return outcome.dataset
     return f"{outcome.dataset}, {outcome.hops} hop{'s' if outcome.hops > 1 else ''}"

@@ -1,7 +1,7 @@
 """All metrics of one answer.
 
-Set metrics compare answers as keys: by id, by name where there is no id, never by a piece of a name. Metrics of the
-field that compare texts have their own names (`tog_em`, `substring_em`, ...).
+Set metrics compare whole answers: by id, or by name where there is no id. Text metrics, which other projects use,
+compare characters or words (`tog_em`, `substring_em`, ...).
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ def score_record(
 ) -> dict[str, float]:
     """Compute every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
 
-    Set metrics are those of the reading with the best F1. Text metrics compare all answers, joined by commas, with
-    every gold answer of every reading. An answer without name and value matches nothing; failed questions score 0.
+    A data set may give several interpretations (readings) of a question. Set metrics use the reading with the best F1.
+    Text metrics compare all answers, joined by commas, with every gold answer of every reading. An answer without name
+    and value matches nothing; a failed question scores 0.
 
     Args:
-        answer: the object of docs/answer-json.md.
-        readings: sets of gold answers; blank gold answers are left out.
-        aliases: accept aliases of gold answers that are compared by name. `tog_em` always does, as the original.
-        ordered: the answers are ranked, the best first; otherwise they tie.
+        answer: an answer object (docs/answer-json.md).
+        readings: the gold answers of each reading; gold answers without id and name are ignored.
+        aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts them, like the
+            original.
+        ordered: True if the answers are ranked, the best first; False if they have no order.
 
     Returns:
-        Scores by metric; empty if no gold answer is left, as the question cannot be scored.
+        Scores by metric; empty if there are no gold answers.
     """
     known = [kept for reading in readings if (kept := _with_content(reading))]
     if not known:
@@ -63,7 +65,7 @@ def score_record(
 def reading_keys(
     answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
 ) -> tuple[list[Key], frozenset[Key]]:
-    """Return the distinct keys of an answer in order, and those of the gold answers of one reading."""
+    """Return the distinct keys of an answer in order, and the keys of the gold answers of one reading."""
     seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
     gold = gold_keys(seen)
     return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
@@ -80,7 +82,7 @@ def answer_texts(answer: Mapping[str, Any]) -> list[str]:
 
 
 def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
-    """Return the distinct names of gold answers, ids if they have none."""
+    """Return the distinct names of gold answers, with ids in place of missing names."""
     found: list[str] = []
     for reading in readings:
         for gold in reading:
@@ -89,7 +91,7 @@ def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
 
 
 def text_scores(texts: Sequence[str], readings: Sequence[Reading], *, aliases: bool = False) -> dict[str, float]:
-    """Compute the metrics of `TEXT_METRICS`."""
+    """Compute the metrics of `TEXT_METRICS` for the texts of all answers."""
     prediction = ", ".join(texts)
     every = gold_texts(readings, aliases=True)
     gold = every if aliases else gold_texts(readings, aliases=False)

@@ -1,6 +1,6 @@
 """Metrics on texts: EM by containment, token F1 and Rouge-L.
 
-They compare characters or words, not answers, so a wrong answer can score; docs/metrics.md shows how.
+These metrics compare characters or words. Wrong answers can score; docs/metrics.md gives examples.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from collections.abc import Collection, Iterable, Sequence
 from kgqa.words import normalise
 
 SHORTEST = 3
-"""Characters below which a prediction within a gold answer is suspect."""
+"""Minimum number of characters for a prediction that is part of a gold answer; shorter predictions are suspect."""
 MOST_TOKENS = 20_000
 _ARTICLES = frozenset(("a", "an", "the"))
-# scripts without blanks between words: each character is a token
+# scripts without spaces between words: each character is a token
 _UNSPACED = re.compile("([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
 
 def tokens(text: str) -> list[str]:
-    """Split a text, normalised by `words.normalise`, into words, or characters for Chinese and Japanese.
+    """Normalise a text and split it into words; Chinese and Japanese are split into characters.
 
-    Returns at most `MOST_TOKENS`.
+    Returns at most `MOST_TOKENS` tokens.
     """
     return _UNSPACED.sub(r" \1 ", normalise(text)).split()[:MOST_TOKENS]
 
 
 def tog_clean(text: str) -> str:
-    """Normalise text as Think-on-Graph's evaluation does: stripped, without spaces, lower case."""
+    """Normalise text as Think-on-Graph's evaluation does: no spaces, lower case."""
     return text.strip().replace(" ", "").lower()
 
 
 def tog_match(prediction: str, gold: Iterable[str]) -> bool:
-    """Whether prediction and a gold answer are equal, or one contains the other: Think-on-Graph's "exact match".
+    """Whether the prediction contains a gold answer or the reverse: Think-on-Graph's "exact match".
 
-    Every gold answer contains the empty prediction, and three of four contain "e".
+    This metric accepts wrong predictions: every gold answer contains the empty text, and three of four contain "e".
     """
     text = tog_clean(prediction)
     return any(text in answer or answer in text for answer in map(tog_clean, gold))
@@ -44,10 +44,10 @@ def tog_match(prediction: str, gold: Iterable[str]) -> bool:
 def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
     """Whether `tog_match` holds only by accident.
 
-    The prediction is empty, too short, or a piece of a word; or a gold answer is a piece of one of its words ("US" in
-    "Jesus"). No match is suspect if both are equal, if a gold answer is a sequence of whole words of the prediction,
-    or if the prediction without articles has `SHORTEST` characters or more and is such a sequence of a gold answer
-    ("Obama" in "Barack Obama").
+    A match is an accident if the prediction is empty, too short, or a piece of a word, or if a gold answer is a piece
+    of a word of the prediction ("US" in "Jesus"). A match is sound in three cases: both are equal; a gold answer is a
+    sequence of whole words of the prediction; or the prediction without articles has at least `SHORTEST` characters
+    and is a sequence of whole words of a gold answer ("Obama" in "Barack Obama").
     """
     text = tog_clean(prediction)
     if not tog_match(prediction, gold) or (text and any(tog_clean(answer) == text for answer in gold)):
@@ -56,7 +56,7 @@ def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
     if any(_within(tokens(answer), words) for answer in gold):
         return False
     bare = [word for word in words if word not in _ARTICLES]
-    short = len("".join(bare)) < (SHORTEST if text.isascii() else 2)  # two Chinese characters are a word
+    short = len("".join(bare)) < (SHORTEST if text.isascii() else 2)  # two Chinese characters can be a whole name
     return short or not any(_within(bare, _bare(tokens(answer))) for answer in gold)
 
 
@@ -69,16 +69,16 @@ def substring_em(prediction: str, gold: Iterable[str]) -> bool:
 def sub_em(prediction: str, gold: Iterable[str]) -> bool:
     """Whether the prediction contains a gold answer as whole words (SubEM).
 
-    GraphSearch, appendix F, equation 6 compares characters instead.
+    GraphSearch (appendix F, equation 6) compares characters instead of whole words.
     """
     text = f" {' '.join(tokens(prediction))} "
     return any(f" {' '.join(wanted)} " in text for each in gold if (wanted := tokens(each)))
 
 
 def token_f1(prediction: str, gold: Iterable[str]) -> float:
-    """Compute the F1 of the words of a prediction and a gold text, the best over several gold texts.
+    """Compute the F1 of the words of the prediction and the words of a gold text, and return the best.
 
-    Words count as often as they occur, articles do not count (SQuAD, HippoRAG).
+    Repeated words count several times; articles are ignored (SQuAD, HippoRAG).
     """
     counts = Counter(_bare(tokens(prediction)))
     size = sum(counts.values())
@@ -94,7 +94,7 @@ def token_f1(prediction: str, gold: Iterable[str]) -> float:
 def rouge_l(prediction: str, gold: Iterable[str]) -> tuple[float, float]:
     """Compute Rouge-L (Lin 2004, section 3.1): F1 and recall of the longest common subsequence of `tokens`.
 
-    Of several gold texts the best of each counts. Graph Counselor reports the recall (section 3.1).
+    Each value is the best over all gold texts. Graph Counselor reports the recall (section 3.1).
     """
     words = tokens(prediction)
     places = _places(words)
@@ -121,7 +121,10 @@ def _places(items: Sequence[str]) -> dict[str, int]:
 
 
 def _lcs(places: dict[str, int], size: int, other: Sequence[str]) -> int:
-    """Compute `lcs_length` bit-parallel (Hyyro 2004): a zero in `row` marks where the length grows by one."""
+    """Compute the length of the longest common subsequence with bit operations (Hyyro 2004).
+
+    Each zero bit in `row` stands for one item of the subsequence.
+    """
     row = full = (1 << size) - 1
     for item in other:
         met = row & places.get(item, 0)

@@ -186,7 +186,7 @@ def discard_interrupted(path: Path) -> bool:
     """
     folder = GraphFolder(Path(path))
     if not folder.path.is_dir():
-        raise StoreUnavailable(f"There is no graph at {folder.path}.")
+        raise StoreUnavailable(f"There is no graph at {folder.path}. Check the path.")
     lock = folder.write_lock()
     try:
         _finish_published(folder, folder.meta() if folder.exists() else None)

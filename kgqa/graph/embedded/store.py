@@ -31,7 +31,7 @@ from kgqa.graph.store import (
 )
 
 MAX_RESULT_BYTES = 512 << 20
-MAX_QUERY_BYTES = 4 << 20
+MAX_QUERY_CHARS = 4 << 20
 
 
 class EmbeddedStore:
@@ -179,8 +179,8 @@ class EmbeddedStore:
             return self._call({**request, "query": standard}, timeout)
 
     def _prepared(self, query: str) -> str:
-        if len(query) > MAX_QUERY_BYTES:
-            raise QueryRejected(f"The query is longer than {MAX_QUERY_BYTES:,} characters.")
+        if len(query) > MAX_QUERY_CHARS:
+            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
         return prepare_for_engine(query)
 
     def _lock_current(self) -> GraphMeta:
@@ -225,7 +225,7 @@ class EmbeddedStore:
     @contextmanager
     def _worker(self, timeout: float) -> Iterator[Worker]:
         if self._closed:
-            raise StoreUnavailable(f"The graph at {self.folder.path} has been closed.")
+            raise StoreUnavailable(f"The graph at {self.folder.path} has been closed. Open it again.")
         if not self._slots.acquire(timeout=timeout):
             raise StoreTimeout(
                 f"All {self._size} workers were busy for {timeout:g} s. Try again, or allow more time: --timeout"

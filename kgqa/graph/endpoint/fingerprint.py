@@ -1,8 +1,9 @@
-"""Fingerprints of graphs too large to read whole: the number of triples, and of some predicates.
+"""Fingerprints of graphs on servers, computed from the counts of all triples and of those with some predicates.
 
-The same data has the same fingerprint on any server of one kind. A change that leaves all counts equal goes unnoticed;
-so does a change to a large graph for up to a day, as counts that take long are kept. Where all triples take too long to
-count (billions), the predicates alone make the fingerprint.
+The same data has the same fingerprint on all servers of the same kind. A change is not noticed if all counts stay
+equal. A change to a large graph may not be noticed for up to a day, because counts that took long are used for a day.
+If it takes too long to count all triples (billions), the fingerprint is computed only from the counts of
+triples with some predicates.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ MAX_AGE_SECONDS = 86_400.0
 COUNT_SECONDS = 40.0
 ALL_COUNTS_SECONDS = 90.0
 LARGE_TRIPLES = 10_000_000
-"""Triples that any server counts well within COUNT_SECONDS: Virtuoso counts five million in 0.1 s."""
+"""Every server counts this many triples in much less than COUNT_SECONDS. Virtuoso counts five million in 0.1 s."""
 
 
 class CountingStore(Store, Protocol):
-    """A store that can keep counts between runs, as `EndpointStore` does."""
+    """A store that can save counts between runs, such as `EndpointStore`."""
 
     @property
     def graphs(self) -> tuple[str, ...]:
@@ -36,16 +37,16 @@ class CountingStore(Store, Protocol):
         ...
 
     def load_fact(self, name: str, *, max_age: float) -> str | None:
-        """Return a short text stored about this view less than `max_age` seconds ago."""
+        """Return the text saved for this view less than `max_age` seconds ago; None if there is none."""
         ...
 
     def save_fact(self, name: str, text: str | None) -> None:
-        """Store a short text about this view; None removes it."""
+        """Save a short text for this view; None removes the saved text."""
         ...
 
 
 class EndpointFingerprint:
-    """The fingerprint of an endpoint's view, counted when first needed. Thread-safe."""
+    """The fingerprint of the graphs in an endpoint's view, computed when first needed. Thread-safe."""
 
     def __init__(self, store: CountingStore) -> None:
         self._store = store
@@ -55,18 +56,18 @@ class EndpointFingerprint:
 
     @property
     def triples(self) -> int | None:
-        """The number of triples, None where counting took too long."""
+        """The number of triples; None if counting took too long."""
         return (self._counted() or {}).get("triples")
 
     @property
     def large(self) -> bool:
-        """Whether there are too many triples to count in time: single predicates, or a limited count, show many."""
+        """Whether there are too many triples to count in time, judged by counts of predicates or a limited count."""
         counts = self._counted() or {}
         return counts.get("triples") is None and (self._is_large(counts) or self._has_many_triples())
 
     @property
     def text(self) -> str:
-        """`remote-` and 25 hex digits; empty where nothing could be counted in time, so that nothing is cached.
+        """The fingerprint: `remote-` and 25 hex digits. Empty if counting took too long; then no result is cached.
 
         Raises:
             StoreUnavailable: the server cannot be reached.
@@ -74,7 +75,7 @@ class EndpointFingerprint:
         return self.text_within(None)
 
     def text_within(self, seconds: float | None) -> str:
-        """Return `text`, or an empty text if another thread is still counting after `seconds`; None for no limit."""
+        """Return `text`, but an empty text if another thread still counts after `seconds`; None means no limit."""
         counts = self._counted(seconds)
         if counts is None or not any(counts.values()):
             return ""
@@ -100,18 +101,18 @@ class EndpointFingerprint:
         counts: dict[str, int | None] = {"triples": self._count(deadline, "count_triples", view=view)}
         for predicate in detection_predicates():
             counts[predicate] = self._count(deadline, "count_predicate", view=view, predicate=Entity(predicate))
-        # without the triples the server may just have been busy: do not keep that for a day
+        # if the triples could not be counted, perhaps the server was busy: do not save such counts for a day
         if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or self._is_large(counts)):
             self._store.save_fact("counts", json.dumps(counts))
         return counts
 
     @staticmethod
     def _is_large(counts: dict[str, int | None]) -> bool:
-        """Return whether the predicates that could be counted have many triples together."""
+        """Return whether the sum of all counts exceeds LARGE_TRIPLES."""
         return sum(count or 0 for count in counts.values()) > LARGE_TRIPLES
 
     def _has_many_triples(self) -> bool:
-        """Return whether a count that stops at twice LARGE_TRIPLES gets that far. Sent once."""
+        """Return whether a query that counts up to twice LARGE_TRIPLES reaches that number. It is sent only once."""
         with self._lock:
             if self._has_many is None:
                 limit, view = 2 * LARGE_TRIPLES, tuple(Entity(iri) for iri in self._store.graphs)

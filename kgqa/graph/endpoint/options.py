@@ -20,8 +20,9 @@ class EndpointOptions:
     """Options for all endpoints of a run.
 
     Attributes:
-        caches: whether results are kept on disk, for `cache_days` and up to `cache_bytes` in all.
-        row_cap: number of rows at which the server is known to cut results.
+        caches: whether results are stored on disk.
+        cache_days: days after which stored results expire. cache_bytes: the largest total size of stored results.
+        row_cap: number of rows at which the server is known to truncate results.
     """
 
     profile: str = "auto"
@@ -36,16 +37,17 @@ class EndpointOptions:
         """Read the options from settings, and the password from the environment.
 
         Raises:
-            SettingsError: a login is set, but only a settings file in the working folder, perhaps another user's, names
-                the server.
+            SettingsError: a login is set, but the server is named only in the settings file of the working folder,
+                which somebody else may have written.
         """
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
         location = settings["graph.path"] or ""
         if (user or password) and is_address(location) and "graph.path" in settings.local:
-            location = check_address(location)
+            url = check_address(location)
             raise SettingsError(
-                f"Your login is not sent to {clean(location)[:200]}, as only {FILE_NAME} in the working folder names "
-                "it. To log in there, name the server yourself: --graph URL, or KGQA_GRAPH_PATH."
+                f"Your login is not sent to {clean(url)[:200]}, because only {FILE_NAME} in the working folder names "
+                "this server. To log in there, name the server yourself: --graph URL, or the environment variable "
+                "KGQA_GRAPH_PATH."
             )
         return cls(
             profile=settings["endpoint.profile"],
@@ -72,7 +74,7 @@ class EndpointOptions:
         """
         results = None
         if self.caches and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
-            # in a folder of its own, with the other files that SQLite creates
+            # a separate folder, because SQLite creates further files beside this one
             file = cache.entry("results", "endpoints") / "results.sqlite"
             results = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
         return EndpointStore(

@@ -1,4 +1,4 @@
-"""Profiles of SPARQL servers: their differences as data, read from endpoints.toml, one table per kind of server."""
+"""Profiles that describe the kinds of SPARQL servers, read from endpoints.toml, one table per kind of server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from kgqa.errors import SettingsError
 
 FIXED_ORDER_MARK = "# from the first line to the last\n"
-"""The first line of a template in queries/ whose patterns begin at few nodes and continue from there."""
+"""First line of a template in queries/ whose patterns are written in the best join order, beginning at few nodes."""
 
 
 @dataclass(frozen=True)
@@ -23,24 +23,27 @@ class Profile:
     """A kind of SPARQL server.
 
     Attributes:
-        server: regular expression for its Server header. hosts: hosts known to be of this kind.
+        server: regular expression for the Server header of its replies. hosts: hosts known to be of this kind.
         needs_graph: whether every query must name its graph.
         allows_scans: whether queries over all triples may be tried.
         system_graphs: named graphs that belong to the server.
-        timeout_parameter, timeout_header: how a time limit is sent, in `timeout_unit`, at least `min_timeout` seconds.
-        truncates_on_timeout: whether it silently sends an incomplete result at the limit. Such a server is sent a limit
-            only if its own is known to be no shorter.
-        limits_query: a template in queries/ that asks for its own limits.
-        limit_error: regular expression for its refusal of a limit longer than its own, which has the group `seconds`.
-        timeout_headers, timeout_texts: headers of a reply, texts of an error, that mean it ran out of time.
-        truncation_headers, row_caps: headers, numbers of rows, that mean the result was cut.
-        denied_texts: texts of an error about the user's rights.
-        retry_texts: texts of an error after which the same query may succeed.
-        full_text: the full-text search it has: `bif` is Virtuoso's.
+        timeout_parameter, timeout_header: URL parameter or header in which a query's time limit is sent.
+        timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
+        truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. Such a server is
+            sent a time limit only if the server's own limit is known to be no shorter.
+        limits_query: name of a template in queries/ that asks for the server's own limits.
+        limit_error: regular expression for the error that refuses a time limit as too long; the group `seconds` is the
+            longest limit that the server allows.
+        timeout_headers, timeout_texts: headers and parts of error messages that mean that the server ran out of time.
+        truncation_headers, row_caps: headers and numbers of rows that mean that the result was truncated.
+        denied_texts: parts of error messages that mean that the user lacks a right.
+        retry_texts: parts of error messages after which the same query may succeed.
+        full_text: kind of full-text search: `bif` for Virtuoso's, empty for none.
         fixed_order: prefix that makes the server join in the written order; used for queries that begin with
             FIXED_ORDER_MARK.
-        update_path: the path that takes updates, where it is not that of queries.
-        concurrency: requests at once. rate: requests per second, 0 for no limit. Both are defaults.
+        update_path: URL path for updates; empty if updates have the same path as queries.
+        concurrency: default number of concurrent requests.
+        rate: default number of requests per second, 0 for no limit.
     """
 
     name: str
@@ -70,18 +73,21 @@ class Profile:
     rate: float = 0.0
 
     def prepared(self, query: str) -> str:
-        """Return a query as it is sent to this server."""
+        """Return a query in the form in which it is sent to this server."""
         return f"{self.fixed_order}\n{query}" if self.fixed_order and query.startswith(FIXED_ORDER_MARK) else query
 
     def time_limit(self, seconds: float) -> str:
-        """Format a time limit for this server, rounded up: the server must not give up before we do."""
+        """Format a time limit for this server, rounded up, so that the server does not give up before kgqa."""
         seconds = max(seconds, self.min_timeout)
         return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))
 
 
 @dataclass(frozen=True)
 class ReplySigns:
-    """Headers and texts that mark a reply as no complete result, of all profiles together: proxies hide the server."""
+    """Headers and texts that mark a reply as an error or as an incomplete result.
+
+    They come from all profiles, because a proxy can hide which kind of server answers.
+    """
 
     timeout_headers: frozenset[str]
     truncation_headers: frozenset[str]
@@ -92,7 +98,7 @@ class ReplySigns:
 
 @lru_cache(maxsize=16)
 def reply_signs(profile: Profile) -> ReplySigns:
-    """Collect the signs of this profile and of all others; texts in lower case."""
+    """Collect the headers and texts of this profile and of all others; the texts in lower case."""
     known = (profile, *profiles().values())
     return ReplySigns(
         frozenset(header for profile in known for header in profile.timeout_headers),
@@ -105,7 +111,7 @@ def reply_signs(profile: Profile) -> ReplySigns:
 
 @lru_cache(maxsize=1)
 def profiles() -> dict[str, Profile]:
-    """Read all profiles, by name."""
+    """Read all profiles of endpoints.toml, by name."""
     tables = tomllib.loads((files("kgqa.graph.endpoint") / "endpoints.toml").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Profile)}
     found = {}
@@ -122,7 +128,7 @@ def profile_named(name: str) -> Profile:
     """Return the profile of this name.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: there is no profile with this name.
     """
     known = profiles()
     if name not in known:
@@ -131,7 +137,7 @@ def profile_named(name: str) -> Profile:
 
 
 def profile_of(url: str, server_header: str = "") -> Profile:
-    """Return the profile that fits an address, else a Server header; `generic` where none does."""
+    """Return the profile for the host of an address, else for a Server header; `generic` if no profile fits."""
     host = (urlsplit(url).hostname or "").lower()
     for profile in profiles().values():
         if host in profile.hosts:

@@ -1,6 +1,7 @@
 """A cache on disk of complete query results, by endpoint, graph fingerprint and query.
 
-A graph that changes gets another fingerprint, so its old results are never found; age and size remove them.
+A graph that changes gets another fingerprint, so its old results are no longer found. They are removed when they expire
+or when the cache is full.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ DAY_SECONDS = 86_400.0
 FLUSH_RESULTS, FLUSH_BYTES, FLUSH_SECONDS = 64, 4 << 20, 2.0
 MAX_PENDING_BYTES = 64 << 20
 BUSY_SECONDS = 0.25
-"""How long to wait for another process that writes; results then stay pending until the next write."""
+"""Seconds to wait while another process writes to the file; then results stay in memory until the next write."""
 _SCHEMA = """
 PRAGMA auto_vacuum=INCREMENTAL;
 PRAGMA journal_mode=WAL;
@@ -32,9 +33,9 @@ CREATE TABLE IF NOT EXISTS facts (key BLOB PRIMARY KEY, at REAL, body TEXT);
 
 
 class ResultCache:
-    """A SQLite file of results. Thread-safe, and shared by processes.
+    """A SQLite file of results. Thread-safe; several processes can share the file.
 
-    A file that cannot be written keeps nothing; a damaged file is removed, as the server can be asked again.
+    If the file is not writable, nothing is cached. A damaged file is removed, because the server can be queried again.
 
     Args:
         days: age at which a result expires.
@@ -51,10 +52,10 @@ class ResultCache:
         self._written_bytes = 0
         self._next_flush = time.monotonic()
         self._connection: sqlite3.Connection | None = None
-        for _ in range(2):  # the second time after removing a damaged file
+        for _ in range(2):  # a second attempt after a damaged file was removed
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.touch(mode=0o600)  # private: the server may need a password
+                file.touch(mode=0o600)  # readable only for this user: the server may require a password
                 self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False, isolation_level=None)
                 self._connection.executescript(_SCHEMA)
                 self._trim()
@@ -64,7 +65,7 @@ class ResultCache:
                 self._disable(error)
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a body that was put less than `days` ago, None if there is none."""
+        """Return the body stored under `key` less than `days` days ago; None if there is none."""
         with self._lock:
             pending = self._pending.get(key)
             oldest = time.time() - self._days * DAY_SECONDS
@@ -91,13 +92,13 @@ class ResultCache:
                 self._flush()
 
     def fact(self, key: bytes, *, max_age: float) -> str | None:
-        """Return a short text about an endpoint, stored less than `max_age` seconds ago."""
+        """Return the text stored about an endpoint less than `max_age` seconds ago; None if there is none."""
         with self._lock:
             row = self._fetch_one("SELECT body FROM facts WHERE key = ? AND at > ?", (key, time.time() - max_age))
         return str(row[0]) if row else None
 
     def put_fact(self, key: bytes, text: str | None) -> None:
-        """Store a short text; None removes it."""
+        """Store a short text about an endpoint; None removes the stored text."""
         with self._lock:
             if self._connection is None:
                 return
@@ -132,7 +133,7 @@ class ResultCache:
             return None
 
     def _flush(self) -> None:
-        """Write pending results in one short transaction: one per result would cost more than the query it saves."""
+        """Write pending results in one transaction; one transaction per result would take longer than a query."""
         assert self._connection is not None
         rows = [(key, at, len(packed), packed) for key, (at, packed) in self._pending.items()]
         try:
@@ -166,7 +167,7 @@ class ResultCache:
                 (self._limit * 9 // 10,),
             ).fetchone()[0]
             execute("DELETE FROM results WHERE at < ?", (time.time() if oldest is None else oldest,))
-        self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` frees one page only
+        self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
 
     def _handle_error(self, error: sqlite3.Error) -> None:
         """Ignore an error caused by another process that writes; disable the cache after any other."""
@@ -180,7 +181,7 @@ class ResultCache:
             self._disable(error)
 
     def _disable(self, error: Exception) -> None:
-        """Close the file and remove it if it is damaged; a process that has it open keeps its own copy."""
+        """Close the file; if it is damaged, remove it. Processes that have the file open can still read it."""
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
@@ -192,7 +193,7 @@ class ResultCache:
 
 
 class GraphResults:
-    """The cached results of one graph in one state, as one user of an endpoint sees it."""
+    """The cached results of one user's queries to one endpoint, for one fingerprint of its graphs."""
 
     def __init__(self, cache: ResultCache, url: str, fingerprint: str, *, user: str = "") -> None:
         self._cache = cache

@@ -1,10 +1,10 @@
 """A server's own limits on queries: seconds and rows.
 
-They matter because of Virtuoso. When a time limit is sent with a query, Virtuoso returns at that limit the rows it has,
-with status 200 and, unless the query aggregates, without any sign (measured: 8 rows of many thousand). The limit that
-applies is the shorter of the one sent and its own. So a reply that arrives before the limit we sent is complete only if
-the server's own limit is known to be no shorter. A query sent without a limit ends at the server's own limit with an
-error.
+kgqa needs these limits because of Virtuoso. If a query is sent with a time limit, Virtuoso stops at the limit and sends
+the rows found so far, with status 200 and, unless the query aggregates, without any sign that rows are missing
+(measured: 8 rows of many thousand). Virtuoso stops at its own limit if that is shorter than the limit sent. Therefore a
+reply that arrives before the limit that kgqa sent is certain to be complete only if the server's own limit is known to
+be no shorter. A query sent without a limit ends with an error at the server's own limit.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kgqa.model import Literal, Value
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Seconds per query and rows per result; None for unknown, `math.inf` for no limit."""
+    """Limits on seconds per query and rows per result; None means unknown, `math.inf` means no limit."""
 
     seconds: float | None = None
     rows: float | None = None
 
     def permit(self, seconds: float, profile: Profile) -> bool:
-        """Return whether a time limit of so many seconds may be sent with a query."""
+        """Return whether a time limit of `seconds` may be sent with a query."""
         if not (profile.timeout_parameter or profile.timeout_header):
             return False
         if self.seconds is None:
@@ -40,10 +40,10 @@ UNKNOWN = ServerLimits()
 
 
 def read_limits(chunks: Iterable[bytes]) -> ServerLimits:
-    """Read the reply to a profile's `limits_query`: one row of seconds and rows, unbound or 0 for no limit.
+    """Read the reply to a profile's `limits_query`: one row of seconds and rows, where unbound or 0 means no limit.
 
     Returns:
-        UNKNOWN where the reply is anything else.
+        The limits; UNKNOWN if the reply has any other form.
     """
     try:
         (row,) = decode_rows(chunks, max_rows=1)
@@ -54,7 +54,7 @@ def read_limits(chunks: Iterable[bytes]) -> ServerLimits:
 
 
 def limit_in_error(profile: Profile, status: int, body: bytes) -> float | None:
-    """Return the server's own limit in seconds, as named in its refusal of a longer one; None in any other error."""
+    """Return the server's own limit in seconds from the error that refuses a longer limit; None for other replies."""
     if not profile.limit_error or status < 400:
         return None
     match = re.search(profile.limit_error, body.decode("utf-8", "replace"))

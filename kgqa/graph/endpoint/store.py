@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint as a store: Virtuoso, QLever, Blazegraph, the Wikidata Query Service, or any other."""
+"""A SPARQL 1.1 endpoint as a store: Virtuoso, QLever, Blazegraph, the Wikidata Query Service, or another server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
 MIN_RETRY_FACTOR = 1.5
-"""How many times its former limit a query that timed out must be given to be sent again."""
+"""A query that timed out is sent again only with at least this many times its former time limit."""
 
 
 class EndpointStore:
@@ -44,13 +44,14 @@ class EndpointStore:
 
     Args:
         url: the address, such as http://127.0.0.1:8890/sparql.
-        graphs: the graphs in view, for the fingerprint; queries name their graphs themselves.
-        writable: the one graph that `update` and `load` may write to; None for no graph.
+        graphs: IRIs of the graphs in view, from which the fingerprint is computed; queries name their graphs
+            themselves.
+        writable: IRI of the only graph that `update` and `load` may write to; None to forbid writing.
         access: login and limits of requests.
-        profile: name of a profile in endpoints.toml; `auto` to detect it by host or Server header.
-        cache: where results and counts are kept between runs; None for no cache.
-        timeout: default limit of a query, in seconds.
-        row_cap: a known row cap of the server, in addition to those of the profile.
+        profile: name of a profile in endpoints.toml; `auto` to detect the profile by host or Server header.
+        cache: stores results and counts between runs; None for no cache.
+        timeout: default time limit of a query, in seconds.
+        row_cap: a known row cap of the server, in addition to the row caps in the profile.
 
     Raises:
         SettingsError: `url` is not the address of an endpoint, or contains a password.
@@ -96,7 +97,7 @@ class EndpointStore:
 
     @property
     def triples(self) -> int | None:
-        """The number of triples in view, None where counting took too long."""
+        """The number of triples in view; None if counting took too long."""
         return self._fingerprint.triples
 
     @property
@@ -111,7 +112,7 @@ class EndpointStore:
 
     @property
     def concurrency(self) -> int:
-        """Requests at once: `endpoint.concurrency`, else the value of the profile."""
+        """The largest number of concurrent requests: `endpoint.concurrency`, else the value of the profile."""
         return self._transport.concurrency
 
     @property
@@ -138,7 +139,7 @@ class EndpointStore:
         return self._run(query, read, is_ask=True, timeout=timeout, fresh=fresh)
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update that writes only to the writable graph. Raises as `select` does."""
+        """Run a SPARQL update that writes only to the writable graph. Raises the same errors as `select`."""
         self._check_open()
         if not self.writable:
             raise QueryRejected(
@@ -181,18 +182,18 @@ class EndpointStore:
 
     @property
     def profile(self) -> Profile:
-        """The kind of server; detected by a query where its address does not tell."""
+        """The kind of server; detected by a query if the address does not reveal the kind."""
         self._transport.detect(self.timeout)
         return self._transport.profile
 
     @property
     def limits(self) -> ServerLimits:
-        """The server's own limits; queried once where its profile has a query for them."""
+        """The server's own limits; queried once if the profile has a query for limits."""
         self._transport.detect(self.timeout)
         return self._transport.limits
 
     def responds(self, seconds: float) -> bool:
-        """Return whether the server sends any reply within so many seconds."""
+        """Return whether the server sends any reply within `seconds`."""
         return self._transport.responds(seconds)
 
     def set_graphs(self, graphs: Iterable[str]) -> None:
@@ -202,9 +203,9 @@ class EndpointStore:
             self._reset()
 
     def invalidate(self) -> None:
-        """Forget the fingerprint and everything cached under it, as the graph has changed."""
+        """Forget the fingerprint and the results cached under it, because the graph has changed."""
         if self._cache:
-            # also outdates the facts of other views and users
+            # facts that other views and users saved before this time are no longer used
             self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
             self._slow_queries.clear()
@@ -216,7 +217,7 @@ class EndpointStore:
         self._results = None
 
     def load_fact(self, name: str, *, max_age: float) -> str | None:
-        """Return a short text stored about this view less than `max_age` seconds ago."""
+        """Return the text saved for this view less than `max_age` seconds ago; None if there is none."""
         if self._cache is None:
             return None
         changed = self._cache.fact(self._changed_key, max_age=max_age)
@@ -225,7 +226,7 @@ class EndpointStore:
         return self._cache.fact(self._fact_key(name), max_age=max_age)
 
     def save_fact(self, name: str, text: str | None) -> None:
-        """Store a short text about this view; None removes it."""
+        """Save a short text for this view; None removes the saved text."""
         if self._cache:
             self._cache.put_fact(self._fact_key(name), text)
 
@@ -235,7 +236,7 @@ class EndpointStore:
 
     @property
     def identity(self) -> str:
-        """A hyphen and eight hex digits of the address and the user, which keep their cached data apart."""
+        """A hyphen and eight hex digits that identify the address and the user in names of cached data."""
         return "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
 
     def _fact_key(self, name: str) -> bytes:
@@ -243,7 +244,7 @@ class EndpointStore:
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
 
     def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
-        """Return the headers of the reply to a query, of any status; for diagnosis of the server."""
+        """Send a query and return the headers of the reply, whatever its status; used to diagnose a server."""
         with self._transport.query(query, is_ask=False, seconds=timeout or self.timeout) as reply:
             for _ in _bounded(reply.chunks):
                 pass
@@ -254,10 +255,12 @@ class EndpointStore:
     def _run(self, query: str, read: ResultReader[T], *, is_ask: bool, timeout: float | None, fresh: bool) -> T:
         self._check_open()
         if len(query) > MAX_QUERY_CHARS:
-            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
+            raise QueryRejected(
+                f"The query is longer than {MAX_QUERY_CHARS:,} characters. Split it into shorter queries."
+            )
         query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
-        # counting the fingerprint, once, is not part of the query's own time
+        # the time to compute the fingerprint, once, does not count towards the limit of the query
         cached, version = None if fresh else self._cached_results(limit), self._version
         if cached and (body := cached.get(query)) is not None:
             return read([body], {})
@@ -265,7 +268,7 @@ class EndpointStore:
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
-                f"This query timed out before, after {self._slow_queries[key]:.1f} s, and is not sent again. Raise "
+                f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again. Raise "
                 "graph.timeout."
             )
         self._transport.detect(limit)
@@ -277,17 +280,17 @@ class EndpointStore:
             except StoreTimeout:
                 self._add_slow_query(key, deadline.seconds)
                 raise
-        if cached and body is not None and version == self._version:  # else it may be from after the update
+        if cached and body is not None and version == self._version:  # else the result may include an update
             cached.put(query, body)
         return result
 
     def _send(
         self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline, record: bool
     ) -> tuple[T, bytes | None]:
-        """Send a query, once more if the connection breaks or the reply is damaged.
+        """Send a query; send it a second time if the connection breaks or the reply is damaged.
 
         Returns:
-            The result, and its body if it is to be cached.
+            The result, and the body of the reply if `record` is true.
         """
         while True:
             with self._transport.reply(query, is_ask=is_ask, deadline=deadline) as reply:
@@ -317,7 +320,7 @@ class EndpointStore:
             text = fingerprint.text_within(limit)
             results = GraphResults(self._cache, self.url, text, user=self._user) if text else None
             with self._lock:
-                if fingerprint is self._fingerprint:  # else the graph has changed meanwhile
+                if fingerprint is self._fingerprint:  # else the graph has changed in the meantime
                     self._results = results
         return results
 
@@ -328,19 +331,20 @@ class EndpointStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.")
+            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.")
 
 
 def check_address(url: str) -> str:
-    """Return an address without surrounding blanks.
+    """Check the address of an endpoint, and return it without surrounding spaces.
 
     Raises:
-        SettingsError: it is not http or https, has no host, or contains a login or a query string.
+        SettingsError: the address is not http or https, has no host, or contains a login or a query string.
     """
     url = url.strip()
     if "@" in url:
         raise SettingsError(
-            f"The address of an endpoint must not contain a login. Set endpoint.user and {PASSWORD_VARIABLE} instead."
+            "The address of an endpoint must not contain a login. Set endpoint.user and the environment variable "
+            f"{PASSWORD_VARIABLE} instead."
         )
     try:
         parts = urlsplit(url)
@@ -352,7 +356,9 @@ def check_address(url: str) -> str:
             f"{url[:100]!r} is not the address of a SPARQL endpoint. Example: http://127.0.0.1:8890/sparql"
         )
     if parts.query or parts.fragment:
-        raise SettingsError("Remove ? and # from the address of the SPARQL endpoint. Name graphs with --graph-iri.")
+        raise SettingsError(
+            "The address of a SPARQL endpoint must not contain ? or #. Remove them; name graphs with --graph-iri."
+        )
     return url
 
 

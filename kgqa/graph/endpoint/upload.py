@@ -1,7 +1,7 @@
-"""Uploads RDF files to a server by SPARQL updates: works with every server, but slowly.
+"""Uploads RDF files by SPARQL updates, which works with every server, but is slow.
 
-All files are checked before the first triple is sent. After a lost connection the triples sent so far stay in the
-graph; loading the same files again adds only the missing ones.
+All files are checked before the first triple is sent. If the connection is lost, the triples sent so far stay in the
+graph. Loading the same files again then adds only the missing triples.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BATCH_BYTES = 200_000
 """Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
 UPDATE_SECONDS = 120.0
 MAX_REJECTED = 100
-"""Rejected lines that are skipped before the upload stops: then something else is wrong."""
+"""The upload stops if the server rejects more lines, because then the cause is probably not in single lines."""
 COUNT_SECONDS = 600.0
 MAX_GRAPHS = 10_000
 DEFAULT_GRAPH = "urn:kgqa:graph"
 
 
 class UpdatableStore(Store, Protocol):
-    """A store that takes updates over HTTP, as `EndpointStore` does."""
+    """A store that accepts updates over HTTP, such as `EndpointStore`."""
 
     @property
     def url(self) -> str:
@@ -46,7 +46,7 @@ class UpdatableStore(Store, Protocol):
 
     @property
     def writable(self) -> str | None:
-        """The graph that `update` may write to, None for none."""
+        """The graph that `update` may write to; None if writing is not allowed."""
         ...
 
     @property
@@ -55,15 +55,15 @@ class UpdatableStore(Store, Protocol):
         ...
 
     def invalidate(self) -> None:
-        """Forget the fingerprint and everything cached under it."""
+        """Forget the fingerprint and the results cached under it."""
         ...
 
 
 def choose_target_graph(store: UpdatableStore) -> str:
-    """Choose the graph to load into if none is named: the server's only user graph, else `DEFAULT_GRAPH`.
+    """Choose the graph to load into if the user names none: the server's only user graph, or else DEFAULT_GRAPH.
 
     Raises:
-        LoadError: there are several. Also raises what `select` raises.
+        LoadError: the server has several user graphs. StoreError: see `Store.select`.
     """
     try:
         found = user_graphs(store)
@@ -81,7 +81,7 @@ def target_graph(store: UpdatableStore) -> str:
     """Return the graph that the store may write to.
 
     Raises:
-        LoadError: none is named, it is not an IRI, or it is a system graph of the server.
+        LoadError: the store has no writable graph, its name is not an IRI, or it is a system graph of the server.
     """
     graph = store.writable
     if not graph:
@@ -98,10 +98,10 @@ def target_graph(store: UpdatableStore) -> str:
 
 
 def check_updates(store: UpdatableStore, graph: str) -> None:
-    """Check that the server takes updates, with one that changes nothing.
+    """Check that the server accepts updates, by sending an update that changes nothing.
 
     Raises:
-        QueryRejected, StoreUnavailable, StoreTimeout: it does not; the message gives the reason.
+        QueryRejected, StoreUnavailable, StoreTimeout: the update failed; the message gives the reason.
     """
     subject, relation, value = (Entity(uuid.uuid4().urn) for _ in range(3))
     update = render("doctor_update", graph=Entity(graph), subject=subject, relation=relation, object=value)
@@ -115,7 +115,7 @@ def check_updates(store: UpdatableStore, graph: str) -> None:
 
 
 def count_triples(store: UpdatableStore, graph: str) -> int | None:
-    """Count the triples of a graph; None where counting took too long."""
+    """Count the triples of a graph; return None if counting takes too long."""
     try:
         query = render("count_triples", view=(Entity(graph),))
         return single_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
@@ -126,8 +126,8 @@ def count_triples(store: UpdatableStore, graph: str) -> int | None:
 def _count_before(store: UpdatableStore, graph: str) -> int | None:
     """Count the triples of a graph before the upload, without querying a graph that does not exist.
 
-    After such a query Virtuoso's planner takes the graph for empty, even after the upload: counting a million triples
-    then takes minutes.
+    After a query to a missing graph, Virtuoso's query planner assumes even after the upload that the graph is empty,
+    and counting a million triples takes minutes.
     """
     try:
         rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)
@@ -149,15 +149,16 @@ def load_by_updates(
     """Add the triples of RDF files to the store's writable graph, by updates of about a thousand triples.
 
     Args:
-        on_error: `fail` at a line that is malformed or that the server rejects, or `skip` and count it.
-        format: the file extension of the format, where the names of the files lack it.
+        on_error: what to do with a line that is malformed or that the server rejects: `fail` stops the upload, `skip`
+            counts the line and continues.
+        format: the file extension of the format, if the names of the files have no extension.
 
     Returns:
-        A report on the writable graph; `added` and `triples` are None where counting took too long.
+        A report on the writable graph; `added` and `triples` are None if counting took too long.
 
     Raises:
-        LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was sent.
-        StoreError, KeyboardInterrupt: interrupted; the message says how much was sent.
+        LoadError: a file is missing, malformed or truncated, or has triples of other graphs. Nothing was sent.
+        StoreError, KeyboardInterrupt: the upload was interrupted; the message says how much was sent.
     """
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
@@ -223,10 +224,11 @@ class _Uploader:
         lines = f"the first {sent:,} lines of {job.name}" if sent else f"perhaps a few lines of {job.name}"
         before = self._lines - sent
         also = f" and {before:,} lines of the files before it" if before else ""
-        return f"Loaded into <{self._graph.iri}> so far: {lines}{also}. Load the same files again to add the rest."
+        loaded = f"Loaded into <{self._graph.iri}> so far: {lines}{also}."
+        return f"{loaded} Load the same files again to add the missing triples."
 
     def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
-        """Send one update. After a rejection, find the line by bisection, as the server names only the update."""
+        """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
         try:
             triples = [to_triple(quad) for quad in parse_lines(lines)]
             self._store.update(render("insert_triples", graph=self._graph, triples=triples), timeout=UPDATE_SECONDS)
@@ -250,7 +252,7 @@ class _Uploader:
             self._source.malformed.add(job.name, number, str(error))
 
     def _is_rejection(self, error: StoreError) -> bool:
-        """Return whether an update failed because of its triples; some servers call that an internal error."""
+        """Return whether an update failed because of its triples; some servers report an internal error then."""
         if isinstance(error, StoreUnavailable):
             try:
                 check_updates(self._store, self._graph.iri)

@@ -192,7 +192,10 @@ class LineSource:
             for raw in blocks(self._stream):
                 total += len(raw)
                 if total > MAX_DECOMPRESSED_BYTES:
-                    raise LoadError(f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes.")
+                    raise LoadError(
+                        f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes. "
+                        "Split it into smaller files."
+                    )
                 first = reader.line
                 lines = reader.canonical(raw)
                 yield Block(lines, first, reader.line, raw)

@@ -56,7 +56,7 @@ def test_json_lines_and_json_array(name, write_data):
     assert [(q.id, q.text) for q in dataset_questions(f"{name}:{array}")] == whole != []
     lines = write_data("\n".join(map(json.dumps, records)) + "\n\n", "q.test.jsonl")
     if name in FRAMES:
-        assert "has no list" in error_message(name, lines)  # a single object is read as the frame of the original
+        assert "has no array" in error_message(name, lines)  # a single object is read as the frame of the original
     else:
         assert [(q.id, q.text) for q in dataset_questions(f"{name}:{lines}")] == whole
 
@@ -91,7 +91,7 @@ def test_invalid_record_is_named(name, record, write_data):
         ("cwq", {"ID": ""}, '"ID" must be an id'),
         ("cwq", {"sparql": ["SELECT"]}, '"sparql" must be a text'),
         ("grailqa", {"graph_query": [1]}, '"graph_query" must be an object'),
-        ("webquestions", {"targetValue": "(list"}, "a bracket is left open"),
+        ("webquestions", {"targetValue": "(list"}, "a closing bracket is missing"),
         ("hotpotqa", {"context": [["a", "b"]]}, "titles with lists of sentences"),
         ("hotpotqa", {"supporting_facts": [["a"]]}, "a list of pairs"),
         ("grbench", {"answer": {"a": 1}}, '"answer" must be a text'),
@@ -144,12 +144,12 @@ def test_invalid_json(text, message, write_data):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "has no list 'Questions'"),
-        ('{"Questions": {}}', "has no list 'Questions'"),
+        ("{}", "has no array under the key 'Questions'"),
+        ('{"Questions": {}}', "has no array under the key 'Questions'"),
         ('{"a": 1, "Questions" [', "':' expected"),
         ('{"Questions": [', "ends too early"),
         ('{"Questions": []', "ends too early"),
-        ('{"a": [1, "Questions"]}', "has no list"),
+        ('{"a": [1, "Questions"]}', "has no array"),
     ],
 )
 def test_invalid_frame(text, message, write_data):

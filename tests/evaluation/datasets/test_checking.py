@@ -49,7 +49,7 @@ def test_hash_is_of_the_unpacked_file(set_published, tmp_path):
 
 def test_incomplete_file():
     found = check(f"cwq:{CWQ}")
-    assert "4 questions, but ComplexWebQuestions_dev.json has 3,519" in found.problems[0]
+    assert "4 questions, but ComplexWebQuestions_dev.json should have 3,519" in found.problems[0]
 
 
 def test_file_of_another_format():
@@ -62,19 +62,21 @@ def test_missing_gold_answers_are_a_problem(set_published, tmp_path):
     records = json.loads((FIXTURES / "ComplexWebQuestions_test.json").read_text())
     (tmp_path / CWQ.name).write_text(json.dumps(records))
     found = check(f"cwq:{tmp_path / CWQ.name}")
-    assert found.problems == ("No gold answers, but ComplexWebQuestions_dev.json has them. Fetch it again.",)
+    assert found.problems == (
+        "No gold answers, although ComplexWebQuestions_dev.json should have some. Download the file again.",
+    )
 
 
 def test_blind_test_file_needs_no_answers():
     blind = check(f"cwq:{FIXTURES / 'ComplexWebQuestions_test.json'}")
-    assert blind.split == "test-blind" and "No gold answers: questions can be asked" in " ".join(blind.notes)
+    assert blind.split == "test-blind" and "There are no gold answers: the questions" in " ".join(blind.notes)
     assert all("gold answers" not in problem for problem in blind.problems)
 
 
 def test_unknown_files(tmp_path):
     (tmp_path / "mine.json").write_bytes(CWQ.read_bytes())
     found = check(f"cwq:{tmp_path / 'mine.json'}")
-    assert found.expected is None and found.problems == () and "No published file" in found.notes[0]
+    assert found.expected is None and found.problems == () and "no published file" in found.notes[0]
     (tmp_path / "mine.jsonl").write_text('{"question": "a?", "id": "1"}\n{"question": "b?", "id": "1"}\n')
     own = check(str(tmp_path / "mine.jsonl"))
     assert own.format == "kgqa" and own.notes[-1] == "Repeated ids: 1."

@@ -77,7 +77,7 @@ def test_missing_dataset_folder():
 
 
 def test_unknown_names():
-    with pytest.raises(SettingsError, match="no format 'cqw'.*cwq, webqsp"):
+    with pytest.raises(SettingsError, match="'cqw' is not a format.*cwq, webqsp"):
         dataset_questions("cqw:file.json")
     with pytest.raises(SettingsError, match="Unknown dataset nothing.*cwq.*demo"):
         dataset_questions("nothing")

@@ -57,7 +57,7 @@ FAULTS = {
     "xml": (SparqlReply(body=b"<sparql/>", content_type="application/sparql-results+xml"), StoreUnavailable, "xml"),
     "moved": (faults.moved("http://elsewhere/sparql"), StoreUnavailable, "moved .* to http://elsewhere/sparql"),
     "401": (SparqlReply(401, b"", "text/html"), StoreUnavailable, "endpoint.user"),
-    "403": (SparqlReply(403, b"No.", "text/plain"), StoreUnavailable, "No. Check endpoint.user"),
+    "403": (SparqlReply(403, b"No.", "text/plain"), StoreUnavailable, "No. Check the setting endpoint.user"),
     "404": (faults.web_page(404), StoreUnavailable, "No SPARQL endpoint"),
     "413": (SparqlReply(413, b"", "text/plain"), QueryRejected, "too long"),
     "429": (faults.busy(429), StoreUnavailable, "too many requests"),
@@ -123,7 +123,7 @@ def test_truncated_result_is_an_error(serve, store_of):
 
 def test_count_without_row_is_an_error(serve, store_of):
     server = serve(table(["x"], []))
-    with pytest.raises(StoreTimeout, match="no row for a count"):
+    with pytest.raises(StoreTimeout, match="no row as the result of a count"):
         store_of(server).select(COUNT)
     assert len(store_of(server).select(QUERY)) == 0
 
@@ -210,7 +210,7 @@ def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):
         with pytest.raises(StoreTimeout):
             store.select(QUERY, timeout=0.2)
     assert len(server.requests) == 1
-    with pytest.raises(StoreTimeout, match="before, .* not sent again"):
+    with pytest.raises(StoreTimeout, match="already timed out .* not sent again"):
         store.select(QUERY, timeout=0.1)
     assert len(store.select(QUERY, timeout=3)) == 50
     with pytest.raises(StoreTimeout):

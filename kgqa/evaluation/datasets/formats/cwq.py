@@ -1,7 +1,7 @@
 """ComplexWebQuestions 1.1 (Talmor and Berant 2018): one JSON array, answers with Freebase ids and aliases.
 
-The published test file has no answers; copies of it that have (`..._test_wans.json`) are read the same way. The
-files give no topic entities: those of the gold query are taken, types excluded.
+The published test file has no answers; copies with answers (`..._test_wans.json`) are read in the same way. The files
+have no topic entities; the entities in the gold query are used, except types.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _answer(item: Record) -> GoldAnswer:
-    """Build an answer by id; dates and numbers have their value as id."""
+    """Build an answer; for dates and numbers, the id in the file is the value."""
     aliases = fields.texts_of(item, "aliases")
     return fields.entity_or_value(fields.text_of(item, "answer_id"), fields.text_of(item, "answer"), aliases)

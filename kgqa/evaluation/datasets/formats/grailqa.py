@@ -1,6 +1,6 @@
 """GrailQA 1.0 (Gu et al. 2021): one JSON array with levels of generalisation and graph queries.
 
-The topic entities are the nodes of the graph query that are entities. The public test file has questions only.
+The topic entities are the entity nodes of the graph query. The public test file has no answers and no graph queries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 def read(file: Path, dataset: str = "grailqa") -> Iterator[GoldQuestion]:
     """Read the questions of a file of GrailQA.
 
-    `level` is i.i.d., compositional or zero-shot, `kind` the function (count, argmax, >=, none, ...).
+    `level` is i.i.d., compositional or zero-shot; `kind` is the function in the query (count, argmax, >=, none, ...).
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -25,7 +25,7 @@ def read(file: Path, dataset: str = "grailqa") -> Iterator[GoldQuestion]:
 
 
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """Read a record of the data set, or of a copy with the same keys."""
+    """Convert a record of the data set, or of a copy with the same keys, to a question."""
     query = record.get("graph_query") or {}
     if not isinstance(query, dict):
         raise ValueError('"graph_query" must be an object')

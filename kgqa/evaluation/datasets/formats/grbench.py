@@ -14,8 +14,8 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
     """Read the questions of one domain of GRBench: `level` is easy, medium or hard.
 
-    An answer is one text even if it lists several things, because names may contain commas. If the file gives a list,
-    each item is an answer.
+    A text is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
+    answer.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -40,7 +40,7 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _text(item: object) -> str:
-    """Convert an answer, which may be a number or a boolean, to text."""
+    """Convert an answer (text, number or boolean) to text."""
     if isinstance(item, str):
         return item.strip()
     if isinstance(item, (bool, int, float)):

@@ -1,6 +1,6 @@
 """LC-QuAD 2.0 (Dubey et al. 2019): one JSON array with a query for Wikidata and one for DBpedia, and no answers.
 
-Gold answers are the results of the gold query on the graph; copies with an `answer` list are read, too.
+Copies with a list `answer` are read with these gold answers; otherwise the gold query must be run on the graph.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MARKS = str.maketrans("", "", "{}<>")
 def read(file: Path, dataset: str = "lcquad2") -> Iterator[GoldQuestion]:
     """Read the questions of a file of LC-QuAD 2.0, for Wikidata.
 
-    `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, else by the text it
-    was made from.
+    `kind` is the shape of the query (`subgraph`). A missing question is replaced by the paraphrase of the question, or
+    if there is none, by the template text of the question.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -48,7 +48,7 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _subgraph(record: Record) -> str:
-    """Return the shape of the query; some records have a list of them."""
+    """Return the shape of the query; some records have a list of shapes."""
     value = record.get("subgraph")
     return (
         ", ".join(fields.texts_of(record, "subgraph"))
@@ -59,7 +59,7 @@ def _subgraph(record: Record) -> str:
 
 def _wording(record: Record) -> str:
     for key in ("question", "paraphrased_question"):
-        # a list, mostly empty, means no paraphrase
+        # a list, usually empty, stands for a missing paraphrase
         text = "" if isinstance(record.get(key), list) else fields.text_of(record, key)
         if text.lower() not in _NOTHING:
             return text

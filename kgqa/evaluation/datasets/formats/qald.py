@@ -1,6 +1,6 @@
 """QALD (QALD-10: Usbeck et al. 2023): an object with the list `questions`, in several languages.
 
-Answers are SPARQL JSON results of the gold query.
+The answers are given as SPARQL JSON results of the gold query.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of QALD-10 or QALD-9-plus (Wikidata) in a language, else in the first given.
+    """Read the questions of a file of QALD-10 or QALD-9-plus (Wikidata).
 
-    Entities are full IRIs. Topics are the entities in the gold query; `kind` is `ask` for yes-no questions and
-    `aggregation` if the file marks them so.
+    Entities are full IRIs. The topic entities are the entities in the gold query; `kind` is `ask` for yes-no questions,
+    and `aggregation` for questions that the file marks as aggregation.
+
+    Args:
+        language: preferred language of the questions; where it is missing, the first language in the file is used.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -60,10 +63,10 @@ def _wording(record: Record, language: str) -> str:
 
 
 def result_answers(result: Record) -> Iterator[GoldAnswer]:
-    """Yield the answers of a SPARQL JSON result (SPARQL 1.1, section 3): all values of the first variable.
+    """Yield the answers in a SPARQL JSON result (SPARQL 1.1, section 3): all values of the first variable.
 
     Raises:
-        ValueError: the object is not such a result.
+        ValueError: the object is not a SPARQL JSON result.
     """
     if "boolean" in result:
         if not isinstance(result["boolean"], bool):

@@ -15,7 +15,7 @@ _SITES = ("http://", "https://", "www.freebase.com/", "rdf.freebase.com/ns/", "/
 def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]:
     """Read the questions of a file of SimpleQuestions, one hop each.
 
-    The only gold answer is the object from which the question was made; the graph may have others.
+    The only gold answer is the object of the triple in the file; the graph may contain other right answers.
 
     Raises:
         QuestionFileError: the file cannot be read, or a line does not have this format.

@@ -1,7 +1,7 @@
 """Questions over text: HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022).
 
-Answers are texts, topics are unknown. `row` holds `passages` (title and text of every paragraph of the record) and
-`supporting` (indices of the passages that support the answer).
+Answers are texts, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of every
+paragraph) and `supporting` (indices of the passages that support the answer).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQue
 
 
 def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of MuSiQue, with `hops` and `kind` (3hop1, 4hop2, ...) taken from their ids.
+    """Read the questions of a file of MuSiQue; `hops` and `kind` (3hop1, 4hop2, ...) come from the id.
 
-    A question that its passages do not answer (MuSiQue-Full) has no gold answer.
+    A question that cannot be answered from its passages (MuSiQue-Full) has no gold answer.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -107,7 +107,7 @@ def _row(record: Record, passages: list[dict[str, str]], supporting: list[int]) 
 
 
 def _pairs(record: Record, key: str) -> list[tuple[str, Any]]:
-    """Return a list of pairs of a title and its content."""
+    """Return the list of pairs (title, content) under a key of a record."""
     value = record.get(key)
     if value is None:
         return []
@@ -126,12 +126,12 @@ def _passage(pair: tuple[str, Any]) -> dict[str, str]:
 
 
 def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
-    """Read the aliases of each Wikidata id: lines of `Q_id`, `aliases` and `demonyms`."""
+    """Read the aliases of each Wikidata id from JSON lines with `Q_id`, `aliases` and `demonyms`."""
     found = {}
     for number, record in enumerate(record_stream.json_records(file)):
         try:
             if not isinstance(record, dict):
-                raise ValueError("an object was expected")
+                raise ValueError("a JSON object was expected")
             names = [*fields.texts_of(record, "aliases"), *fields.texts_of(record, "demonyms")]
             found[fields.needed(record, "Q_id")] = fields.distinct(names)
         except ValueError as error:

@@ -1,8 +1,8 @@
-"""The copies of six data sets that Think-on-Graph (Sun et al. 2024) is evaluated on, with topic entities added.
+"""The copies of six data sets in Think-on-Graph (Sun et al. 2024), to which its authors added topic entities.
 
-Each is one JSON array. `topic_entity` maps ids to names, of Freebase or, for QALD-10, of Wikidata; `qid_topic_entity`
-does the same for Wikidata and is read for QALD-10 only. The answers of CWQ, SimpleQuestions and WebQuestions are
-names, those of WebQSP and GrailQA are as in the originals, and those of QALD-10 map ids to names.
+Each file is one JSON array. `topic_entity` maps ids of topic entities to names: ids of Freebase, and for QALD-10 of
+Wikidata. `qid_topic_entity` maps Wikidata ids to names and is read only for QALD-10. Answers are names in CWQ,
+SimpleQuestions and WebQuestions, a map from ids to names in QALD-10, and as in the originals in WebQSP and GrailQA.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ def read_grailqa(file: Path, dataset: str = "tog-grailqa") -> Iterator[GoldQuest
 
 
 def read_cwq(file: Path, dataset: str = "tog-cwq") -> Iterator[GoldQuestion]:
-    """Read ToG's cwq.json: the test questions of ComplexWebQuestions, one name for an answer."""
+    """Read ToG's cwq.json: the test questions of ComplexWebQuestions, each with one name as its answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_webquestions(file: Path, dataset: str = "tog-webquestions") -> Iterator[GoldQuestion]:
-    """Read ToG's WebQuestions.json: the test questions of WebQuestions with a list of names."""
+    """Read ToG's WebQuestions.json: the test questions of WebQuestions, each with a list of names as answers."""
     return _read(file, dataset, partial(_plain, dataset=dataset))
 
 
 def read_simplequestions(file: Path, dataset: str = "tog-simpleqa") -> Iterator[GoldQuestion]:
-    """Read ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, one name for an answer."""
+    """Read ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, each with one name as its answer."""
     return _read(file, dataset, partial(_plain, dataset=dataset, hops=1))
 
 
@@ -62,7 +62,7 @@ def _read(file: Path, dataset: str, make: Make, within: Sequence[str] = ()) -> I
 
 
 def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
-    """Replace the topics of the data set by those that ToG's authors added."""
+    """Replace the topic entities of the data set by the topic entities that ToG's authors added."""
     given = _mapping(record, "topic_entity")
     if not given and question.dataset == WIKIDATA_COPY:
         given = _mapping(record, "qid_topic_entity")
@@ -123,5 +123,5 @@ def _iri(ident: str) -> str:
 
 
 def _by_id(ident: str, name: str) -> GoldAnswer:
-    """Build an answer of the copy of QALD-10, where numbers and dates are their own ids."""
+    """Build an answer of QALD-10; in ToG's copy the id of a number or date is its value."""
     return GoldAnswer(WIKIDATA + ident, name) if _QID.match(ident) else GoldAnswer("", name or ident)

@@ -1,8 +1,8 @@
 """WebQuestionsSP (Yih et al. 2016): an object with the list `Questions`, each with one or more semantic parses.
 
-As in the official scorer (eval.py), every parse is a reading of the question and the best one counts; questions without
-a good and complete parse are not scored. They are kept here with `support` = `not_scored`. Questions without a gold
-answer have `no_gold`; the official scorer gives 1 for no answer and 0 for any other.
+As in the official scorer (eval.py), every parse is an interpretation of the question, and the parse with the best score
+counts. The official scorer leaves out questions without a good and complete parse; these have `support` = `not_scored`.
+Questions without a gold answer have `support` = `no_gold`; the official scorer gives 1 if nothing is answered, else 0.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
     """Read the questions of a file of WebQuestionsSP.
 
-    `parses` holds the answers of every parse if there are several, `sparql` their queries in the same order, the best
-    annotated parse first; `answers` and the topic are those of the first. A parse without answers is empty.
+    `parses`: if there are several parses, the gold answers of each (empty for a parse without answers), the best
+    annotated parse first; `sparql`: the queries of the parses in the same order; `answers`, `topics`: those of the
+    first parse.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -30,7 +31,7 @@ def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
 
 
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """Read a record of the data set, or of a copy with the same keys."""
+    """Convert a record of the data set, or of a copy with the same keys, to a question."""
     parses = sorted(fields.objects_of(record, "Parses"), key=lambda parse: (not _complete(parse), not _answers(parse)))
     best: Record = parses[0] if parses else {}
     topic = fields.freebase_id(fields.text_of(best, "TopicEntityMid"))
@@ -69,7 +70,7 @@ def _answers(parse: Record) -> tuple[GoldAnswer, ...]:
 
 
 def _complete(parse: Record) -> bool:
-    """Whether the official scorer counts the question for this parse; files without annotations pass."""
+    """Whether the official scorer accepts this parse; always True for files without annotations."""
     comment = parse.get("AnnotatorComment")
     if not isinstance(comment, dict):
         return True

@@ -1,7 +1,8 @@
-"""WebQuestions (Berant et al. 2013): one JSON array of `url`, `utterance` and `targetValue`, a list in Lisp's notation.
+"""WebQuestions (Berant et al. 2013): one JSON array of objects with `url`, `utterance` and `targetValue`.
 
-The files have no ids and no topic entities: `topic_names` are the words in the address of the Freebase page. Answers
-are names. Ids are formed as in WebQuestionsSP from the position in the file.
+Answers are names; `targetValue` is a list in Lisp notation. The files have no ids and no topic entities: `topic_names`
+contains the words in the address of the Freebase page, and ids are built from the position in the file, as in
+WebQuestionsSP.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ def page_name(url: str) -> tuple[str, ...]:
 
 
 def descriptions(text: str) -> list[str]:
-    """Read the names in `(list (description "São Paulo") (description Japan))`; a bare name may have blanks.
+    """Read the names in `(list (description "São Paulo") (description Japan))`; names without quotes may have spaces.
 
     Raises:
-        ValueError: the text is not such a list.
+        ValueError: the text is not a list of descriptions.
     """
     if not text:
         return []
@@ -78,5 +79,5 @@ def descriptions(text: str) -> list[str]:
         if depth < 0 or depth > 2 or (depth == 0 and text[at:].strip()):
             raise ValueError('"targetValue" is not a list of descriptions')
     if depth:
-        raise ValueError('"targetValue" is not a list of descriptions: a bracket is left open')
+        raise ValueError('"targetValue" is not a list of descriptions: a closing bracket is missing')
     return found

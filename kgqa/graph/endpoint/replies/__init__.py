@@ -1,1 +1,1 @@
-"""Replies of a SPARQL server: whether they are whole, and their terms."""
+"""Reading the replies of a SPARQL server: checking that they are complete, and decoding their terms."""

@@ -1,7 +1,7 @@
-"""Canonical texts of literals, as the embedded engine writes them.
+"""Rewrites the texts of literals to the form that the embedded engine uses.
 
-Virtuoso writes booleans as 1 and 0, large doubles as 1e+10, the year 44 BC as -044; unchanged, one value would be a
-different answer in each store.
+Virtuoso writes booleans as 1 and 0, large doubles as 1e+10, and the year 44 BC as -044. Without rewriting, the same
+value would be a different answer in each store.
 """
 
 from __future__ import annotations
@@ -41,6 +41,6 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
 
 
 def canonical_text(text: str, datatype: str) -> str:
-    """Rewrite a literal of this datatype as the embedded engine writes it; leave other texts unchanged."""
+    """Rewrite the text of a literal to the form that the embedded engine uses, if its datatype needs that."""
     canonical = _CANONICAL.get(datatype)
     return canonical(text) if canonical else text

@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Query Results JSON, decoded to typed terms: small results at once, large ones row by row."""
+"""Decodes SPARQL 1.1 Query Results JSON to typed terms: small results at once, large results row by row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE_BYTES = 1 << 20
 class TermReader:
     """Converts JSON objects to terms. Equal entities share one object.
 
-    Virtuoso's blank nodes (`nodeID://b1`) can be used in queries, so they become IRIs.
+    Queries can contain Virtuoso's blank nodes (`nodeID://b1`), so these are converted to IRIs.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class TermReader:
     def __call__(self, term: dict[str, str]) -> Value:
         kind, value = term["type"], term["value"]
         if not value.isascii():
-            value.encode("utf-8")  # raises for half a surrogate pair, which JSON can escape
+            value.encode("utf-8")  # raises an error for half of a surrogate pair, which JSON can contain as an escape
         if kind == "uri":
             entity = self._seen.get(value)
             if entity is None:
@@ -41,7 +41,7 @@ class TermReader:
         language = term.get("xml:lang", "").lower()  # language tags ignore case
         datatype = term.get("datatype") or XSD_STRING
         if not isinstance(datatype, str):
-            raise ValueError("a datatype is not a text")
+            raise ValueError("a datatype is not a string")
         if language or datatype in (XSD_STRING, RDF_LANG_STRING):
             return Literal(value, XSD_STRING, language)
         return Literal(canonical_text(value, datatype), datatype)
@@ -53,7 +53,7 @@ class RowReader:
     def __init__(self, head: dict[str, Any], read_term: TermReader) -> None:
         names = head["vars"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("its variables are not a list of names")
+            raise ValueError("the variables are not a list of names")
         self.variables = tuple(names)
         self._names = frozenset(names)
         self._read_term = read_term
@@ -66,11 +66,11 @@ class RowReader:
 
 
 def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
-    """Decode the table of a SELECT while it arrives.
+    """Decode the result of a SELECT query while it arrives.
 
     Raises:
-        DamagedResult: it is truncated. PartialResult: it has more than `max_rows` rows.
-        StoreUnavailable: it is not a table.
+        DamagedResult: the result is truncated. PartialResult: the result has more than `max_rows` rows.
+        StoreUnavailable: the reply is not the result of a SELECT query.
     """
     read_term = TermReader()
     chunks = iter(chunks)
@@ -84,7 +84,7 @@ def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
         read_row = RowReader(table["head"], read_term)
         bindings = table["results"]["bindings"]
         if not isinstance(bindings, list):
-            raise ValueError("its bindings are not a list")
+            raise ValueError("the bindings are not a list")
         _check_row_count(len(bindings), max_rows)
         return Rows(read_row.variables, [read_row(binding) for binding in bindings])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -92,13 +92,13 @@ def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
 
 
 def decode_boolean(data: bytes) -> bool:
-    """Decode the reply to an ASK. Raises as `decode_rows` does."""
+    """Decode the reply to an ASK query. Raises the same errors as `decode_rows`."""
     try:
         value = _load_json(data)["boolean"]
     except (KeyError, TypeError) as error:
         raise _not_a_result(error) from error
     if not isinstance(value, bool):
-        raise _not_a_result(ValueError("its boolean is neither true nor false"))
+        raise _not_a_result(ValueError("the boolean is neither true nor false"))
     return value
 
 
@@ -106,7 +106,7 @@ def _load_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"))
     except RecursionError as error:
-        raise _not_a_result(ValueError("it is nested too deeply")) from error
+        raise _not_a_result(ValueError("the JSON is nested too deeply")) from error
     except ValueError as error:
         if data.lstrip()[:1] not in (b"{", b"["):
             what = "something other than a SPARQL result" if data.strip() else "an empty reply"
@@ -144,7 +144,7 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
                 text.value()
         text.end()
         if read_row is None or rows is None:
-            raise ValueError("it has no head or no bindings")
+            raise ValueError("the head or the bindings are missing")
         return Rows(read_row.variables, rows or [read_row(binding) for binding in bindings])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_a_result(error) from error

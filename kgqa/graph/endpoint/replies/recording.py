@@ -1,22 +1,22 @@
-"""A stream of reply chunks that can be kept for the cache."""
+"""Records the chunks of a reply while they are read, so that the reply can be cached."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 MAX_BODY_BYTES = 64 << 20
-"""The longest body that is kept."""
+"""The longest body that is recorded."""
 TAIL_BYTES = 16 << 10
 
 
 class RecordingStream:
-    """Passes on the chunks of a body once, and records them.
+    """Yields the chunks of a body, once, and records them.
 
     Args:
-        record: whether to keep the body; if not, only its tail is kept.
+        record: whether to keep the whole body; otherwise only the tail is kept.
 
     Attributes:
-        tail: the last TAIL_BYTES read so far.
+        tail: the last TAIL_BYTES bytes read so far.
     """
 
     def __init__(self, chunks: Iterable[bytes], *, record: bool) -> None:
@@ -39,5 +39,5 @@ class RecordingStream:
 
     @property
     def body(self) -> bytes | None:
-        """The whole body; None if it was not read to its end, is too long, or was not to be recorded."""
+        """The whole body; None if the body was not read to its end, is too long, or `record` is false."""
         return b"".join(self._recorded) if self._recorded is not None and self._ended else None

@@ -1,7 +1,8 @@
 """Classifies the replies of a SPARQL server: a complete result, or the error to raise.
 
-Servers cut results with status 200 and announce it, if at all, in a header (Virtuoso's row cap, and its "anytime"
-timeout, which makes counts wrong too) or after the rows they have already sent (QLever, Blazegraph).
+Servers may send an incomplete result with status 200. Some announce this in a header (Virtuoso, after its row cap or
+its "anytime" timeout, which makes counts wrong too), some after the rows that they have already sent (QLever,
+Blazegraph), and some not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ RAISE_CAP = (
     "virtuoso.ini)."
 )
 ASK_FOR_LESS = "Ask for less, use LIMIT, or raise the server's own limits."
-LOGIN = "Check endpoint.user and KGQA_ENDPOINT_PASSWORD."
+LOGIN = "Check the setting endpoint.user and the environment variable KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
@@ -39,11 +40,12 @@ _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_C
 def reply_error(
     status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
 ) -> StoreError | None:
-    """Return the error that a reply's status and headers mean, None for a result.
+    """Return the error for the status and headers of a reply; None if the reply is a result.
 
     Args:
-        headers: by lower-case name. body: its beginning, where the status is not 200.
-        query: the query sent; servers repeat it in their errors, and its words are not theirs.
+        headers: the values of the headers by lower-case name.
+        body: the beginning of the body, if the status is not 200.
+        query: the query that was sent. Servers repeat the query in error messages, where its words mean nothing.
     """
     if reply_signs(profile).timeout_headers & headers.keys():
         return StoreTimeout(
@@ -73,7 +75,7 @@ def is_transient(body: str, profile: Profile, *, query: str) -> bool:
 def update_error(
     status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
 ) -> StoreError | None:
-    """Return the error that the reply to an update means, None for success. Arguments as for `reply_error`."""
+    """Return the error for the reply to an update; None if the update succeeded. Arguments: see `reply_error`."""
     timed_out = reply_signs(profile).timeout_headers & headers.keys()
     if status in (200, 201, 202, 204) and "html" not in _content_type(headers) and not timed_out:
         return None
@@ -81,7 +83,7 @@ def update_error(
 
 
 def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
-    """Return the error for an incomplete body: a timeout if its last bytes announce one, else `error`."""
+    """Return the error for an incomplete body: a timeout if the last bytes announce a timeout, else `error`."""
     text = tail.decode("utf-8", "replace").lower()
     if any(sign in text for sign in reply_signs(profile).timeout_texts):
         return StoreTimeout("The server ran out of time while sending the result, which is not used. Ask for less.")
@@ -97,8 +99,8 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
         return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted} {LOGIN}", status=status)
     if any(sign in lower for sign in signs.denied_texts):
         return LoginRefused(
-            f"{url} denies this user the right to do that (HTTP {status}).{quoted} {LOGIN} To write, a Virtuoso user "
-            "needs the right SPARQL_UPDATE.",
+            f"{url} does not allow this user to run this request (HTTP {status}).{quoted} {LOGIN} To write, a Virtuoso "
+            "user needs the right SPARQL_UPDATE.",
             status=status,
         )
     if 300 <= status < 400:
@@ -107,7 +109,9 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
             f"{url} has moved (HTTP {status}){' to ' + location if location else ''}. Use the new address."
         )
     if status in (404, 405, 410):
-        return StoreUnavailable(f"No SPARQL endpoint at {url} (HTTP {status}). The path of Virtuoso's is /sparql.")
+        return StoreUnavailable(
+            f"No SPARQL endpoint at {url} (HTTP {status}). Check the path; on Virtuoso it is /sparql."
+        )
     if status in (406, 415):
         return StoreUnavailable(
             f"{url} sends no results as JSON, or accepts no forms (HTTP {status}).{quoted} Use another server."
@@ -115,7 +119,7 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
     if status in (429, 502, 503):
         return StoreUnavailable(f"{url} cannot answer now (HTTP {status}).{quoted} Try again later.")
     if status in (413, 414):
-        return QueryRejected(f"The query is too long for the server (HTTP {status}). Ask for less at once.")
+        return QueryRejected(f"The query is too long for the server (HTTP {status}). Split it into shorter queries.")
     if "html" in _content_type(headers) and status != 400:
         return StoreUnavailable(
             f"{url} sent an error page (HTTP {status}).{quoted} Check the address of its SPARQL endpoint."
@@ -126,7 +130,7 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
 
 
 def error_text(body: str, query: str) -> str:
-    """Extract a server's error message, in one line, without the query it repeats."""
+    """Extract a server's error message, in one line, without the query that the message repeats."""
     if body.lstrip()[:1] == "{":
         try:
             fields = json.loads(body)
@@ -135,7 +139,7 @@ def error_text(body: str, query: str) -> str:
             pass
     if query:
         body = body.replace(query, "")
-    # Virtuoso repeats it at the end, with other white space
+    # Virtuoso repeats the query at the end of its message, with different white space
     return clean(re.sub(r"<[^>]*>", " ", body.partition("SPARQL query:")[0]))
 
 
@@ -150,14 +154,16 @@ def _content_type(headers: Mapping[str, str]) -> str:
 def check_complete(
     rows: Rows, query: str, profile: Profile, caps: Iterable[int], headers: Mapping[str, str] | None = None
 ) -> None:
-    """Check that a table sent with status 200 was not cut.
+    """Check that the result in a reply with status 200 is complete.
 
     Args:
-        caps: known row caps of the server, in addition to those of its profile. headers: those of the reply.
+        caps: known row caps of the server, in addition to the caps in its profile.
+        headers: the headers of the reply.
 
     Raises:
-        RowCapMet: exactly as many rows as a cap, and not because of the query's LIMIT; or a header announces the cap.
-        StoreTimeout: no row for an aggregate over everything, which always has one.
+        RowCapMet: the number of rows is a known row cap, or a header announces a cap; and the query's LIMIT is another
+            number.
+        StoreTimeout: there is no row, although an aggregate without GROUP BY always has one.
     """
     count = len(rows)
     announced = (
@@ -171,11 +177,11 @@ def check_complete(
             cap=count,
         )
     if count == 0 and is_total_aggregate(query):
-        raise StoreTimeout("The server sent no row for a count: it ran out of time. Ask for less.")
+        raise StoreTimeout("The server ran out of time: it sent no row as the result of a count. Ask for less.")
 
 
 def outer_limit(query: str) -> int | None:
-    """Return the LIMIT of the outermost query, None where it has none."""
+    """Return the LIMIT of the outermost query; None if the query has no LIMIT."""
     depth, limit, after_limit = 0, None, False
     for token in tokens(query):
         if token.kind in ("space", "comment"):
@@ -188,7 +194,7 @@ def outer_limit(query: str) -> int | None:
 
 
 def is_total_aggregate(query: str) -> bool:
-    """Return whether the outermost query selects only aggregates, without GROUP BY and HAVING, and so has one row."""
+    """Return whether a result has exactly one row: the query selects only aggregates, without GROUP BY and HAVING."""
     if not _AGGREGATE_CALL.search(query):  # a shortcut: reading all tokens takes longer than many queries
         return False
     braces, brackets, in_selection, has_selection, aggregates = 0, 0, False, False, False
@@ -209,6 +215,6 @@ def is_total_aggregate(query: str) -> bool:
             has_selection = True
         elif in_selection:
             if token.kind == "variable" and not brackets:
-                return False  # Virtuoso treats it as GROUP BY
+                return False  # Virtuoso groups by such a variable
             aggregates = aggregates or word in _AGGREGATES
     return aggregates

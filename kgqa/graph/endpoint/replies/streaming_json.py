@@ -1,4 +1,4 @@
-"""JSON read value by value as it arrives; text that has been read is dropped."""
+"""Reads JSON value by value while the text arrives; text that has been read is dropped from memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _decode_at = json.JSONDecoder().raw_decode
 
 
 class JsonStream:
-    """A reader of JSON text. Each method continues where the last one stopped.
+    """A reader of JSON text. Each method continues where the previous call stopped reading.
 
     Raises:
         DamagedResult: the text is truncated or not JSON. PartialResult: a value is too long.
-        ValueError: the next value is of another type than requested.
+        ValueError: the next value has another type than the requested one.
     """
 
     def __init__(self, data: bytes, chunks: Iterator[bytes]) -> None:
@@ -33,7 +33,7 @@ class JsonStream:
         self._text = self._decode(data, final=False)
 
     def members(self) -> Iterator[str]:
-        """Yield the names of an object's members; read the value of each before the next."""
+        """Yield the names of an object's members. Read the value of a member before the next name."""
         if self._next_character() != "{":
             raise ValueError("an object was expected")
         self._at += 1
@@ -63,7 +63,7 @@ class JsonStream:
                 return
 
     def value(self) -> Any:
-        """Read the next value whole."""
+        """Read the next value completely."""
         self._next_character()
         more = True
         while True:
@@ -73,7 +73,7 @@ class JsonStream:
                     self._at = end
                     return found
             except RecursionError as error:
-                raise ValueError("it is nested too deeply") from error
+                raise ValueError("the JSON is nested too deeply") from error
             except ValueError:
                 pass  # incomplete so far
             length = len(self._text) - self._at
@@ -81,7 +81,7 @@ class JsonStream:
                 raise PartialResult(f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Ask for less.")
             if not more:
                 raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
-            # decoded again only when twice as long: otherwise a long value would be decoded once per packet
+            # decode again only when the text is twice as long; else a long value would be decoded once per packet
             more = self._fill(min(2 * length, MAX_VALUE_CHARS))
 
     def _may_continue(self, end: int) -> bool:
@@ -92,7 +92,7 @@ class JsonStream:
         """Check that only white space follows."""
         while True:
             if self._text[self._at :].strip(_SPACE):
-                raise DamagedResult(TRUNCATED.format("text follows its end"))
+                raise DamagedResult(TRUNCATED.format("text follows the end of the JSON"))
             self._at = len(self._text)
             if not self._fill(1):
                 return
@@ -113,10 +113,10 @@ class JsonStream:
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._fill(1):
-                raise DamagedResult(TRUNCATED.format("its end is missing"))
+                raise DamagedResult(TRUNCATED.format("the end is missing"))
 
     def _fill(self, length: int) -> bool:
-        """Read until `length` characters are ahead, at least one more than now. Return False at the end of the text."""
+        """Read until there are `length` unread characters, at least one more than before; return False at the end."""
         pieces = [self._text[self._at :]]
         have, self._at = len(pieces[0]), 0
         wanted = max(length, have + 1)
@@ -133,4 +133,4 @@ class JsonStream:
         try:
             return self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            raise DamagedResult(TRUNCATED.format("it is not UTF-8")) from error
+            raise DamagedResult(TRUNCATED.format("the text is not UTF-8")) from error

@@ -1,1 +1,1 @@
-"""HTTP requests to a SPARQL server: wording, limits, login, retries and deadlines."""
+"""HTTP requests to a SPARQL server: construction, limits, login, retries and deadlines."""

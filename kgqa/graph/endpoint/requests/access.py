@@ -10,10 +10,11 @@ class Access:
     """Login and limits for the requests to an endpoint.
 
     Attributes:
-        contact: whom to write to, for the User-Agent header.
-        concurrency: requests at once. rate: requests per second. None for the values of the server's profile.
-        connect_seconds: time to establish a connection.
-        patience: seconds to keep trying while nothing answers.
+        contact: e-mail address or URL of a person to contact, for the User-Agent header.
+        concurrency: the largest number of concurrent requests; None for the value of the server's profile.
+        rate: the largest number of requests per second; None for the value of the server's profile.
+        connect_seconds: time limit for establishing a connection.
+        patience: seconds during which a request is repeated while the server does not answer.
     """
 
     user: str = ""

@@ -1,4 +1,4 @@
-"""Errors for requests that brought no reply, and whether to send such a request again."""
+"""Errors for requests that got no reply, and the decision whether to send such a request again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def never_sent(error: Exception) -> bool:
 
 
 def is_retryable(error: Exception, *, is_update: bool) -> bool:
-    """Return whether another attempt may succeed and does no harm: an update may already have been carried out."""
+    """Return whether to send a request again; an update is not repeated if the server may have carried it out."""
     from urllib3.exceptions import LocationValueError
 
     if isinstance(error, LocationValueError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -23,30 +23,29 @@ def is_retryable(error: Exception, *, is_update: bool) -> bool:
 
 
 def connection_error(error: Exception, url: str, *, is_update: bool) -> StoreUnavailable:
-    """Turn one of urllib3's errors into one for users.
-
-    Args:
-        is_update: whether the request was an update.
-    """
+    """Convert an error of urllib3 to an error with a message for users."""
     from urllib3.exceptions import LocationValueError, ProxyError, SSLError
 
     if isinstance(error, LocationValueError):
         return StoreUnavailable(f"{clean(url)[:200]} is not the address of a server. Check the address.")
     if isinstance(error, SSLError):
         return StoreUnavailable(
-            f"No secure connection to {url} ({clean(str(error))[:200]}). For a server of your own, set SSL_CERT_FILE "
-            "to the certificate of its authority."
+            f"No secure connection to {url} ({clean(str(error))[:200]}). If the server is your own, set the "
+            "environment variable SSL_CERT_FILE to the certificate of its authority."
         )
     if isinstance(error, ProxyError):
-        return StoreUnavailable(f"The proxy for {url} does not answer. Check http_proxy and https_proxy.")
+        return StoreUnavailable(
+            f"The proxy for {url} does not answer. Check the environment variables http_proxy and https_proxy."
+        )
     if never_sent(error):
         return StoreUnavailable(
-            f"Nothing answers at {url}. Check the address, and whether the server is running (make virtuoso-status)."
+            f"Nothing answers at {url}. Check the address, and whether the server is running (for a server started by "
+            "kgqa: kgqa virtuoso status)."
         )
     if is_update:
         return StoreUnavailable(
             f"The connection to {url} was lost during an update, which may have been carried out. Check the graph "
-            "before you send it again."
+            "before you send the update again."
         )
     return StoreUnavailable(
         f"The connection to {url} was lost during a query. Check whether the server is running and whether this query "

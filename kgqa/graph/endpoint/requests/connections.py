@@ -1,4 +1,4 @@
-"""Connections to an endpoint: pools of urllib3, through a proxy where one is set, with deadlines that cut them."""
+"""Connection pools of urllib3 for an endpoint, through a proxy if one is set; deadlines cut the connections."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kgqa.graph.endpoint.requests.deadlines import current_deadline
 MAX_IDLE = 32
 CHUNK_BYTES = 1 << 16
 MAX_ERROR_BYTES = 1 << 16
-# Virtuoso sends the next part of a result of 45 kB or more only when the last part was acknowledged, which Linux delays
-# by 40 ms unless told not to
+# Virtuoso sends each part of a result of 45 kB or more only after the previous part was acknowledged. Linux delays
+# acknowledgements by 40 ms unless this option is set.
 _QUICK_ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
@@ -21,10 +21,10 @@ def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
     """Open the connection pool for an address.
 
     Args:
-        local: whether the server is on this machine, so that proxies do not apply.
+        local: whether the server is on this machine; then no proxy is used.
 
     Returns:
-        The pool, and whether it goes through a proxy: then it is a `ProxyManager`, which takes whole addresses.
+        The pool, and whether it uses a proxy. Such a pool is a `ProxyManager`, which needs the full URL of a request.
     """
     from urllib.request import getproxies, proxy_bypass
 
@@ -39,7 +39,7 @@ def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
 
 
 def read_error_body(response: Any) -> bytes:
-    """Read at most MAX_ERROR_BYTES of a body, to quote it, and close the response."""
+    """Read at most MAX_ERROR_BYTES of a body, to quote them in an error, and close the response."""
     from urllib3.exceptions import HTTPError
 
     data = b""
@@ -63,7 +63,7 @@ def _proxy_login(proxy: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _pool_classes() -> dict[str, Any]:
-    """Create the pool classes, by scheme, whose connections are attached to the deadline of the request they serve."""
+    """Create the pool classes by URL scheme. Each connection is attached to the deadline of its current request."""
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
@@ -83,7 +83,7 @@ def _pool_classes() -> dict[str, Any]:
 
     class DetachingPool:
         def _put_conn(self, connection: Any) -> None:
-            # from here on another request may use it
+            # from here on another request may use the connection
             deadline = current_deadline()
             if deadline is not None:
                 deadline.attach(None)

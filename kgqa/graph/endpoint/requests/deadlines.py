@@ -1,8 +1,8 @@
 """Deadlines of requests, enforced by cutting the connection.
 
-A socket timeout limits the silence between two packets, so a server that sends a byte per second never reaches it.
-One background thread therefore watches all active requests and shuts down the sockets of those past their deadline;
-the thread that reads from such a socket then sees the stream end.
+A socket timeout limits only the time between two packets, so it never ends the reply of a server that sends one byte
+per second. Therefore a background thread watches all active requests, and shuts down the sockets of requests past their
+deadline. The thread that reads from such a socket then sees the end of the stream.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _current = threading.local()
 
 
 class RequestDeadline:
-    """The deadline of one active request, and the socket to cut when it passes.
+    """The deadline of one active request, and the socket to cut when the deadline passes.
 
     Attributes:
-        at: the deadline, in seconds of `time.monotonic`. seconds: the time the request had in all.
-        failures: how often its connection broke, or its reply arrived damaged.
+        at: the deadline, in seconds of `time.monotonic`. seconds: the total time given to the request.
+        failures: how often the connection broke or the reply was damaged.
     """
 
     def __init__(self, at: float) -> None:
@@ -47,7 +47,7 @@ class RequestDeadline:
                 self._cut()
 
     def cancel(self) -> None:
-        """Cut the connection, now or as soon as there is one. May be called from any thread."""
+        """Cut the connection, now or as soon as it is attached. May be called from any thread."""
         with self._lock:
             self._cancelled = True
             self._cut()
@@ -55,7 +55,7 @@ class RequestDeadline:
     def _cut(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):  # already closed
-                # not the method of a TLS socket, which would remove the encryption while another thread reads
+                # the method of a TLS socket would remove the encryption while another thread reads
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
@@ -96,7 +96,11 @@ _thread = _DeadlineThread()
 
 @contextmanager
 def enforced_deadline(at: float) -> Iterator[RequestDeadline]:
-    """Enforce a deadline on the requests that this thread sends in the block. `at`: seconds of `time.monotonic`."""
+    """Enforce a deadline on the requests that this thread sends in the block.
+
+    Args:
+        at: the deadline, in seconds of `time.monotonic`.
+    """
     deadline = _current.deadline = RequestDeadline(at)
     _thread.add(deadline)
     try:

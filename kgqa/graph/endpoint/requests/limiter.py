@@ -1,4 +1,4 @@
-"""Limits on the requests to one endpoint: how many at once, how many per second, and pauses the server asks for."""
+"""Limits on the requests to one endpoint: concurrency, requests per second, and pauses that the server asks for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import ClassVar
 from kgqa.errors import StoreTimeout, StoreUnavailable
 
 MAX_REQUESTED_PAUSE_SECONDS = 3600.0
-"""The longest pause a server is granted; one that asks for more has a wrong clock."""
+"""The longest pause for a server; a server that asks for a longer pause probably has a wrong clock."""
 
 
 class QueueTimeout(StoreTimeout):
-    """Other requests kept a query from being sent in time; the query itself is not to blame."""
+    """A query was not sent in time because of other requests; the query itself is not the cause."""
 
 
 class RequestLimiter:
@@ -46,10 +46,11 @@ class RequestLimiter:
 
     @contextmanager
     def slot(self, concurrency: int, deadline: float, closed: threading.Event) -> Iterator[None]:
-        """Occupy one of `concurrency` slots for the block; wait until one is free.
+        """Wait for one of `concurrency` slots, and occupy the slot during the block.
 
         Args:
-            deadline: when to give up, in seconds of `time.monotonic`. closed: gives up at once when set.
+            deadline: when to stop waiting, in seconds of `time.monotonic`.
+            closed: event that stops waiting at once when it is set.
 
         Raises:
             QueueTimeout: no slot was free in time. StoreUnavailable: `closed` is set.
@@ -65,8 +66,8 @@ class RequestLimiter:
             self._check_open(closed)
             if not free:
                 raise QueueTimeout(
-                    f"Too many requests are queued at {self._url} ({concurrency} at once are allowed). Send fewer at "
-                    "once, or raise endpoint.concurrency if the server can take it."
+                    f"Too many requests are queued at {self._url} (concurrency: {concurrency}). Send fewer requests at "
+                    "the same time, or raise endpoint.concurrency if the server can handle more."
                 )
             self._active += 1
         try:
@@ -77,14 +78,14 @@ class RequestLimiter:
                 self._changed.notify_all()
 
     def has_free_slot(self, concurrency: int) -> bool:
-        """Return whether `slot` would not wait now."""
+        """Return whether `slot` would return without waiting."""
         return self._active + self._waiting < concurrency
 
     def wait_for_turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
         """Wait until a request may be sent: after any pause, and at most `rate` requests per second.
 
         Args:
-            rate: 0 for no limit. deadline, closed: as for `slot`.
+            rate: requests per second; 0 for no limit. deadline, closed: see `slot`.
 
         Raises:
             StoreUnavailable: the pause lasts beyond the deadline, or `closed` is set.
@@ -106,10 +107,10 @@ class RequestLimiter:
                 )
             if start >= deadline:
                 raise QueueTimeout(
-                    f"Too many requests are queued at {self._url}. Send fewer at once, or raise endpoint.rate if the "
-                    "server can take it."
+                    f"Too many requests are queued at {self._url}. Send fewer requests at the same time, or raise "
+                    "endpoint.rate if the server can handle more."
                 )
-            closed.wait(start - now)  # the pause may have been prolonged meanwhile
+            closed.wait(start - now)  # then look again: the pause may have become longer
 
     @property
     def is_paused(self) -> bool:
@@ -117,15 +118,15 @@ class RequestLimiter:
         return self._paused_until > time.monotonic()
 
     def pause(self, seconds: float) -> None:
-        """Send nothing to this address for so many seconds."""
+        """Send nothing to this address for `seconds`."""
         with self._changed:
             self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_REQUESTED_PAUSE_SECONDS))
 
     def wake_waiting(self) -> None:
-        """Wake all threads that wait for a slot, to check whether they were closed."""
+        """Wake all threads that wait for a slot, so that they notice when their endpoint was closed."""
         with self._changed:
             self._changed.notify_all()
 
     def _check_open(self, closed: threading.Event) -> None:
         if closed.is_set():
-            raise StoreUnavailable(f"The connection to {self._url} has been closed.")
+            raise StoreUnavailable(f"The connection to {self._url} has been closed. Open it again.")

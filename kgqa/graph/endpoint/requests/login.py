@@ -16,13 +16,14 @@ _HASHES = {"md5": hashlib.md5, "sha": hashlib.sha1, "sha-256": hashlib.sha256}
 class Login:
     """A user and password for HTTP Basic (RFC 7617) or Digest (RFC 7616). Thread-safe.
 
-    The first request is sent without a login; those after the server's challenge carry one.
+    The first request is sent without a login; requests after the server's challenge contain the login.
     """
 
     def __init__(self, url: str, user: str, password: str) -> None:
         if not user.isprintable() or not password.isprintable():
             raise SettingsError(
-                "The endpoint's login contains control characters. Correct endpoint.user or KGQA_ENDPOINT_PASSWORD."
+                "The endpoint's login contains control characters. Correct the setting endpoint.user or the "
+                "environment variable KGQA_ENDPOINT_PASSWORD."
             )
         self._url, self._user, self._password = url, user, password
         self._lock = threading.Lock()
@@ -34,7 +35,7 @@ class Login:
         """Choose a scheme from the server's WWW-Authenticate headers.
 
         Returns:
-            False where there is no user, or no challenge.
+            Whether to repeat the request with a login: False if there is no user or no challenge.
 
         Raises:
             StoreUnavailable: the server offers neither Basic nor a supported Digest.
@@ -48,8 +49,8 @@ class Login:
         )
         if not supported and "basic" not in offers:
             raise StoreUnavailable(
-                f"{self._url} asks for a login that kgqa does not support. Enable HTTP Basic, or Digest with MD5 or "
-                "SHA-256, on the server."
+                f"{self._url} asks for a kind of login that kgqa does not support. On the server, enable HTTP "
+                "Basic, or Digest with MD5 or SHA-256."
             )
         with self._lock:
             if digest.get("nonce") != self._challenge.get("nonce"):
@@ -61,7 +62,7 @@ class Login:
         """Return the Authorization header of a request, in UTF-8; None before the server's first challenge.
 
         Args:
-            target: the path of the address with its query string.
+            target: the path of the URL with the query string.
         """
         with self._lock:
             if self._scheme != "digest":

@@ -1,4 +1,4 @@
-"""Queries and updates as HTTP requests (SPARQL 1.1 Protocol, sections 2.1 and 2.2), built with SPARQLWrapper."""
+"""Builds HTTP requests for queries and updates (SPARQL 1.1 Protocol, sections 2.1, 2.2) with SPARQLWrapper."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kgqa.version import __version__
 from kgqa.words import clean
 
 MAX_GET_CHARS = 1_500
-"""Characters of a query sent by GET. Escaped it may be three times as long, and servers refuse addresses of some
+"""The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of some
 thousand characters with misleading errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request without its login. `target` is the path of the address with its query string."""
+    """An HTTP request without a login. `target` is the path of the URL with the query string."""
 
     method: str
     url: str
@@ -31,20 +31,23 @@ class RequestBuilder:
     """Builds requests to one address. Thread-safe.
 
     Args:
-        contact: whom to write to, for the User-Agent header. compressed: whether to ask for gzip.
+        contact: e-mail address or URL of a person to contact, for the User-Agent header.
+        compressed: whether to ask for replies compressed with gzip.
     """
 
     def __init__(self, url: str, *, contact: str, compressed: bool) -> None:
         self._url = url
         self._agent = user_agent(contact)
         self._compressed = compressed
-        self._local = threading.local()  # SPARQLWrapper holds the query as state
+        self._local = threading.local()  # one SPARQLWrapper per thread, because the object holds the query
 
     def query(self, text: str, *, is_ask: bool, profile: Profile, limit: float | None) -> Request:
-        """Build a SELECT or ASK: by GET if short, else as a form by POST (Virtuoso hangs on a body of bare SPARQL).
+        """Build the request for a SELECT or ASK query: a GET request if short, else a POST request with a form.
+
+        Virtuoso hangs if the body of a POST request is the query itself.
 
         Args:
-            is_ask: whether it is an ASK.
+            is_ask: whether the query is an ASK query.
             limit: the time limit to send, in seconds; None to send none.
         """
         wrapper = self._wrapper()
@@ -57,7 +60,7 @@ class RequestBuilder:
         return self._build(wrapper)
 
     def update(self, text: str, *, url: str) -> Request:
-        """Build an update: a form by POST."""
+        """Build the request for an update: a POST request with a form."""
         wrapper = self._wrapper()
         wrapper.queryString, wrapper.queryType, wrapper.updateEndpoint = text, "INSERT", url
         wrapper.parameters, wrapper.customHttpHeaders = {}, {}
@@ -75,7 +78,7 @@ class RequestBuilder:
         wrapper = getattr(self._local, "wrapper", None)
         if wrapper is None:
             wrapper = self._local.wrapper = _wrapper_class()(self._url, returnFormat="json", agent=self._agent)
-            wrapper.setOnlyConneg(True)  # servers refuse parameters they do not know
+            wrapper.setOnlyConneg(True)  # send no further parameters: servers refuse unknown ones
         return wrapper
 
 
@@ -90,7 +93,7 @@ def _wrapper_class() -> type:
     from SPARQLWrapper import SPARQLWrapper
 
     class Wrapper(SPARQLWrapper):
-        """SPARQLWrapper without its search of the text for the kind of query, which takes most of its time."""
+        """SPARQLWrapper without its search for the kind of query in the text, which takes most of the time."""
 
         def request(self) -> Any:
             return self._createRequest()

@@ -1,4 +1,4 @@
-"""When a failed request is sent again: statuses worth a retry, pauses between attempts, and when to give up."""
+"""Rules for repeating a failed request: after which HTTP statuses, after which pauses, and for how long."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from email.utils import parsedate_to_datetime
 
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
-"""Statuses that mean an update was not started; after a 502 it may have been carried out."""
+"""Statuses which mean that an update was not started. After status 502 the update may have been carried out."""
 GATEWAY_STATUSES = (502, 503, 504)
-"""Statuses sent by a proxy whose server is not there."""
+"""Statuses that a proxy sends when it cannot reach the server."""
 MAX_FAILURES = 2
-"""Broken connections and damaged replies after which a query is not sent again: it may be what crashes the server."""
+"""A query is not sent again after this many broken connections or damaged replies, as it may crash the server."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 2.0
 FIRST_CONTACT_SECONDS = 2.0
-"""Patience with a server that never answered: more likely its address is wrong than the server down."""
+"""Seconds to repeat requests to a server that has never answered, because its address is probably wrong."""
 
 
 class Backoff:
     """Pauses between the attempts of one request: doubled each time, with jitter, until patience or time runs out.
 
     Args:
-        deadline: of the request, in seconds of `time.monotonic`.
+        deadline: the deadline of the request, in seconds of `time.monotonic`.
     """
 
     def __init__(self, deadline: float) -> None:
@@ -33,10 +33,10 @@ class Backoff:
         self._pause = FIRST_PAUSE_SECONDS
 
     def next_pause(self, patience: float, *, answered_before: bool) -> float | None:
-        """Return the seconds to wait before the next attempt, None to give up.
+        """Return the seconds to wait before the next attempt; None to give up.
 
         Args:
-            patience: seconds to keep trying after the first failure.
+            patience: seconds after the first failure during which the request is repeated.
             answered_before: whether the server has ever answered.
         """
         now = time.monotonic()
@@ -51,7 +51,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
     """Read the Retry-After header, a number or a date (RFC 9110, section 10.2.3).
 
     Returns:
-        Seconds from now; 0 where there is no such header, or one that cannot be read.
+        Seconds from now; 0 if there is no such header, or if its value cannot be read.
     """
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]+", value):

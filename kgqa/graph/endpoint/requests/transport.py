@@ -1,7 +1,7 @@
 """HTTP to a SPARQL endpoint, with rate limits, login, retries and deadlines.
 
-SPARQLWrapper builds the requests and urllib3 holds the connections. SPARQLWrapper alone opens a connection per request
-and knows neither HTTP 429 nor a limit on the total time of a request.
+SPARQLWrapper builds the requests and urllib3 holds the connections. Without urllib3, SPARQLWrapper opens a connection
+per request, and supports neither HTTP 429 nor a limit on the total time of a request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kgqa.graph.query.templates import render
 
 LOOPBACK = ("localhost", "::1")
 FOREIGN_STATUSES = (401, 403, 404, 429)
-"""Statuses that a proxy in front of the server may send, beside those of 500 and more."""
+"""Statuses that may come from a proxy in front of the server, in addition to statuses of 500 and more."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Transport:
     """Sends queries and updates to one endpoint. Thread-safe.
 
     Args:
-        profile: the kind of server. detects: whether the first reply may change that.
+        profile: the kind of server. detects: whether the first reply decides the kind of server instead.
 
     Attributes:
         profile: the kind of server, as far as known. limits: the server's own limits, as far as known.
@@ -73,7 +73,7 @@ class Transport:
         self.limits: ServerLimits = UNKNOWN
         host = urlsplit(url).hostname or ""
         local = host in LOOPBACK or host.startswith("127.")
-        # on one machine compression costs more than it saves
+        # on the same machine, compression takes more time than it saves
         self._builder = RequestBuilder(url, contact=access.contact, compressed=not local)
         self._pool, self._proxied = open_pool(url, local=local)
         self._login = Login(url, access.user, access.password)
@@ -87,7 +87,7 @@ class Transport:
 
     @property
     def concurrency(self) -> int:
-        """Requests at once."""
+        """The largest number of concurrent requests."""
         return self.access.concurrency or self.profile.concurrency
 
     @property
@@ -112,11 +112,11 @@ class Transport:
             self._pool.close()
 
     def detect(self, seconds: float) -> None:
-        """Find out the kind of server and its limits, unless they are known. Raises as `query` does."""
+        """Detect the kind of server and its limits, unless they are known. Raises the same errors as `query`."""
         if self._detected:
             return
         if not self._detecting.acquire(timeout=seconds):
-            raise QueueTimeout(f"{self.url} did not answer a first query in time. Check what keeps it busy.")
+            raise QueueTimeout(f"{self.url} did not answer the first query in time. Check what keeps the server busy.")
         at = time.monotonic() + seconds
         try:
             if not self._detected and self._detects:
@@ -126,7 +126,7 @@ class Transport:
                         self.profile, self._detects = profile, False
             if not self._detected and self.profile.limits_query:
                 with self._reply_by(render(self.profile.limits_query), is_ask=False, at=at) as reply:
-                    if reply.status == 200:  # some servers refuse to tell
+                    if reply.status == 200:  # some servers reject this query
                         self.limits = read_limits(reply.chunks)
             self._detected = not self._detects
         finally:
@@ -137,8 +137,8 @@ class Transport:
         """Send a SELECT or ASK query and yield the reply, of any status; read it inside the block.
 
         Args:
-            is_ask: whether it is an ASK.
-            seconds: for everything: queueing, connecting, retries, reading.
+            is_ask: whether the query is an ASK query.
+            seconds: time limit for waiting in the queue, connecting, retries and reading together.
 
         Raises:
             StoreTimeout, StoreUnavailable; ConnectionLost and DamagedResult while reading.
@@ -155,7 +155,7 @@ class Transport:
 
     @contextmanager
     def slot(self, at: float) -> Iterator[RequestDeadline]:
-        """Wait for a slot among the requests allowed at once; what is sent in the block ends at the deadline `at`.
+        """Wait until a further concurrent request is allowed; requests sent in the block end at the deadline `at`.
 
         Raises:
             QueueTimeout, StoreUnavailable.
@@ -169,7 +169,7 @@ class Transport:
 
     @contextmanager
     def reply(self, text: str, *, is_ask: bool, deadline: RequestDeadline) -> Iterator[Reply]:
-        """Send a query from a slot. Raises as `query` does."""
+        """Send a query inside the block of `slot`. Raises the same errors as `query`."""
 
         def build() -> Request:
             left = deadline.at - time.monotonic()
@@ -185,7 +185,7 @@ class Transport:
                 response.close()  # the next reply on this connection would begin with the unread rest
 
     def update(self, text: str, *, seconds: float) -> None:
-        """Send an update. It is not sent again after a lost connection, as it may have been carried out.
+        """Send an update. After a lost connection it is not sent again, because the server may have carried it out.
 
         Raises:
             StoreTimeout, StoreUnavailable, QueryRejected.
@@ -206,16 +206,16 @@ class Transport:
             raise error
 
     def responds(self, seconds: float) -> bool:
-        """Return whether the server replied to anything in the last `seconds`, or replies now to a small query.
+        """Return whether the server sent any reply in the last `seconds`, or now replies to a small query.
 
-        The query is sent once, outside the slots of other queries.
+        The small query is sent once, without waiting for a slot.
         """
         from http.client import HTTPException
 
         from urllib3.exceptions import HTTPError
 
         if self._limiter.is_paused or (self.concurrency == 1 and not self.has_free_slot):
-            return True  # it asked for a pause, or its only slot is taken: that request will show
+            return True  # the server asked for a pause, or the request in the only slot will show whether it responds
         started = time.monotonic()
         if self._last_reply > started - seconds:
             return True
@@ -233,7 +233,7 @@ class Transport:
     def _send_with_retries(
         self, build: Callable[[], Request], deadline: RequestDeadline, text: str, *, is_update: bool = False
     ) -> tuple[Any, bytes]:
-        """Send a request until it is answered or patience runs out.
+        """Send a request, and repeat it until the server answers or `Access.patience` is over.
 
         Returns:
             The response, and the beginning of its body, empty for a result that is still to be read.
@@ -251,7 +251,7 @@ class Transport:
                 response = self._send(build(), deadline)
             except (HTTPError, HTTPException, OSError) as problem:
                 self._check_active(deadline, problem)
-                # it may be restarted with shorter limits than the one we would send, and then cut results silently
+                # a restarted server may have shorter limits than those we send, and then silently truncate results
                 self.limits, self._detected = UNKNOWN, False
                 error = connection_error(problem, self.url, is_update=is_update)
                 deadline.failures += not never_sent(problem)
@@ -306,8 +306,8 @@ class Transport:
     def _chunks(self, response: Any, deadline: RequestDeadline) -> Iterator[bytes]:
         """Read the body as it arrives.
 
-        What arrives after the deadline is refused even if it looks complete: a server that knew the deadline may have
-        cut it.
+        A reply that arrives after the deadline is refused even if it looks complete, because a server that knew the
+        deadline may have truncated the reply.
         """
         from urllib3.exceptions import DecodeError, HTTPError
 
@@ -328,11 +328,11 @@ class Transport:
             ) from error
 
     def _check_active(self, deadline: RequestDeadline, error: Exception | None = None) -> None:
-        """Raise where it was we who ended the connection: closed, or past the deadline."""
+        """Raise an error if kgqa itself ended the connection, because it was closed or the deadline passed."""
         from urllib3.exceptions import ReadTimeoutError
 
         if self._closed.is_set():
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.") from error
+            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
                 f"The server at {self.url} did not answer in time. Ask for less, or raise graph.timeout."

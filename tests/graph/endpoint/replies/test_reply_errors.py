@@ -195,7 +195,7 @@ def test_limit_of_the_whole_query(query, limit):
 def test_count_without_row_is_an_error(query, always_has_a_row):
     assert is_total_aggregate(query) is always_has_a_row
     if always_has_a_row:
-        with pytest.raises(StoreTimeout, match="no row for a count"):
+        with pytest.raises(StoreTimeout, match="no row as the result of a count"):
             check_complete(rows(0), query, GENERIC, [])
     else:
         check_complete(rows(0), query, GENERIC, [])
