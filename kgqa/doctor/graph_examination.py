@@ -17,7 +17,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import check_address
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import MOST_SCANNED
+from kgqa.graph.opening import MAX_SCANNED_TRIPLES
 from kgqa.graph.store import is_address
 from kgqa.model import Entity, GraphId
 from kgqa.schema import Schema, language_list, load_schema
@@ -201,7 +201,7 @@ class GraphExamination:
         if not isinstance(store, ProbeEndpoint):
             return False
         if self.id.triples is not None:
-            return self.id.triples > MOST_SCANNED
+            return self.id.triples > MAX_SCANNED_TRIPLES
         store.retries_timeouts = False  # `large` counts a dozen predicates
         try:
             return store.large
