@@ -141,7 +141,7 @@ def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode
 def rejected_modes(model: LLM) -> set[ConstraintMode]:
     """Return the constraint modes that failed, according to the model's notes."""
     return {
-        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices by {field}," in note for note in model.notes)
+        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices with {field}," in note for note in model.notes)
     }
 
 
