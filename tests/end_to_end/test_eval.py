@@ -153,7 +153,7 @@ def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, question
     lines = (tmp_path / "part2/predictions.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "part2/predictions.jsonl").write_bytes(b"".join(lines[1:]))
     short = kgqa("eval", "merge", "part1", "part2", "--out", "no")
-    assert short.returncode == 1 and "has only 3 of 4 questions. Ask the others first: kgqa eval resume part2" in short.err
+    assert short.returncode == 1 and "is not finished: 3 of 4 questions are done. Ask the others: kgqa eval resume part2" in short.err
 
 
 def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_path, model):
