@@ -63,7 +63,10 @@ def test_record_round_trip():
 
 
 def test_one_run_per_folder(run_path):
-    with pytest.raises(RunError, match="already contains a run. Resume this run: kgqa eval resume"), create_run(run_path, {}):
+    with (
+        pytest.raises(RunError, match="already contains a run. Resume this run: kgqa eval resume"),
+        create_run(run_path, {}),
+    ):
         pass
     assert len(list(open_run(run_path).records())) == 3
     with pytest.raises(RunError, match="There is no run"):
