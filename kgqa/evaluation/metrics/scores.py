@@ -42,8 +42,8 @@ def score_record(
     Args:
         answer: an answer object (docs/answer-json.md).
         readings: the gold answers of each reading; gold answers without id and name are ignored.
-        aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts them, like the
-            original.
+        aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts
+            aliases, like the original.
         ordered: True if the answers are ranked, the best first; False if they have no order.
 
     Returns:

@@ -32,7 +32,9 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Run:
     first = runs[0]
     for run in runs[1:]:
         if differs := _difference(first.manifest, run.manifest):
-            raise RunError(f"{first.folder} and {run.folder} are not shards of one run: {', '.join(differs)} differ.")
+            raise RunError(
+                f"{first.folder} and {run.folder} are not shards of one run, because {', '.join(differs)} differ."
+            )
     _check_whole(runs)
     seen: dict[str, Path] = {}
     for run in runs:
@@ -84,7 +86,7 @@ def _check_whole(runs: Sequence[Run]) -> None:
         done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
-                f"{run.folder} has only {done:,} of {run.questions:,} questions. Ask the others first: "
+                f"{run.folder} is not finished: {done:,} of {run.questions:,} questions are done. Ask the others: "
                 f"kgqa eval resume {run.folder}"
             )
 

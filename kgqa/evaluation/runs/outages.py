@@ -21,7 +21,7 @@ REFUSED = "ModelRefused"
 """Failure class of a request that the language model refuses. If every question has it, a setting is wrong."""
 TOLERATED = 0.02
 """Largest share of questions that may be lost to servers in a finished run."""
-MOST_IN_A_ROW = 25
+MAX_IN_A_ROW = 25
 """A run stops if this many questions in a row are lost to servers."""
 FEW_IN_A_ROW = 5
 OUTAGE_SECONDS = 45.0
@@ -97,7 +97,7 @@ class OutageWatch:
         if down_since and now - down_since >= OUTAGE_SECONDS:
             return _outage_text(down, now - down_since)
         count = len(self._row)
-        if count >= MOST_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
+        if count >= MAX_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
             since = _clock(now - self._row_since)
             return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""

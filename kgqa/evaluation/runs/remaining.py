@@ -178,6 +178,6 @@ def record_own_run(manifest: dict[str, object], settings: Settings, out: Path, o
     """Record in the user's cache that this user created the run; if that is impossible, notify the observer."""
     if not record_ownership(manifest, settings):
         observer.note(
-            f"{cache_of(settings).folder} cannot be written, so this run is not recorded as yours. Resume it with: "
-            f"kgqa eval resume --trust {out}, or set KGQA_CACHE_FOLDER to a writable folder"
+            f"{cache_of(settings).folder} cannot be written, so kgqa cannot record that you created this run. Set "
+            f"KGQA_CACHE_FOLDER to a writable folder, or resume this run with: kgqa eval resume --trust {out}"
         )

@@ -101,7 +101,7 @@ def open_run(folder: str | Path) -> Run:
             raise RunError(
                 f"{folder} contains several runs. Choose one of these folders: {', '.join(str(each) for each in inner)}"
             )
-        raise RunError(f"There is no run in {folder}. Create one: kgqa eval run --dataset FILE --out {folder}")
+        raise RunError(f"There is no run in {folder}. Start a run: kgqa eval run --dataset FILE --out {folder}")
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
