@@ -140,9 +140,9 @@ def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode
 
 def rejected_modes(model: LLM) -> set[ConstraintMode]:
     """Return the constraint modes that failed, according to the model's notes."""
-    return {
-        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices with {field}," in note for note in model.notes)
-    }
+    # the wording of the note in kgqa/llm/backends/openai.py
+    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
+    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
