@@ -44,7 +44,7 @@ def score_record(
         readings: the gold answers of each reading; gold answers without id and name are ignored.
         aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts
             aliases, like the original.
-        ordered: True if the answers are ranked, the best first; False if they have no order.
+        ordered: True if the answers are ranked, the best first; False if the answers have no order.
 
     Returns:
         Scores by metric; empty if there are no gold answers.

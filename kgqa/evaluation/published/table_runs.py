@@ -48,7 +48,7 @@ def fill_table(
 ) -> FilledTable:
     """Run every row of a table on every column, and resume existing runs.
 
-    Cells whose model or data set is not available are left empty, with a note to the observer.
+    Cells whose model or data set is not available are left empty, and the observer gets a note.
 
     Raises:
         QuestionFileError: a data set given in `options` cannot be read.

@@ -31,7 +31,7 @@ class RunPlan:
     `keep_going`: continue if the graph or the language model stops replying.
 
     Raises:
-        SettingsError: a value is not one of these.
+        SettingsError: an option has a value that is not allowed.
     """
 
     dataset: str
