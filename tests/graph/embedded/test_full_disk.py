@@ -118,7 +118,7 @@ def test_too_few_open_files_are_not_reported_as_damage(tmp_path):
         f"graph load {tmp_path / 'one.nt'} --into {tmp_path / 'g'}",
     ):
         done = subprocess.run(["sh", "-c", f"ulimit -n 64; {kgqa} {command}"], capture_output=True, text=True)
-        assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load it again" not in done.stderr
+        assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load the data again" not in done.stderr
     assert count(tmp_path / "g") == 1
 
 
