@@ -16,7 +16,7 @@ ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
 CONTENT_CHECKS = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
 """Checks of a graph's content. They fail if the server does not answer in time, or sends an incomplete result."""
 LEFT_OUT = "Left out on request."
-"""The reason of a check that the user excluded."""
+"""Result of a check that the user excluded."""
 AGAIN = "Run kgqa doctor again when the server is less busy."
 
 
@@ -79,7 +79,7 @@ def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
         return run()
     except StoreTimeout as error:
         found = f"Timed out. {error}"
-        if name in CONTENT_CHECKS:  # `remedy` does not help against timeouts
+        if name in CONTENT_CHECKS:  # the given remedy does not help against timeouts
             return Check(name, "failed", found, AGAIN)
         return Check(name, "warning", found, remedy or AGAIN)
     except PartialResult as error:

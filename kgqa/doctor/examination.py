@@ -19,7 +19,7 @@ class Examination:
     """Examines a graph, a language model and the settings. Nothing is written to the graph.
 
     Args:
-        settings: they name the graph and the language model.
+        settings: the settings to check, which also name the graph and the language model.
         model: whether to check the language model, which costs a few calls.
         watch: function called with the name of each check before the check is run.
         say: function called with a message before slow work that is needed only once.

@@ -51,7 +51,7 @@ Origin = OneOf["settings", "folder", "detected"]
 
 
 def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[SchemaFit]:
-    """Count the characteristic predicates of the bundled schemas, and of the chosen one, in a graph.
+    """Count how many characteristic predicates of each bundled schema, and of the chosen schema, a graph has.
 
     A fallback schema has no characteristic predicates, so its label predicates are counted instead.
 
@@ -83,11 +83,11 @@ def best_schema(fits: Sequence[SchemaFit]) -> Schema:
 
 
 def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -> Check:
-    """Judge the choice of a schema.
+    """Judge whether the chosen schema fits the graph.
 
     Args:
         fits: the fits of all schemas, including the chosen schema.
-        origin: where the choice comes from.
+        origin: where the choice of the schema comes from.
     """
     name = "schema"
     own = next(fit for fit in fits if fit.schema.name == chosen.name)
@@ -123,7 +123,7 @@ def _say(fit: SchemaFit) -> str:
 
 
 def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
-    """Check which share of sampled entities has labels, and in which languages.
+    """Check how many of the sampled entities have labels, and in which languages.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -156,7 +156,7 @@ def _is_in(tag: str, languages: set[str]) -> bool:
 
 
 def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: bool) -> Check:
-    """Judge the share of labelled entities.
+    """Judge how many of the sampled entities have labels.
 
     Args:
         wanted: number of entities with a label in the wanted languages.
@@ -275,7 +275,7 @@ def judge_tables(notes: Sequence[str], seconds: float) -> Check:
 
 @dataclass(frozen=True)
 class KnownEntity:
-    """An entity that a graph of this family should have; `names`: its names in the graph, None if it is missing."""
+    """A well-known entity, and its `names` in the graph; None if the entity is missing there."""
 
     id: str
     expected: str
@@ -283,7 +283,7 @@ class KnownEntity:
 
     @property
     def outcome(self) -> OneOf["found", "unnamed", "other", "absent"]:
-        """Compare the names found with the expected one."""
+        """Compare the names found with the expected name."""
         if self.names is None:
             return "absent"
         if not self.names:

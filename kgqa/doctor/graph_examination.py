@@ -196,7 +196,7 @@ class GraphExamination:
             graph.tables.close()
 
     def _is_large(self, store: ProbeStore) -> bool:
-        """Whether a server's graph is too large for queries over all triples."""
+        """Return whether a server's graph is too large for queries that read all triples."""
         assert self.id is not None
         if not isinstance(store, ProbeEndpoint):
             return False
@@ -230,7 +230,7 @@ class GraphExamination:
             self._make("latency", lambda: self._time(graph, sample))
 
     def _draw(self, graph: KnowledgeGraph) -> Sample | None:
-        """Draw a sample; None, with a failed check of labels, if it has no edges."""
+        """Draw a sample; if there are no edges, let the check `labels` fail and return None."""
         try:
             sample = draw_sample(graph)
             if sample.missed and not sample.edges:
@@ -268,5 +268,5 @@ def _fail(error: StoreError) -> Check:
 
 
 def is_public(store: ProbeEndpoint) -> bool:
-    """Whether a server is a public service, which must not be put under load."""
+    """Return whether a server is a public service, on which the checks must not put load."""
     return not store.profile.allows_scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

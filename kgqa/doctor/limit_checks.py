@@ -23,13 +23,13 @@ from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
 from kgqa.model import Entity, Literal
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
-"""Numbers of rows to request: one more than the usual caps of servers."""
+"""Numbers of rows to request. Each is one more than a usual row cap of servers."""
 ROWS_NEEDED = 100_000
 """A lower row cap is a warning, because the names in a graph or the ends of a path are often that many."""
 SLOW_SECONDS = 1.0
 MOST_SECONDS = 3 * SLOW_SECONDS
 LISTEN_SECONDS = 12.0
-"""Seconds to wait for a server whose limit is SLOW_SECONDS; some end a query only some seconds after their limit."""
+"""Seconds to wait for a server whose limit is SLOW_SECONDS; some servers end a query several seconds late."""
 TRIPLES_COMBINED = 12
 """The slow query counts at least 10 ** TRIPLES_COMBINED rows, which no server can do within SLOW_SECONDS."""
 MOST_FACTORS = 6
@@ -86,7 +86,7 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
     """Judge a server whose row cap was not reached.
 
     Args:
-        given: the most rows that arrived completely.
+        given: the largest number of rows that arrived completely.
         late: whether a request for more rows timed out.
         announced: the cap that the server announces; infinite if it announces that there is none.
     """
@@ -111,7 +111,7 @@ def measure_cap(
     """Request `asked` rows, from a query whose result has at least as many.
 
     Returns:
-        The number of rows received, None if all; and whether kgqa detects the truncation.
+        The number of rows received, or None if all rows were received; and whether kgqa detects the truncation.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: the result is incomplete for another
@@ -144,7 +144,7 @@ def judge_cap(cap: int, *, noticed: bool) -> Check:
 
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a slow query ended: by whom, after how many seconds, and `how`, in the words of the error or reply."""
+    """How a slow query ended: who ended it, after how many seconds, and `how`, the text of the error or reply."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
@@ -211,7 +211,7 @@ def judge_time_limit(
         by_client: how the query ended under the client's limit.
         by_server: how it ended under the server's limit alone; None for a folder.
         everything: the correct count, None if unknown.
-        limit_sent: whether requests tell the server a limit.
+        limit_sent: whether requests to the server contain a time limit.
         own: the server's own limit in seconds, if it announces one.
         granted: time limit of a query in the settings, in seconds.
     """
@@ -305,7 +305,7 @@ def _count(rows: Rows) -> int | None:
 def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
     """Check whether updates are possible without a login, and with the login of the settings if there is one.
 
-    The update sent changes nothing even if the server accepts it.
+    The update that is sent changes nothing, even if the server accepts the update.
     """
     if isinstance(store, ProbeFolder):
         return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
@@ -346,7 +346,7 @@ def judge_anonymous(url: str, error: StoreError | None) -> Check:
 
 
 def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
-    """Add the result of the same update with a login to the result without one."""
+    """Add the result of an update with a login to the result of the same update without a login."""
     who = f"the login of {user} (endpoint.user)"
     if error is None:
         return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")

@@ -20,7 +20,7 @@ from kgqa.settings import Settings
 NAMES = ("model", "choice mode", "model concurrency")
 PROMPT = "top/compare"
 REAL = ("A", "B")
-"""The choices that the prompt names."""
+"""The choices that the text of the prompt names."""
 STRANGE = ("FIRST", "SECOND")
 """Choices that the prompt does not name. Only a model that the server constrains to them replies with them."""
 TRIES = 3
@@ -131,7 +131,7 @@ def _complete(model: LLM, prompts: Sequence[Prompt]) -> Calls:
 
 
 def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode:
-    """Return how the server constrains the model to choices, from its completions and notes."""
+    """Return how the server constrains the model to choices, judged by the model's completions and notes."""
     if not completions[-1].constrained:
         return "free"
     modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
@@ -140,9 +140,9 @@ def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode
 
 def rejected_modes(model: LLM) -> set[ConstraintMode]:
     """Return the constraint modes that failed, according to the model's notes."""
-    return {
-        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices by {field}," in note for note in model.notes)
-    }
+    # the wording of the note in kgqa/llm/backends/openai.py
+    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
+    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:

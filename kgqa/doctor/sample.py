@@ -90,7 +90,7 @@ def _pairs(graph: KnowledgeGraph, relation: str, limit: int) -> tuple[tuple[Enti
 
 
 def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity, int], ...]:
-    """Find entities with many edges of frequent relations."""
+    """Find entities that have very many edges, among the nodes of frequent relations."""
     candidates: list[Entity] = []
     for relation in relations:
         try:

@@ -1,4 +1,4 @@
-"""Checks of the server: whether it answers, its kind and profile, and which of its graphs is used."""
+"""Checks of the server: whether it answers, which kind of server it is, and which of its graphs is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql.
 
 
 def check_reachable(store: Store) -> Check:
-    """Check whether the store answers a trivial query, and how long the first answer takes.
+    """Check whether the store answers a trivial query, and how many seconds the first reply takes.
 
     Raises:
         StoreUnavailable, QueryRejected: the store does not answer.
@@ -122,7 +122,7 @@ def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[st
 
 
 def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> GraphChoice:
-    """Judge the graphs if the settings name none and the default graph cannot be used."""
+    """Judge the graphs found, if the settings name no graph and the default graph cannot be used."""
     if there is None:
         return GraphChoice(Check("graph", "failed", NOT_LISTED, "Name the graph to use: --graph-iri IRI."))
     if not there:

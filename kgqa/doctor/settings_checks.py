@@ -51,7 +51,7 @@ def _can_write(cache: Cache) -> bool:
 
 
 def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], None]) -> Check:
-    """Check whether embeddings are available, and how long one takes.
+    """Check whether embeddings are available, and how long it takes to embed one text.
 
     Args:
         say: function called with a message before slow work: a model is exported or downloaded when it is first used.
@@ -100,7 +100,7 @@ def check_settings(settings: Settings, *, query_seconds: float | None, encoder: 
         encoder: whether embeddings are available.
 
     Raises:
-        SettingsError: there is no such method.
+        SettingsError: the method that the settings name does not exist.
     """
     return judge_settings(settings, setting_issues(settings, query_seconds=query_seconds, encoder=encoder))
 

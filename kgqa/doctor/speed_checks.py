@@ -26,7 +26,7 @@ T = TypeVar("T")
 NAMES = ("full-text search", "latency")
 OPERATIONS = ("next steps", "second hop", "ends", "labels")
 EXPLORING_SECONDS = 4.0
-"""Time for all measured operations together."""
+"""Seconds for all measured operations together."""
 HUBS_SECONDS = 2.0
 ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
@@ -41,7 +41,7 @@ ERROR_PAUSE = 0.05
 """Seconds that a thread waits after an error before it sends the next request."""
 NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
-"""For larger graphs, building the index of names takes too long for a check."""
+"""For graphs with more triples, building the index of names takes too long for a check."""
 
 
 @dataclass
@@ -215,7 +215,7 @@ def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
     rounds = [measured(threads) for threads in THREADS]
     configured = store.access.concurrency or store.profile.concurrency
     if configured < THREADS[0] and rounds[0].errors:
-        rounds.insert(0, measured(configured))  # it is enough if the server handles the configured number
+        rounds.insert(0, measured(configured))  # handling this number is enough for the verdict ok
     return judge_concurrency(rounds, configured=configured)
 
 

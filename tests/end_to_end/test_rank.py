@@ -86,7 +86,7 @@ def test_training_is_deterministic(trained):
     assert (folder / "again.npz").read_bytes() == (folder / "r.npz").read_bytes()
     other = run_cli(*TRAIN, "other.npz", "--epochs", "1", "--seed", "2", cwd=folder)
     assert (folder / "other.npz").read_bytes() != (folder / "r.npz").read_bytes()
-    assert "Without --evaluate" in other.err and "hit@1 on those held back" in other.out
+    assert "Without --evaluate" in other.err and "hit@1 in the test" in other.out
 
 
 def test_asking_with_a_ranker(trained):
@@ -118,9 +118,9 @@ def test_evaluated_questions_are_not_trained_on(kgqa, files):
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "test.jsonl", "--out", "r.npz",
                 "--epochs", "1")  # fmt: skip
     assert done.returncode == 0, done.err
-    assert f"{COUNT} questions; 30 dropped because they will be evaluated" in done.out
+    assert f"{COUNT} questions; 30 excluded by --evaluate" in done.out
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "train.jsonl", "--out", "none.npz")
-    assert done.returncode == 2 and f"nothing to train on: of {COUNT} questions {COUNT} are among" in done.err
+    assert done.returncode == 2 and f"nothing to train on. Of {COUNT} questions, {COUNT} are excluded" in done.err
     assert not (files / "none.npz").exists()
 
 

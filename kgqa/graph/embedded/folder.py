@@ -1,4 +1,4 @@
-"""The graph folder: numbered generations of the data, and the file that names the current one.
+"""The graph folder: numbered generations of the data, and a file that names the current generation.
 
     mygraph/
       graph.json        the current generation, its fingerprint, schema and settings; replaced atomically
@@ -9,8 +9,8 @@
       gen-3/triples.u64 sorted hashes of all triples, for duplicates, counts and the fingerprint
       gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the current one. Readers are not disturbed, and an interrupted or
-failed load leaves the graph unchanged.
+A load builds the next generation from hard links to the files of the current generation. Readers are not disturbed, and
+an interrupted or failed load leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class GraphFolder:
                             raise _is_link(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
-        """Take the lock for reading a generation. Returns None if it cannot be locked, as on a read-only disk.
+        """Take the lock for reading a generation. Returns None if locking is not possible, as on a read-only disk.
 
         Raises:
             StoreBusy: another process is updating the generation, or, with `exclusive`, reading it.
