@@ -244,7 +244,8 @@ class GraphFolder:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
             raise StoreBusy(
-                f"Another process{self._holder()} is writing to {self.path}. Wait until that process is done and try again."
+                f"Another process{self._holder()} is writing to {self.path}. "
+                "Wait until that process is done and try again."
             ) from None
         except OSError as error:
             if error.errno == errno.ELOOP:
@@ -282,7 +283,9 @@ class GraphFolder:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
         except BlockingIOError:
             doing = "is reading" if exclusive else "is updating"
-            raise StoreBusy(f"Another process {doing} {self.path}. Wait until that process is done and try again.") from None
+            raise StoreBusy(
+                f"Another process {doing} {self.path}. Wait until that process is done and try again."
+            ) from None
         except OSError as error:
             if exclusive:
                 raise _no_permission(self.path, error) from error

@@ -140,7 +140,8 @@ def load_graph(
                 check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
-                f"An earlier load into {path} was interrupted. Resume that load with --resume, or discard it with --restart."
+                f"An earlier load into {path} was interrupted. "
+                "Resume that load with --resume, or discard it with --restart."
             )
         else:
             before = base.generation if base else None
