@@ -47,7 +47,8 @@ class CallPool:
 
         Raises:
             Exception: a call raised an exception of another type; of several, the first in the order of the items.
-                Calls that have not started are dropped, and running calls are not waited for. Ctrl-C does the same.
+                Calls that have not started are dropped, and running calls are not waited for. The
+                same happens on Ctrl-C.
         """
         calls: list[tuple[Future[Any], Item]] = [(Future(), item) for item in items]
         waiting = deque(calls)
@@ -97,7 +98,7 @@ class CallPool:
             self._helpers, self._count = None, 0
 
     def _begin(self, *, as_helper: bool = False) -> bool:
-        """Count one more thread that makes calls. Returns False if the thread is a helper and has to stop."""
+        """Add one to the number of calling threads. Returns False if the thread is a helper that has to stop."""
         with self._lock:
             if as_helper and (self._running > self._count or not self._has_room()):
                 return False

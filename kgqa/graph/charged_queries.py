@@ -36,7 +36,8 @@ class ChargedQueries:
         """Run a SELECT query.
 
         Raises:
-            ResultCapped: the server's row cap cut the result, which makes a path incomparable with other paths.
+            ResultCapped: the server cut the result at its row cap. A path with a cut result cannot be compared with
+                other paths.
             StoreError: see `Store.select`.
         """
         try:

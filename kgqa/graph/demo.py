@@ -26,7 +26,7 @@ def demo_folder(cache: Cache) -> Path:
         folder = cache.entry("demo", digest)
         if not _is_usable(folder):
             try:
-                # free: the step to a mediator and the step on from it count as one hop
+                # free: a step to a mediator and the next step count as one hop
                 load_graph(folder, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
             except StoreBusy:
                 _wait_for_load(folder)

@@ -27,17 +27,18 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 MAX_NAMED_GRAPHS = 100
 NAMES_GRAPHS = "urn:kgqa:names:"
-"""Prefix of the IRIs of graphs of names, in which kgqa stores its index of names on a server; see `names_graph`."""
+"""IRI prefix of the named graphs in which kgqa stores its index of names on a server; see `names_graph`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
     """Return the IRIs of the graphs to query if the user names no graph.
 
-    The default graph (an empty tuple), or all named graphs if the default graph is empty. On a server whose default
-    graph includes the server's own system graphs (Virtuoso), the only named graph with data.
+    These are the default graph (returned as an empty tuple), or all named graphs if the default graph is empty. On a
+    server whose default graph includes the server's own system graphs (Virtuoso), it is the only named graph with data.
 
     Raises:
-        StoreUnavailable: such a server has no named graph with data, or several, or did not list its graphs in time.
+        StoreUnavailable: a server with system graphs has no named graph with data, or has several, or did not list its
+            graphs in time.
     """
     profile = getattr(store, "profile", None)
     if not (profile and profile.needs_graph):

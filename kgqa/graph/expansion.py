@@ -28,7 +28,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class FoundSteps:
-    """All possible next steps of a path, before folding, and the number of nodes at its end (its frontier)."""
+    """All possible next steps of a path, before folding, and the number of nodes at the path's end (the frontier)."""
 
     steps: set[Step]
     frontier: int

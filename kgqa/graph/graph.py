@@ -35,7 +35,7 @@ DEFAULT_FRONTIER_CAP = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The distinct entities and literals at the end of a path. `approximate`: there are more than the limit."""
+    """The distinct entities and literals at the end of a path. `approximate`: some are missing because of a limit."""
 
     values: tuple[Value, ...]
     approximate: bool
@@ -48,7 +48,8 @@ class KnowledgeGraph:
         store: any implementation of the `Store` protocol.
         schema: the vocabulary of the graph; see `detect_schema`.
         view: IRIs of the graphs to query; empty for the store's default graph.
-        walks: the rule for nodes that a walk may visit again (see `patterns.path_pattern`); None for the schema's.
+        walks: the walk rule, which limits the nodes that a walk may visit twice (see `patterns.path_pattern`); None for
+            the schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query of a question; queries over the whole graph get at least
             `graph_tables.TIMEOUT`.
@@ -96,7 +97,7 @@ class KnowledgeGraph:
         self._names: Names | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
-        """Return the same graph with its queries charged to one question's budget."""
+        """Return a copy of this object whose queries are charged to the budget of one question."""
         # these tables are shared by all questions and charged to none of them
         self.prepare()
         bound = copy.copy(self)
@@ -144,8 +145,8 @@ class KnowledgeGraph:
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
         """Find the possible next steps of a path, in both directions.
 
-        Noise relations are left out. Of two steps with the same meaning only one is returned: a relation but not its
-        inverse walked backwards, a claim but not its statement. No step leads on from a literal.
+        Noise relations are left out. Of two steps with the same meaning only one is returned: a relation instead of its
+        inverse walked backwards, a claim instead of its statement. No step leads on from a literal.
 
         Args:
             restricted: the entities to which nodes of the path are restricted, by index (1: the node after the topic).
@@ -210,7 +211,7 @@ class KnowledgeGraph:
         Args:
             ends: ends of the walks to return, of which the first `LABEL_BATCH` are used; None for any end.
             limit: maximum number of walks.
-            timeout: maximum seconds for the query; None, or more than the graph's own timeout, for that timeout.
+            timeout: maximum seconds for the query, if less than the graph's own timeout.
         """
         wanted = None if ends is None else [end for end in ends if not is_blank_node(end)][:LABEL_BATCH]
         if wanted == []:
@@ -229,7 +230,7 @@ class KnowledgeGraph:
         """
         walk = path_pattern(path, self.walks, inverse=self.inverse)
         if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
-            raise ValueError("a join needs a path with steps and a node after the topic")
+            raise ValueError("a join needs a path with at least one step, and a node after the topic")
         met = [
             (
                 join.at,
@@ -245,7 +246,7 @@ class KnowledgeGraph:
         return walk
 
     def target_type(self, step: Step) -> str | None:
-        """Return the type of the nodes that a step leads to, if the graph declares one for the relation."""
+        """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
         return self.tables.types[step.direction].get(step.relation)
 
     def describing_relations(self, step: Step) -> tuple[str, ...]:
@@ -303,7 +304,7 @@ class KnowledgeGraph:
     # --- names
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
-        """Return the label of each entity that has one, by the schema's order of predicates and languages."""
+        """Return the labels of the entities that have a label, by the schema's order of predicates and languages."""
         return find_labels(entities, schema=self.schema, select=self._queries.select, known=self.tables.labels)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:

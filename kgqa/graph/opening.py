@@ -34,10 +34,10 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
 
     Args:
         writable: whether to allow updates of a folder; only one process can then have the folder open.
-        create: whether to create an empty store if the folder has none.
+        create: whether to create an empty store if there is no store in the folder.
 
     Raises:
-        StoreUnavailable: there is no store, or it is not readable.
+        StoreUnavailable: there is no store, or the store is not readable.
         StoreBusy: another process is writing to the folder.
         SettingsError: the address is not valid, or `writable` or `create` was given with an address.
     """
@@ -68,7 +68,7 @@ def open_graph(
             in the folder, or else the schema that `detect_schema` finds.
         view: IRIs of the graphs to query; empty for the result of `default_view`.
         walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
-            schema's.
+            schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query.
         cache: where tables computed from the graph are stored; None for the user's cache.
@@ -123,7 +123,7 @@ def open_graph(
 def open_graph_of(
     settings: Settings, location: str | Path | None = None, *, cache: Cache | None = None
 ) -> KnowledgeGraph:
-    """Open a graph with these settings; if `location` is None, the graph at the setting `graph.path`.
+    """Open the graph at `location`, or, if `location` is None, at the setting `graph.path`.
 
     Raises the same errors as `open_graph`.
     """

@@ -1,4 +1,4 @@
-"""The graph folder: numbered generations of the data, and the file that names the current one.
+"""The graph folder: numbered generations of the data, and a file that names the current generation.
 
     mygraph/
       graph.json        the current generation, its fingerprint, schema and settings; replaced atomically
@@ -9,8 +9,8 @@
       gen-3/triples.u64 sorted hashes of all triples, for duplicates, counts and the fingerprint
       gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the current one. Readers are not disturbed, and an interrupted or
-failed load leaves the graph unchanged.
+A load builds the next generation from hard links to the files of the current generation. Readers are not disturbed, and
+an interrupted or failed load leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class GraphFolder:
                 "kgqa graph load FILE --into GRAPH"
             ) from None
         if not self.store_dir(meta.generation).is_dir():
-            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load it again.")
+            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load the data again.")
         return meta
 
     def _read_meta(self) -> GraphMeta:
@@ -244,7 +244,8 @@ class GraphFolder:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
             raise StoreBusy(
-                f"Another process{self._holder()} is writing to {self.path}. Wait until it is done and try again."
+                f"Another process{self._holder()} is writing to {self.path}. "
+                "Wait until that process is done and try again."
             ) from None
         except OSError as error:
             if error.errno == errno.ELOOP:
@@ -272,7 +273,7 @@ class GraphFolder:
                             raise _is_link(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
-        """Take the lock for reading a generation. Returns None if it cannot be locked, as on a read-only disk.
+        """Take the lock for reading a generation. Returns None if locking is not possible, as on a read-only disk.
 
         Raises:
             StoreBusy: another process is updating the generation, or, with `exclusive`, reading it.
@@ -282,7 +283,9 @@ class GraphFolder:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
         except BlockingIOError:
             doing = "is reading" if exclusive else "is updating"
-            raise StoreBusy(f"Another process {doing} {self.path}. Wait until it is done and try again.") from None
+            raise StoreBusy(
+                f"Another process {doing} {self.path}. Wait until that process is done and try again."
+            ) from None
         except OSError as error:
             if exclusive:
                 raise _no_permission(self.path, error) from error

@@ -27,7 +27,7 @@ LOAD_MEMORY = 4 << 30
 MEMORY_PER_BYTE = 8
 """Bytes added to the memory limit per byte of the files to load.
 
-At its end a load needs 24 bytes of memory per line, and a line of a compressed dump takes 8 to 12 bytes of the file."""
+The last stage of a load needs 24 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
 MEMORY_PER_TRIPLE = 32
 """Bytes added to the memory limit per triple that the graph has before the load."""
 _DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
@@ -102,7 +102,7 @@ def load_graph(
         files: the RDF files; ignored with `resume`, which reads the files of the interrupted load.
         on_error: what to do at a malformed line: `fail`, or `skip` the line.
         progress: called regularly with the progress of the load.
-        format: the format of all files, as a file name extension such as `nt`; None for the extension of each file.
+        format: the format of all files, as a file name extension such as `nt`; None to use each file's own.
         resume: whether to continue an interrupted load.
         restart: whether to discard an interrupted load first. If both `resume` and `restart` are False, an interrupted
             load is an error.
@@ -140,7 +140,8 @@ def load_graph(
                 check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
-                f"An earlier load into {path} was interrupted. Resume it with --resume, or discard it with --restart."
+                f"An earlier load into {path} was interrupted. "
+                "Resume that load with --resume, or discard it with --restart."
             )
         else:
             before = base.generation if base else None
@@ -182,7 +183,7 @@ def load_graph(
 
 
 def discard_interrupted(path: Path) -> bool:
-    """Discard an interrupted load. Returns whether there was one.
+    """Discard an interrupted load. Returns False if there is no interrupted load.
 
     Raises:
         StoreUnavailable: there is no such folder, or the folder is not writable.
@@ -203,7 +204,7 @@ def discard_interrupted(path: Path) -> bool:
 
 
 def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
-    """Remove the journal of a load that was killed after its publication, and return this journal; else None."""
+    """Remove the journal of a load that was killed after its publication. Returns this journal, or None."""
     if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
@@ -229,7 +230,7 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     before = base.generation if base else None
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
-            f"{folder.journal_file} belongs to another state of the graph. Start the load again: "
+            f"{folder.journal_file} does not belong to the present state of the graph. Start the load again: "
             f"kgqa graph load FILE --restart --into {folder.path}"
         )
 

@@ -37,15 +37,15 @@ MAX_QUERY_CHARS = 4 << 20
 class EmbeddedStore:
     """A graph folder opened for reading or, with `writable`, for reading and updates.
 
-    Readers use up to `workers` processes, each of which runs one query at a time. With `writable` a single worker runs
-    all queries and updates, and other processes cannot open the folder.
+    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. With `writable` a
+    single process runs all queries and updates, and other processes cannot open the folder.
 
     Args:
         path: the graph folder.
         writable: whether to allow updates.
         create: whether to create an empty graph if the folder has none.
         workers: maximum number of worker processes; None for the number of CPUs, at most 4.
-        timeout: seconds per query or update that names no timeout of its own.
+        timeout: default timeout of queries and updates, in seconds.
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta` and `GraphFolder.write_lock`.
@@ -135,7 +135,7 @@ class EmbeddedStore:
             self._meta = self.folder.update_meta(stale=True)
         try:
             self._call({"op": "update", "update": text}, timeout)
-        finally:  # only after the update: tables computed during an update may show the state before it
+        finally:  # changed only after the update, because tables computed during the update may be outdated
             self._updates += 1
 
     def load(
@@ -295,6 +295,6 @@ def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
     while idle:
         idle.pop().kill()
     for worker in list(busy):
-        worker.end()  # the thread that waits for its response gets StoreCrashed
+        worker.end()  # the thread that waits for the worker's response gets StoreCrashed
     while locks:
         locks.pop().release()

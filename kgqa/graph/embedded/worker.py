@@ -4,8 +4,8 @@ The worker reads requests from stdin and writes responses to stdout. pyoxigraph 
 and some queries abort the whole process. To stop a query, the parent process kills the worker and starts another.
 
 The worker ignores Ctrl-C, which the parent handles. A thread waits until stdin is closed and then ends the process,
-even in the middle of a query, so that no worker outlives its parent. Each request is run by the thread that read it:
-passing requests between threads would take as long as a small query.
+even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also runs the
+request: passing requests between threads would take as long as a small query.
 
 Format of the messages: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result,
 `E` error, `P` progress), a 4-byte big-endian length, and the payload.
@@ -195,7 +195,7 @@ def main() -> None:
     """Serve requests until the parent ends."""
     global _OUT  # noqa: PLW0603 - send() is called from everywhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deny_network()  # before any other thread starts
+    deny_network()  # before other threads start, which inherit the restriction
     # frames go to the original stdout, accidental prints to stderr
     _OUT = os.dup(1)
     os.dup2(2, 1)

@@ -36,7 +36,7 @@ class Worker:
     Args:
         open_request: fields of the `open` request, which is sent at once; its response is read by the first `call`.
             None for a worker that opens no store.
-        keep_open: file descriptors of locks. The process inherits them and holds the locks while it lives.
+        keep_open: file descriptors of locks. The process inherits the descriptors and holds the locks until it ends.
     """
 
     def __init__(self, open_request: dict[str, Any] | None, keep_open: tuple[int, ...] = ()) -> None:
@@ -82,8 +82,8 @@ class Worker:
     ) -> bytes:
         """Send a request and wait for its response.
 
-        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C it is
-        killed, since a late response would be taken for the response to the next request.
+        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C the
+        process is killed, since a late response would be taken for the response to the next request.
 
         Args:
             request: the fields of the request; `op` is the operation.
@@ -139,7 +139,7 @@ class Worker:
                 return payload
 
     def _read(self, size: int, deadline: float | None, timeout: float | None) -> bytes:
-        """Read the next `size` bytes of the response. Bytes that arrived after them are kept for the next call."""
+        """Read the next `size` bytes of the response. Bytes received beyond `size` are kept for the next call."""
         fd = self._stdout.fileno()
         parts = [self._received]
         missing = size - len(self._received)

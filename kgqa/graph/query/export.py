@@ -169,7 +169,7 @@ def _unescaped(text: str) -> str:
 
 
 def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
-    """Classify a query by the values it returned.
+    """Classify a query by the values that the query returned.
 
     Returns:
         `exact`: the query returned exactly the answers. `restricted`: the same, for a query with inner entities that a

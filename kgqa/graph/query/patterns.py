@@ -76,7 +76,7 @@ class PathPattern:
         edges: one triple pattern per step.
         different: pairs of nodes that must differ.
         restricted: the only entities that some inner nodes may be.
-        joins: patterns of other paths, each with the index of the node to which it must lead.
+        joins: patterns of other paths, each with the index of the node where that path must end.
         not_prefixed: prefixes of the IRIs of mediators, which are no ends of the path.
         not_typed: tests that keep nodes of mediator types out of the ends.
         not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
@@ -151,7 +151,7 @@ def path_pattern(
 
     Args:
         inverse: returns the reverse property of a relation, or None.
-        final: whether the last node is an answer; False if it is an inner node.
+        final: whether the last node is an answer (True) or an inner node (False).
         end: the last node; None for a new variable.
         prefix: the prefix of the variables of inner nodes.
     """

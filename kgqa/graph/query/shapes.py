@@ -18,7 +18,7 @@ from uuid import uuid4
 from kgqa.model import Entity
 
 MAX_SHAPES = 200
-_PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random: no comment in a query can contain it
+_PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random, so that no comment in a query contains a placeholder
 _POSITIONS = re.compile(f"(<{_PLACEHOLDER}[0-9]+>)")
 _TRUTH = {True: object(), False: object()}  # not True and False, which equal 1 and 0
 
@@ -69,7 +69,7 @@ class _Shapeless(Exception):
 
 @cache
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """Return a function that reads the fields of a kgqa dataclass, as a tuple, or as a value if there is one field."""
+    """Return a function that reads the fields of a kgqa dataclass: a tuple, or a single value for a single field."""
     if not is_dataclass(kind) or not kind.__module__.startswith("kgqa."):
         raise _Shapeless
     return attrgetter(*(field.name for field in fields(kind)))
@@ -93,7 +93,7 @@ def _shape(value: Any, numbers: dict[str, int]) -> Any:
 
 
 def _with_placeholders(value: Any, numbers: Mapping[str, int]) -> Any:
-    """Replace each entity by its placeholder."""
+    """Replace each entity in a value by the entity's placeholder."""
     if isinstance(value, Entity):
         return Entity(f"{_PLACEHOLDER}{numbers[value.iri]}")
     if isinstance(value, (tuple, list)):

@@ -65,7 +65,7 @@ def decode_codepoints(sparql: str) -> str:
             return match[0]
         code = int(match[1] or match[2], 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or code < 0x20 or chr(code) in "\"'\\<>":
-            return match[0]  # left to the engine: valid in a string, an error elsewhere
+            return match[0]  # not decoded: valid in a string, and elsewhere an error that the engine reports
         return chr(code)
 
     return _CODEPOINT.sub(char, sparql)
@@ -223,7 +223,7 @@ def _kind(sparql: str) -> str:
 
 
 def shorten_iris(sparql: str) -> str:
-    """Make a query easier to read by declaring a PREFIX for each namespace that it uses at least twice.
+    """Make a query easier to read by declaring a PREFIX for each namespace that the query uses at least twice.
 
     An IRI is shortened only if its local part needs no escapes. A query with PREFIX or BASE is returned unchanged.
     """

@@ -135,7 +135,7 @@ class MalformedLines:
         return self.count, len(self.examples)
 
     def rollback(self, checkpoint: tuple[int, int]) -> None:
-        """Forget the lines added since a checkpoint, because they will be checked again."""
+        """Forget the lines added since a checkpoint, because these lines are checked a second time."""
         self.count = checkpoint[0]
         del self.examples[checkpoint[1] :]
 
@@ -170,7 +170,7 @@ class LineSource:
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
     def reader(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> LineReader:
-        """Return a reader of these lines. It makes IRIs for blank nodes that depend on the file's content."""
+        """Return a reader of these lines, which derives the IRIs of blank nodes from the file's content."""
         reader = LineReader(self.job.sha256[:16], self.format, malformed)
         reader.strict = strict
         return reader
@@ -194,7 +194,7 @@ class LineSource:
                 if total > MAX_DECOMPRESSED_BYTES:
                     raise LoadError(
                         f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes. "
-                        "Split it into smaller files."
+                        "Split the file into smaller files."
                     )
                 first = reader.line
                 lines = reader.canonical(raw)
@@ -206,8 +206,8 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
     """Open a file of any supported format as lines.
 
     Args:
-        staging: folder of the file `staged_file`, which holds a file of another format converted to N-Quads. If that
-            file exists, it is used without a new conversion. The caller removes it.
+        staging: folder for a file of another format, converted to N-Quads; see `staged_file`. A converted file that
+            exists already is used. The caller removes it.
         on_staging: called regularly during the conversion, with the numbers of bytes read and of lines written.
 
     Raises:

@@ -93,7 +93,7 @@ def check_no_doctype(data: bytes) -> None:
 
 
 def _check_entities(head: bytes) -> None:
-    """Check the entities in the head of a file. Raises ValueError for too many, too long or nested ones."""
+    """Check the entities in the head of a file. Raises ValueError for too many, too long or nested entities."""
     starts = head.count(_ENTITY)
     if not starts:
         return

@@ -45,7 +45,7 @@ _IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 
 def blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream as blocks of complete lines, the last one ended with a newline.
+    """Read a stream as blocks of complete lines. A missing newline at the end of the stream is added.
 
     A line longer than MAX_LINE_BYTES is cut, and a byte that no valid line contains is added to its end. Such a line is
     later reported as malformed.

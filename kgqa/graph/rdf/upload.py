@@ -1,7 +1,7 @@
 """RDF files for upload into one graph of a server, checked completely before anything is sent.
 
-A server cannot undo an upload. All files are therefore read once first, so that malformed lines, truncated files and
-lines of other graphs are found while the server's graph is unchanged.
+A server cannot undo an upload. All files are therefore read completely before the upload starts. Malformed lines,
+truncated files and lines of other graphs are found while the server's graph is unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_IRI_BYTES = 1_800
 different IRIs could be equal."""
 
 LineCheck = Callable[[bytes], str | None]
-"""Returns the reason why a canonical line cannot be sent to a server, or None if there is none."""
+"""Returns the reason why a canonical line cannot be sent to a server, or None if the line can be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class UploadFiles:
                 yield UploadBlock(lines, block.first, block.end, source.bytes_done, numbers)
 
     def find(self, wanted: Collection[bytes], numbers: Iterable[int]) -> dict[bytes, tuple[str, int]]:
-        """Return, for each wanted line that the files with these numbers contain, its file name and number (from 1)."""
+        """Return the file name and line number (from 1) of each wanted line in the files with these numbers."""
         found: dict[bytes, tuple[str, int]] = {}
         for number in numbers:
             for block in self.blocks(number):

@@ -47,10 +47,10 @@ def fold_steps(
     says_more: Callable[[StatementExit], bool],
     may_return: bool,
 ) -> tuple[Step, ...]:
-    """Fold the possible next steps of a path, and sort the steps that are left: outward steps first, then by name.
+    """Fold the possible next steps of a path, and sort the remaining steps: outward steps first, then by name.
 
     Args:
-        last: the last step of the path; None at the topic.
+        last: the last step of the path; None for a path without steps.
         noise: noise relations in addition to those of the schema.
         inverses: map from each relation to its reverse property.
         inverse_of: map from each relation to the relations that declare it as their reverse.

@@ -25,7 +25,7 @@ from kgqa.schema import Schema
 T = TypeVar("T")
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
-"""If a graph has more relations than this, their labels are read in one query instead of in batches."""
+"""Number of relations above which their labels are read in one query instead of in batches."""
 VERSION = 2
 """Version of the format of cached tables, increased with every change of the format."""
 
@@ -188,7 +188,7 @@ class GraphTables:
 
     @property
     def inverses(self) -> dict[str, str]:
-        """Map from each relation to its reverse property, in both directions, if the graph declares one."""
+        """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
 
         def find() -> dict[str, str]:
             pairs: dict[str, str] = {}
@@ -217,7 +217,7 @@ class GraphTables:
     def types(self) -> dict[str, dict[str, str]]:
         """For each direction, a map from relations to the type of the nodes they lead to.
 
-        The range of the relation for `out`, its domain for `in`.
+        For `out` the type is the range of the relation, for `in` the domain.
         """
 
         def find() -> dict[str, dict[str, str]]:
@@ -262,7 +262,7 @@ class GraphTables:
         return self._kept(f"relation-labels-{languages}", find, _texts)
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
-        """Look up the labels of these relations if the graph is too large to list all its relations."""
+        """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""
         if self.schema.wording != "label" or self.counted:
             return
         asked: dict[str, None] = self._values.once("labelled-relations", dict)

@@ -17,13 +17,13 @@ from kgqa.words import local_words
 LABEL_BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
 Select = Callable[..., Rows]
-"""Renders a template of queries/ and runs it."""
+"""Renders a template of queries/ and runs the query."""
 
 
 def find_labels(
     entities: Iterable[Entity], *, schema: Schema, select: Select, known: MutableMapping[Entity, str | None]
 ) -> dict[Entity, str]:
-    """Return the label of each entity that has one.
+    """Return the labels of those entities that have a label.
 
     Args:
         known: labels found earlier (None: the entity has no label); new labels are added.

@@ -49,7 +49,7 @@ def mediator_table(
     """Apply the schema's mediator rules to a graph.
 
     Args:
-        select: renders a template of queries/ and runs it.
+        select: renders a template of queries/ and runs the query.
         relations: all relations of the graph.
         scan: like `select`, for queries that read every triple; returns None if the graph is too large. Mediators are
             then found only by ranges, domains and namespaces of relations, not by their types and IRIs.

@@ -17,7 +17,7 @@ FindLabels = Callable[[Sequence[Entity]], Labels]
 def find_relation_labels(
     relations: Iterable[str], schema: Schema, known: Mapping[Entity, str], find_labels: FindLabels
 ) -> dict[str, str]:
-    """Return the label of each relation that has one: the label of its `Schema.label_subject`, or else its own label.
+    """Return labels of relations: the label of a relation's `Schema.label_subject`, or else the relation's own label.
 
     Args:
         known: labels that are known already and are not looked up.
@@ -48,7 +48,7 @@ def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
                 languages=languages_of(schema),
             )
         except (StoreTimeout, PartialResult):
-            whole.notes[note] = "declared_labels"  # no label is lost, but looking them up takes longer
+            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer
             continue
         for node, names in names_by_node(rows, schema).items():
             found.setdefault(node, names[0])

@@ -16,7 +16,7 @@ class WholeGraphQueries:
     """Reads tables of a whole graph. Each table is returned complete, or an exception is raised.
 
     Args:
-        select: renders a template of queries/ with values and runs it.
+        select: renders a template of queries/ with values and runs the query.
         may_scan: tells whether to run queries that read every triple; called before each such query.
 
     Attributes:
