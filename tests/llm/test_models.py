@@ -354,6 +354,11 @@ def test_replay_only_needs_neither_server_nor_key(open_from_settings, recorded_f
         replies_of(models, ask("unheard of"))
 
 
+def test_replay_only_without_model_takes_the_recorded_one(open_from_settings, recorded_file):
+    models = open_from_settings({"llm.replay": recorded_file, "llm.replay_only": "on"})
+    assert models.name == "m" and replies_of(models, ask("known")) == [("yes", True)]
+
+
 def test_replay_only_with_another_model_is_an_error(open_from_settings, recorded_file):
     models = open_from_settings(
         {"llm.model": f"{CLOSED_PORT}#other", "llm.replay": recorded_file, "llm.replay_only": "on"}

@@ -153,6 +153,30 @@ def test_temporary_failures_are_asked_again_and_others_are_kept(file, open_repla
     assert [each.recorded for each in second[4:]] == [False] * 3
 
 
+class StreamingModel(NumberingModel):
+    """A model that reports each completion as it arrives, and raises `error` after the last one."""
+
+    def complete(self, prompts, *, deadline=None, on_completion=None) -> list[Completion]:
+        self.calls.append([each.messages[-1].content for each in prompts])
+        found = [self._reply(text, n) for n, text in enumerate(self.calls[-1])]
+        for index, completion in enumerate(found):
+            on_completion(index, completion)
+        if self.error is not None:
+            raise self.error
+        return found
+
+
+def test_interrupted_batch_keeps_what_arrived_except_temporary_failures(file, open_replay):
+    model = StreamingModel(fail={"b": "unreachable"})
+    model.error = ModelUnavailable("no server")
+    replay = open_replay(file, model=model)
+    with pytest.raises(ModelUnavailable, match="no server"):
+        replay.complete([prompt("a"), prompt("b")])
+    model.error, model.fail = None, {}
+    assert [each.recorded for each in replay.complete([prompt("a"), prompt("b")])] == [True, False]
+    assert model.calls == [["a", "b"], ["b"]]
+
+
 def test_surrogates_and_control_characters_are_stored(file, open_replay):
     class UnencodableModel(NumberingModel):
         def _reply(self, text: str, n: int) -> Completion:
@@ -583,6 +607,22 @@ def test_prompt_in_flight_in_another_thread_is_awaited(file, open_replay):
             assert (got[2], got[0]) == (replace(a, recorded=True), replace(b, recorded=True))
             assert not got[1].recorded
     assert sorted(map(sorted, model.calls)) == [["a", "b"], ["w"], ["x"], ["y"], ["z"]]
+
+
+def test_waiting_thread_stops_at_its_deadline(file, open_replay):
+    model = NumberingModel()
+    replay = open_replay(file, model=model)
+    model.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(replay.complete, [prompt("q")])
+        assert model.started.acquire(timeout=TIMEOUT)
+        try:
+            with pytest.raises(TimeoutError):
+                replay.complete([prompt("q")], deadline=time.monotonic() + 0.2)
+        finally:
+            model.gate.set()
+        assert first.result(TIMEOUT)[0].failure == ""
+    assert model.calls == [["q"]]
 
 
 @pytest.mark.parametrize("how", ["raises", "unreachable"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.cache import Cache
+from kgqa.errors import ModelUnavailable
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -64,3 +65,16 @@ def test_model_only_answer_names_no_graph():
             answer = ask("What is the capital of France?", resources=resources)
             resources.graph.close()
     assert answer.status == "answered" and answer.graph is None
+
+
+def test_trained_ranker_needs_an_encoder(tmp_path):
+    settings = resolve({**QUICK, "rank.ranker": str(tmp_path / "ranker.npz")})
+    with pytest.raises(ModelUnavailable, match=r"needs the embedding model it was trained with.*pip install"):
+        open_resources(settings=settings)
+
+
+@pytest.mark.parametrize("name", ["rank.chooser", "rank.prefilter"])
+def test_trained_ranking_needs_a_file(name):
+    with open_resources(settings=resolve({**QUICK, name: "trained"})) as resources:
+        answer = ask("Who directed the film Parasite?", resources=resources)
+    assert answer.status == "failed" and "--ranker FILE" in answer.reason

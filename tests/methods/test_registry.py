@@ -129,3 +129,9 @@ def test_external_method_that_raises_fails_its_question(package, body, text):
     with open_resources(settings=resolve({"ask.method": "broken", "rank.embeddings": "off"})) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
     assert answer.status == "failed" and text in answer.reason and "broken" in answer.reason
+
+
+def test_entry_point_that_is_no_method_is_refused(package):
+    package("number = theirs_module:number", theirs_module="number = 42")
+    with pytest.raises(SettingsError, match="method number is neither a Method nor a function: 42"):
+        method("number")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.answer_json import answer_object
-from kgqa.model import Answer, GraphId, Question
-from kgqa.report.answer import answer_text, graph_line
+from kgqa.model import Answer, GraphId, Named, Question, Usage
+from kgqa.report.answer import MAX_SHOWN, answer_text, cost_line, graph_line
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")
 
@@ -43,3 +43,33 @@ def test_graph_in_json():
         "schema": "freebase",
     }
     assert answer_object(Answer(Question("x"), "failed"))["graph"] is None
+
+
+def test_long_list_of_answers_is_cut():
+    named = tuple(Named(f"city {number}", "", f"city {number}") for number in range(MAX_SHOWN + 2))
+    lines = answer_text(Answer(Question("x"), "answered", named)).splitlines()
+    assert lines[MAX_SHOWN - 1 : MAX_SHOWN + 1] == ["city 29", "... and 2 more (use --json to see all)"]
+    assert "more" not in answer_text(Answer(Question("x"), "answered", named[:MAX_SHOWN]))
+
+
+def test_answer_of_a_model_names_its_source():
+    answer = Answer(Question("x"), "answered", (Named("Paris", "", "Paris"),), grounding="model")
+    assert "  source the language model's own knowledge" in answer_text(answer)
+    assert "source" not in answer_text(Answer(Question("x"), "answered", answer.answers, grounding="graph"))
+
+
+def test_notes_are_optional_and_defects_are_not():
+    answer = Answer(Question("x"), "answered", notes=("two topics",), defects=("a query failed",))
+    assert "  note   two topics" in answer_text(answer)
+    assert "two topics" not in answer_text(answer, notes=False)
+    assert "  DEFECT a query failed" in answer_text(answer, notes=False)
+
+
+def test_cost_line():
+    assert cost_line(Answer(Question("x"), "answered", usage=Usage(hops=1, queries=2, seconds=0.5))) == (
+        "1 hop, 0 candidates, 0 comparisons, 2 SPARQL queries, 0.50 s"
+    )
+    usage = Usage(calls=3, rounds=1, prompt_tokens=1000, completion_tokens=20, cost=0.0125)
+    assert "3 model calls in 1 round, 1,020 tokens, 0.0125 USD, 0.00 s" in cost_line(
+        Answer(Question("x"), "answered", usage=usage)
+    )

@@ -115,6 +115,8 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("[three]", None),
         ("[\u00b2]", None),
         ("I do not select [2].", None),
+        ("Not selected: 3, 1", None),
+        ('{"selected": {"first": 3}}', None),
         ("[3] is irrelevant", None),
         ("1. people.person\n2. location", None),  # its own numbering, or the prompt's
         ("[1] x\n[2] y\n[3] z\n[4] w", None),  # walks through all
@@ -388,6 +390,7 @@ def test_read_verdict(text, expected):
         ("1. born in 1990", None),
         ("", None),
         # scores that cannot be assigned
+        ("[0.8]", None),
         ('{"scores":[0.8,0.1,0.2]}', None),
         ('{"scores":[0.8]}', None),
         ("0: 0.8\n1: 0.2", None),
@@ -451,6 +454,7 @@ def test_number_and_length_of_answers_are_limited():
         ('{"a": {"b": 1}, "c": 2', ({"a": {"b": 1}, "c": 2}, True)),
         ('I write {"x": as asked. {"answers": ["x"]}', ({"answers": ["x"]}, False)),
         ('{"a": 1, "a": 2}', ({"a": [1, 2]}, False)),
+        ('{"a": 1, "a": 1}', ({"a": 1}, False)),
         ("not {a} json, see [b]", (None, False)),
         ("", (None, False)),
         ("[" * 50_000, (None, False)),

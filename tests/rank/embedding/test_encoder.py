@@ -154,6 +154,16 @@ def test_question_vectors_are_not_cached(onnx, tmp_path):
     assert vectors.get(["who?"]) == {}
 
 
+def test_many_questions_are_forgotten_and_encoded_again(onnx, monkeypatch):
+    monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 2)
+    counting = CountingEncoder(onnx)
+    encoder = CachedEncoder(counting, None)
+    first = encoder.encode_questions(["who?", "where?"])
+    assert np.array_equal(encoder.encode_questions(["who?", "where?", "when?"])[:2], first)
+    assert encoder.encode_questions(["who?"])[0] == pytest.approx(first[0], abs=1e-5)
+    assert counting.texts == ["who?", "where?", "when?", "who?"]
+
+
 # ---- the export ----
 
 WITHOUT_TORCH = """
@@ -166,6 +176,16 @@ vectors = open_encoder(Cache(Path(sys.argv[1])), say=told.append).encode(["sport
 heavy = [name for name in ("torch", "transformers", "sentence_transformers", "onnx") if name in sys.modules]
 print(json.dumps({"heavy": heavy, "told": told, "shape": vectors.shape}))
 """
+
+
+def test_export_without_description_is_the_packaged_model(onnx, encoder_cache, vectors, tmp_path):
+    """Exports of early versions hold only the model and its tokenizer."""
+    exported = encoder_cache.entry("models", onnx.name)
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).symlink_to(exported / name)
+    old = OnnxEncoder(tmp_path, "old")
+    assert (old.size, old.query_prompt) == (384, "")
+    assert cosines(old.encode(TEXTS), vectors).min() >= 0.9999
 
 
 def test_exported_model_runs_without_torch(encoder, encoder_cache):
