@@ -159,6 +159,7 @@ def test_invalid_frame(text, message, write_data):
 def test_empty_list(write_data):
     assert "contains no question" in error_message("webqsp", write_data('{"Questions": []}'))
     assert "contains no question" in error_message("cwq", write_data("[ ]"))
+    assert "contains no question" in error_message("simplequestions", write_data("\n", "q.txt"))
 
 
 def test_unreadable_files(tmp_path, write_data):
@@ -178,6 +179,15 @@ def test_unreadable_files(tmp_path, write_data):
 def test_invalid_simplequestions_line(line, write_data):
     file = write_data(f"m.1\tb.c\tm.2\tq?\n\n{line}\n", "q.txt")
     assert error_message("simplequestions", file).startswith(f"{file}, line 3: ")
+
+
+def test_invalid_alias_file(tmp_path):
+    for name in ("dev.json", "id_aliases.json"):
+        (tmp_path / name).write_bytes((FIXTURES / "2wiki" / name).read_bytes())
+    with (tmp_path / "id_aliases.json").open("a") as file:
+        file.write("[1]\n")
+    message = error_message("2wikimultihopqa", tmp_path / "dev.json")
+    assert "id_aliases.json, record " in message and "a JSON object was expected" in message
 
 
 def test_size_limits(monkeypatch, write_data):

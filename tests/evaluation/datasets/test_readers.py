@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kgqa.evaluation.datasets.fields import NO_GOLD, NOT_SCORED, XSD, freebase_id, typed_value
@@ -65,6 +67,16 @@ def test_webqsp(source):
     assert bad.support == NOT_SCORED and bad.answers and not bad.answerable()
 
 
+def test_webqsp_without_annotations(source, tmp_path):
+    *_, bad = dataset_questions(source("webqsp"))
+    data = json.loads((FIXTURES / SOURCES["webqsp"]).read_text())
+    for parse in data["Questions"][-1]["Parses"]:
+        del parse["AnnotatorComment"]
+    (tmp_path / "q.json").write_text(json.dumps(data))
+    *_, unannotated = dataset_questions(f"webqsp:{tmp_path / 'q.json'}")
+    assert bad.support == NOT_SCORED and unannotated.support == "" and unannotated.answers == bad.answers
+
+
 def test_grailqa(source):
     both, count, longer = dataset_questions(source("grailqa"))
     assert (both.id, both.level, both.kind) == ("9100000001000", "compositional", "none")
@@ -116,6 +128,13 @@ def test_simplequestions(source):
     assert first.answers == (GoldAnswer("m.0made10", ""),)
     (path,) = gold_paths(first.row, bundled_schema("freebase"))
     assert [step.relation.rpartition("/")[2] for step in path.steps] == ["people.person.place_of_birth"]
+
+
+def test_simplequestions_without_a_final_newline(source, tmp_path):
+    text = (FIXTURES / SOURCES["simplequestions"]).read_text()
+    (tmp_path / "annotated_fb_data_test.txt").write_text(text.rstrip("\n"))
+    found = dataset_questions(f"simplequestions:{tmp_path / 'annotated_fb_data_test.txt'}")
+    assert [each.id for each in found] == [each.id for each in dataset_questions(source("simplequestions"))]
 
 
 def test_qald(source):

@@ -10,7 +10,7 @@ import pytest
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.catalogue import published_datasets
 from kgqa.evaluation.datasets.query_topics import freebase_topics, wikidata_topics
-from kgqa.evaluation.datasets.questions import QuestionFileError, read_questions
+from kgqa.evaluation.datasets.questions import QuestionFileError, questions_of, read_questions
 from kgqa.evaluation.datasets.registry import DEMO, READERS, dataset_names, dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys
 from tests.evaluation.datasets.conftest import FIXTURES
@@ -103,6 +103,7 @@ def test_dataset_of_another_package(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text("[kgqa.datasets]\nbrought-set = brought:load\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert [q.text for q in dataset_questions("brought-set")] == ["a?"]
+    assert [q.text for q in questions_of("brought-set")] == ["a?"]
     assert "brought-set" in dataset_names()
 
 

@@ -50,6 +50,7 @@ EQUAL = [
     ("1841-03-04T00:00:00Z", "1841-03-04", "date"),
     ("+1841-03-04T00:00:00Z", "1841-03-04T00:00:00.000Z", "dateTime"),
     ("1969-07-20T20:17:40Z", "1969-07-20T22:17:40+02:00", "dateTime"),
+    ("1969-07-20T20:17:40", "1969-07-20T20:17:40.0", "dateTime"),  # without a time zone
     ("1921-09", "1921-09", "gYearMonth"),
     ("-0044-03-15", "-0044-03-15", "date"),
     ("Marshall Bruce Mathers III", "marshall  bruce mathers iii", "string"),

@@ -111,6 +111,13 @@ def test_bootstrap_interval_is_close_to_normal():
     assert bootstrap.high == pytest.approx(normal.high, abs=0.005)
 
 
+def test_bootstrap_of_many_different_values():
+    values = [number / 999 for number in range(1000)]
+    normal, bootstrap = mean(values, interval="normal"), mean(values)
+    assert (bootstrap.low, bootstrap.high) == pytest.approx((normal.low, normal.high), abs=0.005)
+    assert mean(values) == bootstrap != mean(values, seed=1)
+
+
 def test_mean_of_zero_or_one_values():
     nothing, first = mean([]), mean([0.25])
     assert nothing.n == 0 and math.isnan(nothing.value) and math.isnan(nothing.low)

@@ -99,8 +99,20 @@ def test_json_array_and_gzip(tmp_path):
     assert len(list(read_published(tmp_path / "a.json", "tog"))) == len(list(read_published(packed, "tog"))) == 3
 
 
-WRONG_LINES = ("[1]", '{"question": 3}', '{"results": {"A": 3}', "[" * 100_000, '{"a": NaN}', '{"prediction": 3}')
-WRONG_LINES += ('{"prediction": [3]}', '{"answer": {}, "answers": [{}], "id": 1}')
+def test_array_has_a_size_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("kgqa.evaluation.published.predictions.MAX_ARRAY_BYTES", 50)
+    (tmp_path / "a.json").write_text(json.dumps([{"question": f"Q{n}?", "results": "x"} for n in range(3)], indent=1))
+    with pytest.raises(PublishedError, match="array of more than 50 bytes. Write one object per line"):
+        list(read_published(tmp_path / "a.json", "tog"))
+
+
+def test_question_without_a_reply_has_no_answers(tmp_path):
+    (found,) = read(tmp_path, "tog", {"question": "Q?", "results": None})
+    assert (found.raw, "".join(found.texts)) == ("", "")
+
+
+WRONG_LINES = ("[1]", "1", '{"question": 3}', '{"results": {"A": 3}', "[" * 100_000, '{"a": NaN}', '{"prediction": 3}')
+WRONG_LINES += ('{"prediction": [3]}', '{"id": 1, "prediction": [[3]], "ground_paths": []}', '{"answer": {}, "answers": [{}], "id": 1}')
 
 
 @pytest.mark.parametrize(
@@ -225,6 +237,8 @@ def test_unmatched_and_missing_predictions():
     found = rescore([by_text, by_id, unknown], "aog", GOLD)
     assert (found.n, found.unmatched, found.unanswered) == (2, 1, 4) and found.ours["em"].value == 1
     counted = rescore([by_text, by_id, unknown], "aog", GOLD, count_missing=True)
+    ungraded = rescore([by_text, by_id], "aog", [*GOLD, question(9)], count_missing=True)
+    assert ungraded.n == 6, "a question without gold answers is not counted"
     assert counted.n == 6 and counted.ours["em"].value == counted.theirs["EM"].value == pytest.approx(2 / 6)
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
-from kgqa.evaluation.runs.run_files import MANIFEST, PREDICTIONS, RunError, open_run, open_runs
-from kgqa.evaluation.runs.run_folder import create_run, resume_run
+from kgqa.evaluation.runs import run_files
+from kgqa.evaluation.runs.run_files import BATCH, MANIFEST, PREDICTIONS, RunError, open_run, open_runs, pending_runs
+from kgqa.evaluation.runs.run_folder import create_run, create_runs, resume_run
 
 MANIFEST_CONTENT = {"format": 1, "method": "top"}
 
@@ -97,6 +98,65 @@ def test_torn_line_is_dropped(tmp_path_factory, cut, tail):
         assert len(folder.done) == whole
         folder.append([record("z")])
     assert [each.id for each in open_run(path).records()] == [*"ab"[:whole], "z"]
+
+
+@pytest.mark.parametrize("length", [10, 200_000])
+@pytest.mark.parametrize("complete", [0, 3])
+def test_torn_line_of_any_length_is_dropped(run_path, complete, length):
+    file = run_path / PREDICTIONS
+    whole = b"".join(file.read_bytes().splitlines(keepends=True)[:complete])
+    file.write_bytes(whole + b"{" * length)
+    with resume_run(run_path) as (folder, _):
+        assert len(folder.done) == complete
+    assert file.read_bytes() == whole
+
+
+def test_linked_predictions_are_not_repaired(run_path, tmp_path):
+    """In a folder of another user the file may be a link to a file of this user."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("a line\nthe last line has no end")
+    (run_path / PREDICTIONS).unlink()
+    (run_path / PREDICTIONS).symlink_to(mine)
+    with pytest.raises(RunError, match=f"{PREDICTIONS} is a link.*Remove the link"), resume_run(run_path):
+        pass
+    assert mine.read_text() == "a line\nthe last line has no end"
+
+
+@pytest.mark.parametrize("present", [MANIFEST, PREDICTIONS])
+def test_several_runs_replace_no_run(tmp_path, present):
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / present).write_text("kept")
+    with pytest.raises(RunError, match=f"already contains runs.*kgqa eval resume {tmp_path}"):
+        create_runs(tmp_path, {"top-1": MANIFEST_CONTENT, "top": MANIFEST_CONTENT}, before=lambda: None)
+    assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == [present]
+    assert (tmp_path / "top" / present).read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"format": 99, "runs": {}}, "was not written by kgqa"),
+        ({"format": 1, "runs": ["a"]}, "was not written by kgqa"),
+        ({"format": 1, "runs": {"../a": MANIFEST_CONTENT}}, "was not written by kgqa"),
+        ({"format": 1, "runs": {"a": ["top"]}}, "the file is not a JSON object"),
+    ],
+)
+def test_invalid_plan_of_several_runs(tmp_path, content, message):
+    (tmp_path / BATCH).write_text(json.dumps(content))
+    with pytest.raises(RunError, match=message):
+        pending_runs(tmp_path)
+
+
+def test_blank_lines_are_skipped_and_sizes_limited(run_path, monkeypatch):
+    file = run_path / PREDICTIONS
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\n\n"))
+    assert [each.id for each in open_run(run_path).records()] == ["a", "b", "c"]
+    monkeypatch.setattr(run_files, "MAX_LINE_BYTES", 50)
+    with pytest.raises(RunError, match="line 1: longer than 50 bytes"):
+        list(open_run(run_path).records())
+    monkeypatch.setattr(run_files, "MAX_MANIFEST_BYTES", 10)
+    with pytest.raises(RunError, match=f"{MANIFEST} is larger than 10 bytes"):
+        open_run(run_path)
 
 
 def test_invalid_line_is_named(run_path):

@@ -10,8 +10,9 @@ import pytest
 from kgqa import evaluation
 from kgqa.errors import SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.evaluation import Changes, RunError, RunObserver, RunPlan, open_run, open_runs, resume, run, run_several
-from kgqa.evaluation.runs import remaining
-from kgqa.evaluation.runs.run_files import PREDICTIONS
+from kgqa.evaluation.runs import remaining, run_folder
+from kgqa.evaluation.runs.merging import merge_runs
+from kgqa.evaluation.runs.run_files import BATCH, MANIFEST, PREDICTIONS
 
 OFFLINE = {"rank.embeddings": "off"}
 PLAN = RunPlan("demo", sample=7)
@@ -86,6 +87,91 @@ def test_all_runs_are_created_before_the_first_question(tmp_path):
     assert observer.notes == [f"1 more run has not started. Resume all of them: kgqa eval resume {tmp_path / 'x'}"]
     assert [each.folder.name for each in open_runs(tmp_path / "x")] == ["top", "top-1"]
     assert all(result.complete for result in resume(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("by", ["resume", "run_several"])
+def test_runs_planned_by_a_killed_process_are_created(tmp_path, monkeypatch, by):
+    class Killed(BaseException):
+        pass
+
+    def killed(group):
+        raise Killed
+
+    settings = {name: {**OFFLINE, "ask.method": name} for name in ("top", "top-1")}
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(run_folder, "create_pending_runs", killed)
+        run_several(PLAN, tmp_path / "x", settings)
+    assert (tmp_path / "x" / BATCH).exists() and not (tmp_path / "x" / "top").exists()
+    if by == "resume":
+        results = resume(tmp_path / "x")
+    else:
+        results = run_several(PLAN, tmp_path / "x", settings, resume_existing=True)
+    assert [(result.run.folder.name, result.complete) for result in results] == [("top", True), ("top-1", True)]
+    assert not (tmp_path / "x" / BATCH).exists()
+
+
+def edit_manifest(folder, **changes):
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for name, value in changes.items():
+        manifest[name] |= value
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+def test_changes_since_a_run_was_created_are_noted(tmp_path):
+    run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
+    edit_manifest(tmp_path / "x", prompts={"top/pick": "an earlier text"}, versions={"kgqa": "0.0.1"})
+    observer = Recorder()
+    (result,) = resume(tmp_path / "x", observer=observer)
+    assert result.complete
+    assert observer.notes[0] == "These prompts have changed since the run was created: top/pick."
+    assert observer.notes[1].startswith("The run was created by kgqa 0.0.1 and is resumed by ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset": {"digest": "of other questions"}}, "The questions of demo have changed since the run was created"),
+        ({"graph": {"fingerprint": "of another graph"}}, "The graph has changed since the run was created"),
+        ({"secret": {"llm.stages": "of other stages"}}, "llm.stages has changed.*Set KGQA_LLM_STAGES to the old value"),
+    ],
+)
+def test_changed_run_is_not_resumed(tmp_path, changes, message):
+    run(PLAN, tmp_path / "x", OFFLINE, estimate=True)
+    edit_manifest(tmp_path / "x", **changes)
+    before = (tmp_path / "x" / PREDICTIONS).read_bytes()
+    with pytest.raises(RunError, match=message):
+        resume(tmp_path / "x", trust=True)
+    assert (tmp_path / "x" / PREDICTIONS).read_bytes() == before
+
+
+def test_shards_that_do_not_belong_together_are_not_merged(tmp_path):
+    for number, shard in enumerate(("1/2", "2/2", "2/3")):
+        run(RunPlan("demo", sample=6, shard=shard), tmp_path / str(number), OFFLINE)
+    first, second, other = (tmp_path / str(number) for number in range(3))
+    with pytest.raises(RunError, match="The shards belong to several runs: 1/2, 2/2, 2/3"):
+        merge_runs([first, second, other], tmp_path / "out")
+    lines = (first / PREDICTIONS).read_bytes().splitlines(keepends=True)
+    with (second / PREDICTIONS).open("ab") as file:
+        file.write(lines[0])
+    with pytest.raises(RunError, match="both contain question .*Leave out one folder"):
+        merge_runs([first, second], tmp_path / "out")
+    edit_manifest(second, graph={"fingerprint": "of another graph"})
+    with pytest.raises(RunError, match="because graph differ"):
+        merge_runs([first, second], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_without_shards_is_copied_by_a_merge(tmp_path):
+    run(PLAN, tmp_path / "x", OFFLINE)
+    assert len(list(merge_runs([tmp_path / "x"], tmp_path / "out").records())) == 7
+
+
+def test_selected_questions(tmp_path):
+    with pytest.raises(RunError, match="no questions in this shard. Use fewer shards"):
+        run(RunPlan("demo", sample=1, shard="2/2"), tmp_path / "x", OFFLINE)
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "Who?"}\n' * 3)
+    result = run(RunPlan(str(tmp_path / "q.jsonl"), sample=3), tmp_path / "x", OFFLINE)
+    assert sorted(record.id for record in result.run.records()) == ["a", "a#2", "a#3"]
 
 
 def test_estimate_asks_a_few_questions(tmp_path):
