@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kgqa.cache import Cache
@@ -78,3 +80,15 @@ def test_trained_ranking_needs_a_file(name):
     with open_resources(settings=resolve({**QUICK, name: "trained"})) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
     assert answer.status == "failed" and "--ranker FILE" in answer.reason
+
+
+def test_embedding_server_that_does_not_respond_is_named():
+    class Encoder:
+        name = "minilm"
+
+        def responds(self, seconds: float) -> bool:
+            return False
+
+    with open_resources(settings=resolve(QUICK)) as resources:
+        assert resources.silent(0.1) == []
+        assert replace(resources, encoder=Encoder()).silent(0.1) == ["the embedding model minilm"]

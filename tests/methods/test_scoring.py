@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.explore.cues import Cues
-from kgqa.methods.scoring import AGAINST, ONE_HOP, PLAIN, UNKNOWN_TYPE, PathScores, ScoreWeights
+from kgqa.methods.scoring import AGAINST, ONE_HOP, PLAIN, UNKNOWN_TYPE, PathScores, ScoreWeights, similarity_of
 from kgqa.model import Candidate, Entity, RelationPath, Step
 
 TOPIC = Entity("http://e/t")
@@ -89,3 +89,8 @@ def test_beginning_of_a_chain_is_promising():
 def test_ranking_by_words_without_an_encoder():
     found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
+
+
+@pytest.mark.parametrize("encoder", [None, LetterEncoder()])
+def test_similarity_of_no_candidates(encoder):
+    assert similarity_of(encoder)("question", []).shape == (0,)

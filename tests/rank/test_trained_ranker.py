@@ -123,6 +123,13 @@ def test_no_paths_and_no_steps():
     assert ranker().score(np.ones(2), [path("")], vectors_of).shape == (1,)
 
 
+def test_shared_steps_are_numbered_once():
+    one, two = path("a ^b").steps
+    table = PathTable.of([RelationPath(TOPIC, (one, two)), RelationPath(TOPIC, (one,)), path("a")])
+    assert table.steps == (one, two)
+    assert table.rows.tolist() == [[0, 1], [0, -1], [0, -1]]
+
+
 def test_paths_are_encoded_by_their_steps():
     table = PathTable.of([path("a"), path("a ^b"), path("b b a")])
     assert table.steps == (Step("a"), Step("b", "in"), Step("b"))

@@ -112,7 +112,11 @@ def test_question_without_a_reply_has_no_answers(tmp_path):
 
 
 WRONG_LINES = ("[1]", "1", '{"question": 3}', '{"results": {"A": 3}', "[" * 100_000, '{"a": NaN}', '{"prediction": 3}')
-WRONG_LINES += ('{"prediction": [3]}', '{"id": 1, "prediction": [[3]], "ground_paths": []}', '{"answer": {}, "answers": [{}], "id": 1}')
+WRONG_LINES += (
+    '{"prediction": [3]}',
+    '{"id": 1, "prediction": [[3]], "ground_paths": []}',
+    '{"answer": {}, "answers": [{}], "id": 1}',
+)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
 from kgqa.evaluation.runs import run_files
+from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
 from kgqa.evaluation.runs.run_files import BATCH, MANIFEST, PREDICTIONS, RunError, open_run, open_runs, pending_runs
 from kgqa.evaluation.runs.run_folder import create_run, create_runs, resume_run
 

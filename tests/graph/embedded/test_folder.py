@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -25,6 +26,15 @@ LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
 
 def sorted_hashes(values) -> np.ndarray:
     return np.unique(np.array(sorted(values), dtype="<u8"))
+
+
+def _refuse(number: int):
+    """Return a lock class whose locks cannot be taken because of an error of the file system."""
+
+    def refuse(path, *, exclusive):
+        raise OSError(number, os.strerror(number), str(path))
+
+    return refuse
 
 
 class TestFingerprint:
@@ -212,6 +222,35 @@ class TestLocks:
         with pytest.raises(StoreBusy, match="is updating"):
             folder.read_lock(1)
         exclusive.release()
+
+    @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOLCK])
+    def test_graph_is_read_without_a_lock_where_none_can_be_taken(self, load, monkeypatch, number):
+        folder = GraphFolder(load(LINES[:2]))
+        monkeypatch.setattr("kgqa.graph.embedded.folder.Lock", _refuse(number))
+        assert folder.read_lock(1) is None
+        with pytest.raises(StoreUnavailable, match="No permission to write to"):
+            folder.read_lock(1, exclusive=True)
+        assert not folder.is_being_written()
+
+    def test_other_error_of_a_lock_is_raised(self, load, monkeypatch):
+        folder = GraphFolder(load(LINES[:2]))
+        monkeypatch.setattr("kgqa.graph.embedded.folder.Lock", _refuse(errno.EIO))
+        with pytest.raises(OSError, match="Input/output error"):
+            folder.read_lock(1)
+
+    def test_first_load_in_progress(self, tmp_path):
+        (tmp_path / "g").mkdir()
+        (tmp_path / "g" / "loading.json").write_text("{}")
+        folder = GraphFolder(tmp_path / "g")
+        assert not folder.is_being_written()
+        lock = folder.write_lock()
+        try:
+            assert folder.is_being_written()
+            with pytest.raises(StoreBusy, match="Another process is loading data into"):
+                open_store(tmp_path / "g")
+        finally:
+            lock.release()
+        assert not folder.is_being_written()
 
     def test_killed_holder_leaves_no_lock(self, load, python, wait_until):
         folder = GraphFolder(load(LINES[:2]))

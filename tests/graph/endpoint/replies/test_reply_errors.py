@@ -109,7 +109,8 @@ def test_server_message_is_one_clean_line():
 
 def test_update_replies():
     assert update_error(200, {"content-type": "application/sparql-results+xml"}, "", GENERIC, URL) is None
-    assert update_error(204, {}, "", GENERIC, URL) is None
+    for status in (201, 202, 204):
+        assert update_error(status, {}, "", GENERIC, URL) is None
     for status, headers, error in [
         (200, HTML, StoreUnavailable), (200, {"x-sql-state": "S1TAT"}, StoreTimeout), (302, HTML, StoreUnavailable), (401, {}, StoreUnavailable),
         (400, {}, QueryRejected), (408, {}, StoreTimeout),
@@ -141,6 +142,7 @@ SELECT = "SELECT ?x WHERE { ?x ?p ?o }"
         (SELECT, 100, [], {"x-sparql-maxrows": "100"}, True),
         (SELECT, 100, [], {"x-sparql-maxrows": "yes"}, True),
         (SELECT, 3, [], {"x-sparql-maxrows": "100"}, True),
+        (SELECT, 3, [], {"content-type": "application/json", "server": "100"}, False),
         (SELECT + " LIMIT 100", 100, [], {"x-sparql-maxrows": "100"}, False),
         (SELECT + " LIMIT 200", 100, [], {"x-sparql-maxrows": "100"}, True),
         (SELECT + " LIMIT 100", 100, [100], {}, False),
