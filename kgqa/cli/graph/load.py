@@ -164,7 +164,7 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
         )
     except KeyboardInterrupt as error:
         bars.close()
-        say(f"\nkgqa: Stopped. {clean(str(error))}")
+        say(f"\nkgqa: Stopped. {clean(str(error))}".rstrip())
         raise KeyboardInterrupt("reported") from None
     finally:
         bars.close()

@@ -89,7 +89,7 @@ def load(
         )
     except KeyboardInterrupt as stopped:
         bar.close()
-        say(f"\nkgqa: Stopped. {stopped}")
+        say(f"\nkgqa: Stopped. {stopped}".rstrip())
         raise KeyboardInterrupt("reported") from None
     finally:
         bar.close()

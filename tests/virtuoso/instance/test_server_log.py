@@ -54,7 +54,7 @@ def test_an_error_is_why_it_died_only_where_it_comes_last():
     for log in (went_on, LOG.replace("{line}", "Incorrect login for dba from IP [127.0.0.1]"), ""):
         assert last_error(log) == ""
     checkpoint = LOG.replace("{line}", "Starting a database that was killed during checkpoint.\n15:03:30 GPF: a.c:1 b")
-    assert "two starts" in last_error(checkpoint)
+    assert "Start the server again" in last_error(checkpoint)
 
 
 def test_a_log_that_says_nothing_special():

@@ -52,7 +52,7 @@ def test_not_installed(stopped_server, monkeypatch, tmp_path):
 
 def test_a_named_program_that_is_none(stopped_server, monkeypatch):
     monkeypatch.setenv("VIRTUOSO_T", "/nowhere/virtuoso-t")
-    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not an executable program" in refused(stopped_server)
+    assert "VIRTUOSO_T is set to /nowhere/virtuoso-t, which is not an executable program" in refused(stopped_server)
 
 
 @pytest.mark.parametrize("which", ["http_port", "sql_port"])
@@ -270,7 +270,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
     file.write_text("wrong\n")
     wrong = lambda: own_server.sql("select 1")  # noqa: E731
     for attempt in (wrong, own_server.stop, lambda: own_server.status(count=True), wrong):
-        with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of its user dba"):
+        with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of the database user dba"):
             attempt()
     assert own_server.status().state == "running"
     file.write_text(right)
