@@ -92,7 +92,7 @@ def test_from_start_to_stop(kgqa, folder):
 def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
     refused = kgqa("virtuoso", "start", "--folder", folder, "--http-port", "99999")
     assert (refused.returncode, refused.out) == (1, "")
-    assert refused.err == "kgqa: 99999 is not a port. Give --http-port a number from 1 to 65535.\n"
+    assert refused.err == "kgqa: 99999 is not a port. Give a number from 1 to 65535: --http-port N\n"
     for share in ("nan", "0"):
         shown = kgqa("virtuoso", "start", "--folder", folder, "--show", "--memory-share", share)
         assert shown.returncode == 1 and "is out of range" in shown.err

@@ -274,7 +274,7 @@ class TestInterrupted:
             with pytest.raises(LoadError, match="noise rules of this version.*--restart"):
                 load_dump(virtuoso_server, dump, resume=True)
         (virtuoso_server.folder.path / f"{NAME}.json").write_text("{")
-        assert "<unknown: the journal is damaged> was interrupted" in virtuoso_server.status().message
+        assert "<unknown graph: the journal is damaged> was interrupted" in virtuoso_server.status().message
         with pytest.raises(LoadError, match="is damaged.*--restart"):
             load_dump(virtuoso_server, dump, resume=True)
 
