@@ -93,7 +93,7 @@ def test_which_graph(bulk, data, virtuoso_server, prepared_folder, tmp_path):
     with running_server(copied(prepared_folder, tmp_path / "own")) as server:
         settings = {"KGQA_VIRTUOSO_FOLDER": str(server.folder.path)}
         done = bulk("graph", "load", data, "--into", server.url, **settings)
-        assert "Loading into the graph <urn:kgqa:graph> (--graph-iri names another)." in done.err
+        assert "Loading into the graph <urn:kgqa:graph>. To choose another graph, use --graph-iri." in done.err
         assert "<urn:kgqa:graph> now has 40." in done.out
         assert json.loads(bulk("graph", "info", server.url, "--json", **settings).out)["triples"] == 40
         bulk("graph", "load", data, "--into", server.url, "--graph-iri", "urn:other", **settings)
@@ -116,7 +116,7 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
     said = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 130 and "Traceback" not in said
     resume = f"kgqa graph load --resume --into {virtuoso_server.url}"
-    assert f"lines are in <{graph}>, on disk. Resume: {resume}" in said
+    assert f"lines are loaded into <{graph}>. Resume: {resume}" in said
     told = int(re.search(r"([\d,]+) of 60,000 lines", said)[1].replace(",", ""))
     assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(told),)]
     refused = bulk("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)

@@ -79,9 +79,7 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             problem = find_problem(last_run(log_tail(folder.output)))
             if problem is None or problem.kind != "checkpoint":
                 raise
-            notify(
-                "The server had been killed during a checkpoint; its recovery needs a second start, which begins now."
-            )
+            notify("The server was killed during a checkpoint; starting it a second time to complete its recovery.")
             folder.lock.unlink(missing_ok=True)
             wait_until_online(folder, launch(folder, folder.ini), notify=notify)
         _settle_load(folder, notify)
