@@ -119,7 +119,7 @@ def test_ctrl_c_says_how_to_resume(kgqa, virtuoso_server, dump):
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode == 130 and "Traceback" not in error and error.count("Stopped.") == 1
-        assert f"are on disk in <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
+        assert f"are loaded into <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
         assert not list(virtuoso_server.import_folder.rglob("freebase-0*"))
         done = kgqa("freebase", "load", dump, "--resume", "--folder", folder, "--json")
         assert done.returncode == 0, done.err
