@@ -110,20 +110,20 @@ def _load_json(data: bytes) -> Any:
     except ValueError as error:
         if data.lstrip()[:1] not in (b"{", b"["):
             what = "something other than a SPARQL result" if data.strip() else "an empty reply"
-            raise StoreUnavailable(f"The server sent {what}. Check the address of its SPARQL endpoint.") from error
+            raise StoreUnavailable(f"The server sent {what}. Check the address of the SPARQL endpoint.") from error
         raise DamagedResult(TRUNCATED.format(str(error)[:100])) from error
 
 
 def _check_row_count(rows: int, max_rows: int) -> None:
     if rows > max_rows:
-        raise PartialResult(f"The result has more than {max_rows:,} rows. Ask for less, or use LIMIT.")
+        raise PartialResult(f"The result has more than {max_rows:,} rows. Narrow the query, or add a LIMIT.")
 
 
 def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -> Rows:
-    """Decode a large table without holding the whole text and all terms at once."""
+    """Decode a large result row by row, so that its text and its terms need not be in memory together."""
     read_row: RowReader | None = None
     rows: list[Row] | None = None
-    bindings: list[dict[str, Any]] = []  # the head may come last
+    bindings: list[dict[str, Any]] = []  # rows that precede the head
     try:
         for name in text.members():
             if name == "head":
@@ -153,5 +153,5 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
 def _not_a_result(error: Exception) -> StoreUnavailable:
     detail = clean(str(error))[:100]
     return StoreUnavailable(
-        f"The server sent JSON that is not a SPARQL result ({detail}). Check the address of its SPARQL endpoint."
+        f"The server sent JSON that is not a SPARQL result ({detail}). Check the address of the SPARQL endpoint."
     )
