@@ -55,7 +55,7 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
     def iri(short: object) -> str:
         prefix, colon, local = short.partition(":") if isinstance(short, str) else ("", "", "")
         if not colon or prefix not in prefixes:
-            raise SchemaError(f"{where}: the prefix of {short!r} is not declared. Declare it under [prefixes].")
+            raise SchemaError(f"{where}: the prefix of {short!r} is not declared in [prefixes]. Declare the prefix.")
         return prefixes[prefix] + local
 
     return Rule(

@@ -272,7 +272,7 @@ def test_lockout_after_four_wrong_passwords(own_server):
     file.write_text("wrong\n")
     run_query = lambda: own_server.sql("select 1")  # noqa: E731
     for attempt in (run_query, own_server.stop, lambda: own_server.status(count=True), run_query):
-        with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of its user dba"):
+        with pytest.raises(ServerError, match="refuses the password in .*Write the password of the database user dba"):
             attempt()
     assert own_server.status().state == "running"
     file.write_text(right_password)
