@@ -88,7 +88,7 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; every error becomes a message and an exit code, not a traceback."""
+    """Run the command line and report every error as a message and an exit code, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        # an exception with arguments was reported by the command; click wraps it in an Abort
+        # if the exception has arguments, the command has reported it; click wraps it in an Abort
         if not error.args and not getattr(error.__cause__, "args", ()):
             _print_error("Stopped.")
         sys.exit(130)

@@ -143,7 +143,7 @@ class TestErrors:
     @pytest.mark.parametrize("option", [("--schema", "rdfs"), ("--walks", "free"), ("--mediator-hop", "free")])
     def test_options_for_folders_only(self, kgqa, data, option):
         done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql", *option)
-        assert done.returncode == 2 and "A server keeps no schema and no rules" in done.err and option[0] in done.err
+        assert done.returncode == 2 and "cannot be stored on a server" in done.err and option[0] in done.err
 
     def test_updates_cannot_be_resumed(self, elsewhere, virtuoso_server):
         for option_name in ("--resume", "--discard"):
@@ -154,8 +154,8 @@ class TestErrors:
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "urn:g"], 1, "Nothing answers at http://127.0.0.1:1/sparql"),
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is not an IRI"),
         (["--into", "http://u:p@127.0.0.1:1/sparql"], 2, "must not contain a login"),
-        (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is for servers"),
-        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume loads the files of the interrupted load"),
+        (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is only for servers"),
+        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume continues with the files of the interrupted load"),
     ])  # fmt: skip
     def test_invalid_arguments(self, kgqa, data, arguments, code, message):
         done = kgqa("graph", "load", data, *arguments)

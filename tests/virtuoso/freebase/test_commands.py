@@ -69,7 +69,7 @@ class TestUsage:
         [
             (["clean", "x.gz"], "either --out FOLDER, or --dry-run"),
             (["clean", "x.gz", "--out", "o", "--dry-run"], "either --out FOLDER, or --dry-run"),
-            (["load", "x.gz", "--resume", "--restart"], "either --resume or --restart"),
+            (["load", "x.gz", "--resume", "--restart"], "--resume and --restart cannot be combined"),
             (["load", "x.gz", "--resume", "--languages", "de"], "omit --languages"),
             (
                 ["load", "x.gz", "--resume", "--lines-per-chunk", "5", "--keep-noise"],

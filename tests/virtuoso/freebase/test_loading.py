@@ -267,7 +267,7 @@ class TestInterrupted:
         (tmp_path / "other.gz").write_bytes(dump.read_bytes()[:-1])
         with pytest.raises(LoadError, match="is not the dump of the interrupted load. Give .*--restart"):
             load_dump(virtuoso_server, tmp_path / "other.gz", resume=True)
-        with pytest.raises(LoadError, match="other options: graph iri, languages. Omit them"):
+        with pytest.raises(LoadError, match="other options: graph iri, languages. Omit these"):
             load_dump(virtuoso_server, dump, options=LoadOptions("urn:x", ("de",), lines_per_chunk=CHUNK), resume=True)
         with monkeypatch.context() as patch:
             patch.setattr("kgqa.virtuoso.freebase.journal.freebase_rules", lambda: ())
@@ -339,7 +339,7 @@ class TestInterrupted:
 
     def test_truncated_dump_keeps_loaded_groups(self, virtuoso_server, dump, options, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
-        with pytest.raises(LoadError, match="truncated.*Download it again.* on disk"):
+        with pytest.raises(LoadError, match="truncated.*Download it again.* are loaded into"):
             load_dump(virtuoso_server, tmp_path / "cut.gz", options=options)
         assert FreebaseJournal.read(virtuoso_server.folder).groups_done == 3
         assert count(virtuoso_server, options.graph_iri) > 0
