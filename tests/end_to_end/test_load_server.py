@@ -145,6 +145,16 @@ class TestErrors:
         done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql", *option)
         assert done.returncode == 2 and "cannot be stored on a server" in done.err and option[0] in done.err
 
+    def test_ctrl_c_before_the_load(self, kgqa, data, monkeypatch):
+        """An interrupt without a note on what is loaded ends the message after "Stopped."."""
+
+        def interrupt(*_: object, **options: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("kgqa.cli.graph.load.load_into_url", interrupt)
+        done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql")
+        assert done.returncode == 130 and "kgqa: Stopped.\n" in done.err
+
     def test_updates_cannot_be_resumed(self, elsewhere, virtuoso_server):
         for option_name in ("--resume", "--discard"):
             done = elsewhere("graph", "load", option_name, "--into", virtuoso_server.url)

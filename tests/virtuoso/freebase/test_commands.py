@@ -67,15 +67,15 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["clean", "x.gz"], "either --out FOLDER, or --dry-run"),
-            (["clean", "x.gz", "--out", "o", "--dry-run"], "either --out FOLDER, or --dry-run"),
+            (["clean", "x.gz"], "Give --out FOLDER to write files, or --dry-run"),
+            (["clean", "x.gz", "--out", "o", "--dry-run"], "Give --out FOLDER to write files, or --dry-run"),
             (["load", "x.gz", "--resume", "--restart"], "--resume and --restart cannot be combined"),
-            (["load", "x.gz", "--resume", "--languages", "de"], "omit --languages"),
+            (["load", "x.gz", "--resume", "--languages", "de"], "Omit --languages"),
             (
                 ["load", "x.gz", "--resume", "--lines-per-chunk", "5", "--keep-noise"],
-                "omit --keep-noise, --lines-per-chunk",
+                "Omit --keep-noise, --lines-per-chunk",
             ),
-            (["load", "x.gz", "--dry-run", "--resume"], "omit --resume"),
+            (["load", "x.gz", "--dry-run", "--resume"], "Omit --resume"),
             (["clean", "x.gz", "--dry-run", "--languages", "e n"], "not a language tag"),
             (["clean", "x.gz", "--dry-run", "--languages", "all,en"], "tags such as en,de, or all"),
             (["clean", "x.gz", "--dry-run", "--languages", ","], "tags such as en,de, or all"),
